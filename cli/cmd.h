@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Subcommands of weft: one file each, one row each in the table of main.c. A command gets
+ * its own arguments (argv[0] is its name) and returns the exit status: 0 good, 1
+ * something was wrong, 2 wrong usage. Data goes to stdout, everything else to stderr; the
+ * last line on stdout is one line of figures.
+ */
+#ifndef WEFT_CLI_CMD_H
+#define WEFT_CLI_CMD_H
+
+struct cmd {
+	const char *name;
+	const char *what; /* one line for the overview */
+	int (*run)(int argc, char **argv);
+};
+
+extern const struct cmd cmd_table[];
+
+#endif

@@ -1,0 +1,2 @@
+# Sources of coll/algo (libcoll.la) and the unit tests beside them.
+COLL_SOURCES +=

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The plan: what one rank does in one collective, as data. An algorithm (coll/algo)
+ * builds it, the checker proves it, the executor and the simulator run it. Pure data: no
+ * libfabric, no memory addresses, no element type.
+ *
+ * Space. A range names a buffer, a partition of that buffer into parts, and runs of
+ * parts. A partition cuts `total` elements into `parts` pieces: balanced (piece i begins
+ * at floor(i * total / parts)), by a table of displacements, or by a table bound late
+ * (counts that are known only when the plan is issued; all late tables of a call come
+ * from one snapshot).
+ *
+ * Time. Steps are grouped into loops, run one after the other; a straight piece of plan
+ * is a loop of one trip. In trip t a step's peer and ranges have moved on by t times
+ * their `advance`, modulo the number of ranks and of parts. So a ring of 131,072 ranks is
+ * three steps. A loop's body is numbered trip-major: instance = loop base + trip * body +
+ * index. The order of instances is the program order: every dependency points backwards
+ * in it.
+ *
+ * Pairing. The k-th SEND from a to b (in a's program order) pairs with the k-th RECV from
+ * a in b's plan; both must have the same length.
+ *
+ * Readiness. A RECV whose dependencies are done is READY: from then until it is done its
+ * peer may write the range at any moment. A SEND by put may start only after its RECV is
+ * READY: known from a READY message, or from `proof`, a RECV of the sender whose
+ * completion implies it. Rules F1 to F6 of the protocol.
+ */
+#ifndef WEFT_PLAN_PLAN_H
+#define WEFT_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum plan_kind { PLAN_SEND, PLAN_RECV, PLAN_REDUCE, PLAN_COPY };
+
+enum plan_buf { PLAN_SRC, PLAN_DST, PLAN_SCRATCH, PLAN_NOBUF };
+
+enum plan_part_kind { PLAN_BALANCED, PLAN_TABLE, PLAN_LATE };
+
+/* A partition. disp has parts + 1 entries (disp[parts] is the end), in elements. */
+struct plan_part {
+	enum plan_part_kind kind;
+	uint32_t parts;
+	uint64_t total;	      /* BALANCED: elements cut; LATE: the most there can be */
+	const uint64_t *disp; /* TABLE: owned by the plan; LATE: NULL, see plan_binding */
+};
+
+/* Runs j = 0..count-1, each `block` parts from (first + j * stride) mod parts; a run that
+ * passes the last part goes on at part 0. count 0 or block 0: nothing (a zero-length
+ * pair). */
+struct plan_range {
+	uint8_t buf;  /* enum plan_buf */
+	uint8_t part; /* index into plan->part */
+	uint32_t first;
+	uint32_t block;
+	uint32_t stride;
+	uint32_t count;
+};
+
+enum plan_flag {
+	PLAN_SCALE =
+		1 << 0, /* REDUCE, COPY: divide the result by plan->divisor (average) */
+};
+
+/* Instance (trip0 + advance * my trip) of step; ignored when that is no trip of it. */
+struct plan_dep {
+	uint32_t step;
+	int32_t trip0;
+	int32_t advance;
+};
+
+#define PLAN_NO_PROOF UINT32_MAX
+
+struct plan_step {
+	uint8_t kind;  /* enum plan_kind */
+	uint8_t flags; /* enum plan_flag */
+	int32_t peer;  /* SEND, RECV */
+	struct plan_range
+		dst; /* RECV, REDUCE, COPY: written here. SEND: range at the peer */
+	struct plan_range src; /* SEND, COPY: read here. REDUCE: first operand */
+	struct plan_range
+		src2; /* REDUCE: second operand; dst = src op src2, in this order */
+	int32_t peer_advance;
+	int32_t dst_advance; /* parts per trip, added to .first */
+	int32_t src_advance;
+	int32_t src2_advance;
+	uint32_t dep_first; /* plan->dep[dep_first .. + dep_count) */
+	uint32_t dep_count;
+	uint32_t proof; /* SEND: index into plan->dep of the RECV that proves READY */
+};
+
+struct plan_loop {
+	uint32_t first; /* first step */
+	uint32_t count; /* steps in the body */
+	uint32_t trips;
+	uint64_t base; /* number of the loop's first instance */
+};
+
+/* A finished plan is immutable and may be shared by threads. */
+struct plan {
+	const char *algorithm;
+	int32_t rank;
+	int32_t size;
+	uint64_t divisor;    /* for PLAN_SCALE */
+	bool in_place;	     /* SRC lies in DST, as plan_call says */
+	uint64_t buf_len[3]; /* elements of SRC, DST, SCRATCH that the plan may touch */
+	struct plan_part *part;
+	uint32_t part_count;
+	struct plan_step *step;
+	uint32_t step_count;
+	struct plan_dep *dep;
+	uint32_t dep_count;
+	struct plan_loop *loop;
+	uint32_t loop_count;
+	uint64_t instances; /* of all loops together */
+};
+
+/* What an algorithm is asked for. Pure: no pointers to user memory. */
+struct plan_call {
+	int32_t rank;
+	int32_t size;
+	uint64_t count;	    /* elements, as the API call has them */
+	uint32_t elem_size; /* bytes: only for choosing chunk sizes */
+	int32_t root;
+	bool average;  /* the result is to be divided by size once per element */
+	bool in_place; /* DST and SRC share memory as the API call defines it: all-reduce
+			* and broadcast: SRC is DST; all-gather: SRC is DST + rank * count
+			*/
+	uint64_t chunk_bytes; /* pipelining granule asked for; 0: the algorithm's own */
+};
+
+/* Displacement tables of PLAN_LATE partitions, in the order of their part index. */
+struct plan_binding {
+	const uint64_t *const *disp; /* [part index], NULL where not late */
+};
+
+/* ---- builder (plan/builder.c): used by algorithms
+ * -------------------------------------- */
+
+struct plan_builder;
+
+/* NULL when memory ran out; every later call on NULL or after a failure does nothing, and
+ * plan_builder_finish() reports it: algorithms need no error paths of their own. */
+struct plan_builder *plan_builder_open(const char *algorithm,
+				       const struct plan_call *call);
+
+uint8_t plan_add_balanced(struct plan_builder *b, uint64_t total, uint32_t parts);
+uint8_t plan_add_table(struct plan_builder *b, const uint64_t *disp, uint32_t parts);
+uint8_t plan_add_late(struct plan_builder *b, uint64_t most, uint32_t parts);
+void plan_need_scratch(struct plan_builder *b, uint64_t elements);
+
+void plan_loop_begin(struct plan_builder *b, uint32_t trips);
+void plan_loop_end(struct plan_builder *b);
+
+/* Outside a loop each step is a loop of one trip. Returns the step's index. */
+uint32_t plan_add_send(struct plan_builder *b, int32_t peer, struct plan_range src,
+		       struct plan_range at_peer);
+uint32_t plan_add_recv(struct plan_builder *b, int32_t peer, struct plan_range dst);
+uint32_t plan_add_reduce(struct plan_builder *b, struct plan_range dst,
+			 struct plan_range src, struct plan_range src2);
+uint32_t plan_add_copy(struct plan_builder *b, struct plan_range dst,
+		       struct plan_range src);
+void plan_set_advance(struct plan_builder *b, uint32_t step, int32_t peer, int32_t dst,
+		      int32_t src, int32_t src2);
+void plan_set_scale(struct plan_builder *b, uint32_t step);
+
+/* step waits for on: trip (trip0 + advance * own trip) of it. */
+void plan_add_dep(struct plan_builder *b, uint32_t step, uint32_t on, int32_t trip0,
+		  int32_t advance);
+/* The same trip of a step of the same loop, or the only trip of a straight one. */
+void plan_add_dep_same(struct plan_builder *b, uint32_t step, uint32_t on);
+/* RECV `on` (same trip arithmetic as plan_add_dep) proves READY for SEND `step`. Implies
+ * the dependency. */
+void plan_set_proof(struct plan_builder *b, uint32_t step, uint32_t on, int32_t trip0,
+		    int32_t advance);
+
+/* Frees the builder; 0 and the plan, or -ENOMEM, or -EINVAL (a malformed plan: a fault in
+ * the algorithm; *why says which rule, static storage). */
+int plan_builder_finish(struct plan_builder *b, struct plan **plan, const char **why);
+
+/* ---- reading
+ * ---------------------------------------------------------------------------- */
+
+void plan_free(struct plan *plan);
+
+/* One instance, with the loop's advance applied. */
+struct plan_instance {
+	uint64_t number;
+	uint32_t step;
+	uint32_t trip;
+	uint8_t kind;
+	uint8_t flags;
+	int32_t peer;
+	struct plan_range dst, src, src2;
+};
+
+void plan_instance_at(const struct plan *plan, uint64_t number,
+		      struct plan_instance *out);
+
+/* Instance number that dependency d of instance i means; false when it is to be ignored.
+ */
+bool plan_dep_instance(const struct plan *plan, const struct plan_dep *d,
+		       const struct plan_instance *i, uint64_t *number);
+
+/* Elements before part i (i may equal parts). */
+uint64_t plan_part_offset(const struct plan *plan, const struct plan_binding *bind,
+			  uint8_t part, uint32_t i);
+
+uint64_t plan_range_elements(const struct plan *plan, const struct plan_binding *bind,
+			     const struct plan_range *r);
+
+/* Walks the contiguous pieces of a range, in order. Adjacent runs are merged. */
+struct plan_piece_iter {
+	const struct plan *plan;
+	const struct plan_binding *bind;
+	struct plan_range range;
+	uint32_t run;  /* internal */
+	uint32_t done; /* internal: parts of this run already given */
+};
+void plan_piece_begin(struct plan_piece_iter *it, const struct plan *plan,
+		      const struct plan_binding *bind, const struct plan_range *r);
+/* false at the end; offset and length in elements, length > 0. */
+bool plan_piece_next(struct plan_piece_iter *it, uint64_t *offset, uint64_t *length);
+
+/* Text of a plan, one line a step, for people and for test failures. */
+void plan_print(const struct plan *plan, void (*line)(void *arg, const char *text),
+		void *arg);
+
+#endif

@@ -1,0 +1,2 @@
+weftincludedir = $(includedir)/weft
+weftinclude_HEADERS = %D%/weft/weft.h

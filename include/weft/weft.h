@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Weft collectives: the public interface.
+ *
+ * A process opens one context (endpoint, registrations and connections live there),
+ * creates communicators on it and calls collectives on those. Every call exists as a
+ * blocking function and as a _start twin that returns a request.
+ *
+ * Rules that hold for every function unless its comment says otherwise:
+ *  - Counts are elements, lengths and sizes are bytes, times are microseconds.
+ *  - The caller owns every buffer that it passes. From the call until its request is done
+ *    the source must not be written and the destination must be neither read nor written.
+ *  - Results are returned as enum weft_result; outputs are written only on WEFT_SUCCESS.
+ *    weft_error_detail() then says what was asked, what was found and what to do.
+ *  - Calls on different contexts may run in different threads. Calls on one context are
+ *    serialised by a lock inside the library; every rank must issue the collectives of
+ * one communicator in the same order.
+ *  - Every wait has a deadline: 60 s unless the options or the context say otherwise.
+ *  - Options structs begin with their size (WEFT_..._INIT sets it), so that fields can be
+ *    added at the end; NULL options mean the defaults. A field value that this version
+ * does not support gives WEFT_ERR_UNSUPPORTED with the field's name in the detail.
+ */
+#ifndef WEFT_WEFT_H
+#define WEFT_WEFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_API __attribute__((visibility("default")))
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+
+/* ---- results ------------------------------------------------------------------------
+ */
+
+enum weft_result {
+	WEFT_SUCCESS = 0,
+	WEFT_ERR_ARG,	      /* an argument is wrong; nothing was started */
+	WEFT_ERR_UNSUPPORTED, /* understood, but not in this version or for this pair */
+	WEFT_ERR_NOMEM,	      /* memory or descriptors ran out */
+	WEFT_ERR_TIMEOUT,  /* the deadline passed; the detail names the rank waited for */
+	WEFT_ERR_PEER,	   /* a rank died or cannot be reached; the detail names it */
+	WEFT_ERR_PROVIDER, /* no such provider, or it failed; the detail has its words */
+	WEFT_ERR_BOOTSTRAP, /* ranks could not find each other */
+	WEFT_ERR_COMM, /* the communicator failed earlier; the detail has the first cause
+			*/
+	WEFT_ERR_MISMATCH, /* ranks disagree about the call; the detail names two and both
+			      values */
+	WEFT_ERR_BUSY, /* still in use: memory that a peer may yet write, open requests */
+	WEFT_ERR_INTERNAL, /* a fault in Weft; the detail says where */
+	WEFT_RESULT_COUNT
+};
+
+/* Short text of a result ("no answer before the deadline"). Static storage. */
+WEFT_API const char *weft_strerror(enum weft_result result);
+
+/*
+ * What the last failing call in this thread found, as one sentence: what was asked, what
+ * was found, what to do. Valid until the thread's next weft_ call; "" when none failed.
+ */
+WEFT_API const char *weft_error_detail(void);
+
+/* Version of the library in use, for example "0.1.0". */
+WEFT_API const char *weft_version(void);
+
+/* ---- types and operations -----------------------------------------------------------
+ */
+
+enum weft_type {
+	WEFT_INT8,
+	WEFT_UINT8,
+	WEFT_INT16,
+	WEFT_UINT16,
+	WEFT_INT32,
+	WEFT_UINT32,
+	WEFT_INT64,
+	WEFT_UINT64,
+	WEFT_FP16,     /* IEEE binary16 */
+	WEFT_BF16,     /* bfloat16 */
+	WEFT_FP8_E4M3, /* OCP 8-bit float, 4 exponent bits */
+	WEFT_FP8_E5M2, /* OCP 8-bit float, 5 exponent bits */
+	WEFT_FP32,
+	WEFT_FP64,
+	WEFT_TYPE_COUNT
+};
+
+enum weft_op {
+	WEFT_SUM,
+	WEFT_PROD,
+	WEFT_MIN,
+	WEFT_MAX,
+	WEFT_AVG, /* sum divided by the number of ranks; integers truncate towards zero */
+	WEFT_BAND,
+	WEFT_BOR,
+	WEFT_BXOR,
+	WEFT_OP_COUNT
+};
+
+/* Bytes of one element; 0 for a value that is no type. */
+WEFT_API size_t weft_type_size(enum weft_type type);
+
+/* Name ("fp32", "sum"), static storage; "?" for a value that is none. */
+WEFT_API const char *weft_type_name(enum weft_type type);
+WEFT_API const char *weft_op_name(enum weft_op op);
+
+/* ---- objects ------------------------------------------------------------------------
+ */
+
+struct weft_ctx;  /* endpoint, registrations, connections: one per process is usual */
+struct weft_comm; /* an ordered group of ranks */
+struct weft_req;  /* a collective in progress, or a persistent one */
+struct weft_win;  /* a registered window, one part per rank */
+struct weft_mem;  /* memory registered with a context */
+
+/* Where memory lives. */
+enum weft_mem_kind {
+	WEFT_MEM_HOST = 0,
+	WEFT_MEM_CUDA,
+	WEFT_MEM_AUTO, /* ask the GPU library whose memory this is */
+};
+
+/* A buffer, for the general call weft_call_start(). */
+struct weft_buf {
+	void *addr;
+	uint64_t count; /* elements */
+	enum weft_type type;
+	enum weft_mem_kind kind;
+	int32_t device;	      /* of kind CUDA; ignored for host memory */
+	struct weft_mem *mem; /* registration that covers it, or NULL */
+};
+
+/* Where an array of counts lives, and when it is read: at execution, never earlier. */
+struct weft_counts {
+	const uint64_t *counts;	       /* one per rank, elements */
+	const uint64_t *displacements; /* one per rank, elements; NULL: packed */
+	enum weft_mem_kind kind;
+	int32_t device;
+};
+
+/* ---- context ------------------------------------------------------------------------
+ */
+
+/* A wait that never gives up; only a caller can ask for it. */
+#define WEFT_TIMEOUT_INFINITE ((int64_t)-1)
+/* The default of the level above (60 s at the top). */
+#define WEFT_TIMEOUT_DEFAULT ((int64_t)0)
+
+/*
+ * Bootstrap by the caller's own means: an all-gather over all ranks. in has len bytes,
+ * out has size * len in rank order. Returns 0, or non-zero when it failed or timed out.
+ */
+struct weft_boot_callbacks {
+	int32_t rank;
+	int32_t size;
+	void *arg;
+	int (*allgather)(void *arg, const void *in, void *out, size_t len,
+			 int64_t timeout_us);
+};
+
+struct weft_ctx_opts {
+	size_t size;	      /* sizeof(struct weft_ctx_opts) */
+	const char *provider; /* NULL: FI_PROVIDER, else the best that fits */
+	const char *domain;   /* libfabric domain; NULL: the first */
+	int64_t timeout_us;   /* default deadline of every wait */
+	const struct weft_boot_callbacks *boot; /* NULL: environment variables */
+	uint64_t flags;				/* none defined: 0 */
+};
+#define WEFT_CTX_OPTS_INIT                           \
+	{                                            \
+		.size = sizeof(struct weft_ctx_opts) \
+	}
+
+/*
+ * Opens a context: reads the environment, finds the other ranks, opens the provider.
+ * Collective over all ranks of the job. Connections are made at their first use.
+ * Errors: ARG, PROVIDER (the detail lists those there are), BOOTSTRAP (the detail names
+ * ranks that did not come), TIMEOUT, NOMEM. Thread-safe.
+ */
+WEFT_API enum weft_result weft_ctx_open(const struct weft_ctx_opts *opts,
+					struct weft_ctx **ctx);
+
+/*
+ * Closes a context; its communicators must be destroyed. Not collective: ranks may leave
+ * at different times. BUSY while communicators exist or memory may still be written by a
+ * peer.
+ */
+WEFT_API enum weft_result weft_ctx_close(struct weft_ctx *ctx);
+
+/* ---- communicators ------------------------------------------------------------------
+ */
+
+struct weft_comm_opts {
+	size_t size; /* sizeof(struct weft_comm_opts) */
+	uint64_t flags;
+};
+#define WEFT_COMM_OPTS_INIT                           \
+	{                                             \
+		.size = sizeof(struct weft_comm_opts) \
+	}
+
+/*
+ * A communicator of all ranks of the context. Collective; each rank creates the
+ * communicators of a context in the same order.
+ */
+WEFT_API enum weft_result weft_comm_create(struct weft_ctx *ctx,
+					   const struct weft_comm_opts *opts,
+					   struct weft_comm **comm);
+
+/* Local. BUSY while requests are open or memory may still be written by a peer. */
+WEFT_API enum weft_result weft_comm_destroy(struct weft_comm *comm);
+
+WEFT_API int32_t weft_comm_rank(const struct weft_comm *comm);
+WEFT_API int32_t weft_comm_size(const struct weft_comm *comm);
+
+/* ---- collectives --------------------------------------------------------------------
+ */
+
+enum weft_coll {
+	WEFT_COLL_BARRIER,
+	WEFT_COLL_BROADCAST,
+	WEFT_COLL_ALLGATHER,
+	WEFT_COLL_ALLREDUCE,
+	WEFT_COLL_ALLGATHERV,
+	WEFT_COLL_REDUCE_SCATTER,
+	WEFT_COLL_REDUCE_SCATTERV,
+	WEFT_COLL_ALLTOALL,
+	WEFT_COLL_ALLTOALLV,
+	WEFT_COLL_ALLTOALLV_DYNAMIC,
+	WEFT_COLL_REDUCE,
+	WEFT_COLL_GATHER,
+	WEFT_COLL_GATHERV,
+	WEFT_COLL_SCATTER,
+	WEFT_COLL_SCATTERV,
+	WEFT_COLL_COUNT
+};
+
+WEFT_API const char *weft_coll_name(enum weft_coll coll);
+
+enum weft_stream_kind {
+	WEFT_STREAM_NONE = 0,
+	WEFT_STREAM_CUDA,
+};
+
+struct weft_opts {
+	size_t size;	       /* sizeof(struct weft_opts) */
+	int64_t timeout_us;    /* WEFT_TIMEOUT_DEFAULT, WEFT_TIMEOUT_INFINITE or > 0 */
+	const char *algorithm; /* name ("ring"); NULL: chosen by size and ranks */
+	uint64_t flags;	       /* none defined: 0 */
+	enum weft_stream_kind stream_kind;
+	void *stream; /* a cudaStream_t where stream_kind says so */
+	enum weft_mem_kind src_kind, dst_kind; /* for the plain calls below */
+	int32_t src_device, dst_device;
+	struct weft_mem *src_mem, *dst_mem; /* registrations, or NULL */
+};
+#define WEFT_OPTS_INIT                           \
+	{                                        \
+		.size = sizeof(struct weft_opts) \
+	}
+
+/* Any collective, in its general form. */
+struct weft_call {
+	size_t size; /* sizeof(struct weft_call) */
+	enum weft_coll coll;
+	enum weft_op op; /* reductions only */
+	int32_t root;	 /* rooted collectives only */
+	struct weft_buf src;
+	struct weft_buf dst;
+	const struct weft_counts *send_counts; /* (v) forms only */
+	const struct weft_counts *recv_counts;
+};
+#define WEFT_CALL_INIT                           \
+	{                                        \
+		.size = sizeof(struct weft_call) \
+	}
+
+/*
+ * Starts a collective. *req is owned by the caller until weft_req_wait() or
+ * weft_req_test() reports it done, which frees it. Errors: ARG, UNSUPPORTED, COMM, NOMEM.
+ * Shapes: as at the plain calls below.
+ */
+WEFT_API enum weft_result weft_call_start(struct weft_comm *comm,
+					  const struct weft_call *call,
+					  const struct weft_opts *opts,
+					  struct weft_req **req);
+
+/* Returns when every rank has called it. Dissemination. */
+WEFT_API enum weft_result weft_barrier(struct weft_comm *comm,
+				       const struct weft_opts *opts);
+WEFT_API enum weft_result weft_barrier_start(struct weft_comm *comm,
+					     const struct weft_opts *opts,
+					     struct weft_req **req);
+
+/* buf: count elements on every rank, read at root and written elsewhere. */
+WEFT_API enum weft_result weft_broadcast(struct weft_comm *comm, void *buf,
+					 uint64_t count, enum weft_type type,
+					 int32_t root, const struct weft_opts *opts);
+WEFT_API enum weft_result weft_broadcast_start(struct weft_comm *comm, void *buf,
+					       uint64_t count, enum weft_type type,
+					       int32_t root, const struct weft_opts *opts,
+					       struct weft_req **req);
+
+/*
+ * src: count elements; dst: size * count elements in rank order.
+ * In place when src is dst + rank * count elements. Other overlaps give WEFT_ERR_ARG.
+ */
+WEFT_API enum weft_result weft_allgather(struct weft_comm *comm, const void *src,
+					 void *dst, uint64_t count, enum weft_type type,
+					 const struct weft_opts *opts);
+WEFT_API enum weft_result weft_allgather_start(struct weft_comm *comm, const void *src,
+					       void *dst, uint64_t count,
+					       enum weft_type type,
+					       const struct weft_opts *opts,
+					       struct weft_req **req);
+
+/*
+ * src, dst: count elements each. In place when src equals dst; other overlaps give
+ * WEFT_ERR_ARG. fp16 and bf16 are added in fp32. All ranks get the same bits.
+ */
+WEFT_API enum weft_result weft_allreduce(struct weft_comm *comm, const void *src,
+					 void *dst, uint64_t count, enum weft_type type,
+					 enum weft_op op, const struct weft_opts *opts);
+WEFT_API enum weft_result weft_allreduce_start(struct weft_comm *comm, const void *src,
+					       void *dst, uint64_t count,
+					       enum weft_type type, enum weft_op op,
+					       const struct weft_opts *opts,
+					       struct weft_req **req);
+
+/* ---- requests -----------------------------------------------------------------------
+ */
+
+/*
+ * Makes progress; *done is set to 1 when the request is finished and freed, else to 0.
+ * Returns the collective's result when done. A failed call whose buffers a peer might
+ * still write stays unfinished: *done is 0 and the result is WEFT_ERR_BUSY until they are
+ * safe.
+ */
+WEFT_API enum weft_result weft_req_test(struct weft_req *req, int *done);
+
+/*
+ * Waits until the request is finished, frees it and returns its result. timeout_us bounds
+ * this wait; when it passes first the result is WEFT_ERR_TIMEOUT and the request lives
+ * on. WEFT_TIMEOUT_DEFAULT waits for the request's own deadline.
+ */
+WEFT_API enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us);
+
+/* ---- what happened ------------------------------------------------------------------
+ */
+
+struct weft_stats {
+	size_t size;	/* sizeof(struct weft_stats), set by the caller */
+	uint64_t calls; /* collectives finished */
+	uint64_t puts;	/* remote writes started */
+	uint64_t put_bytes;
+	uint64_t msgs; /* tagged messages that carried payload */
+	uint64_t msg_bytes;
+	uint64_t readys;	  /* READY messages sent */
+	uint64_t handles;	  /* handles that travelled (others were remembered) */
+	uint64_t staged_bytes;	  /* payload that coll copied through memory of its own */
+	uint64_t plan_copy_bytes; /* COPY steps of plans: the caller's own block */
+	uint64_t reduced_bytes;	  /* bytes of results of REDUCE steps */
+};
+
+/* Counters of a context since it was opened. */
+WEFT_API enum weft_result weft_ctx_stats(struct weft_ctx *ctx, struct weft_stats *stats);
+
+/* Name of the algorithm that would run ("ring"); static storage, NULL if the call is
+ * wrong. */
+WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_call *call,
+				    const struct weft_opts *opts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address vector, map and table alike: an fi_addr_t is a dense index. Endpoints keep
+ * their peers in arrays by that index and are told when an index dies or appears.
+ */
+#ifndef WEFT_FI_AV_H
+#define WEFT_FI_AV_H
+
+#include <stdint.h>
+
+#include <rdma/fi_domain.h>
+
+#include "prov/wire/addr.h"
+#include "util/list.h"
+
+struct wfi_av;
+struct wfi_domain;
+
+int wfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		void *context);
+struct wfi_av *wfi_av_of(struct fid *fid);
+struct wfi_domain *wfi_av_domain(struct wfi_av *av);
+
+/* Domain lock held. NULL for an index that was not inserted or was removed. The pointer
+ * is good until the next insert. */
+const struct wire_addr *wfi_av_addr(struct wfi_av *av, fi_addr_t fi_addr);
+
+/* Constant time. The lowest fi_addr of that address, or FI_ADDR_NOTAVAIL. */
+fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr);
+
+/* Indices are below this. */
+size_t wfi_av_limit(const struct wfi_av *av);
+
+/* An endpoint bound to the vector. Callbacks come with the domain lock held, inserted
+ * after the entry is there, removed before it is gone. */
+struct wfi_av_user {
+	struct list node;
+	void (*inserted)(struct wfi_av_user *u, fi_addr_t fi_addr);
+	void (*removed)(struct wfi_av_user *u, fi_addr_t fi_addr);
+};
+void wfi_av_attach(struct wfi_av *av, struct wfi_av_user *u);
+void wfi_av_detach(struct wfi_av *av, struct wfi_av_user *u);
+
+#endif

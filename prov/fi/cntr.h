@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counter: success and error counts, waiters, and the pollables that reading it drives.
+ */
+#ifndef WEFT_FI_CNTR_H
+#define WEFT_FI_CNTR_H
+
+#include <stdint.h>
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+#include "prov/fi/pollable.h"
+
+struct wfi_cntr;
+struct wfi_domain;
+
+int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		  struct fid_cntr **cntr, void *context);
+struct wfi_cntr *wfi_cntr_of(struct fid *fid);
+struct wfi_domain *wfi_cntr_domain(struct wfi_cntr *cntr);
+
+/* Domain lock held; NULL is ignored. Wakes waiters. */
+void wfi_cntr_inc(struct wfi_cntr *cntr);
+void wfi_cntr_inc_error(struct wfi_cntr *cntr);
+
+int wfi_cntr_attach(struct wfi_cntr *cntr, struct wfi_pollable *p);
+void wfi_cntr_detach(struct wfi_cntr *cntr, struct wfi_pollable *p);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Domain: the unit of locking and of registration. Everything opened on a domain (av, cq,
+ * cntr, ep, mr) shares its lock; see prov/LOCKING.md.
+ */
+#ifndef WEFT_FI_DOMAIN_H
+#define WEFT_FI_DOMAIN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+#include "prov/mem/keytab.h"
+#include "util/list.h"
+
+struct wfi_fabric;
+
+struct wfi_domain {
+	struct fid_domain fid; /* first: libfabric casts */
+	struct wfi_fabric *fabric;
+	atomic_int refs; /* objects opened on it; fi_close gives -FI_EBUSY above 0 */
+	uint32_t api_version;
+	enum fi_threading threading;
+	int mr_mode;	   /* as returned by getinfo: decides VIRT_ADDR, PROV_KEY */
+	bool mr_virt_addr; /* remote addresses are virtual addresses */
+	bool mr_prov_key;  /* keys are the table's choice */
+	bool lock_needed;  /* false where the threading level spares it */
+	pthread_mutex_t lock;
+	struct mem_keytab *keys;
+	struct list eps; /* struct wfi_ep.domain_node: quiesced when an MR closes */
+};
+
+static inline void wfi_domain_lock(struct wfi_domain *d)
+{
+	if (d->lock_needed)
+		pthread_mutex_lock(&d->lock);
+}
+
+static inline void wfi_domain_unlock(struct wfi_domain *d)
+{
+	if (d->lock_needed)
+		pthread_mutex_unlock(&d->lock);
+}
+
+static inline struct wfi_domain *wfi_domain_of(struct fid_domain *fid)
+{
+	return (struct wfi_domain *)fid;
+}
+
+int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+		    struct fid_domain **domain, void *context);
+
+/* One row of domain->eps: how fi_close(mr) reaches the wires without knowing endpoints.
+ */
+struct wfi_quiesce {
+	struct list node;
+	int (*quiesce)(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns);
+};
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What getinfo announces and the data path keeps: one place, so that they cannot differ.
+ */
+#ifndef WEFT_FI_LIMITS_H
+#define WEFT_FI_LIMITS_H
+
+#define WFI_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
+#define WFI_RX_CAPS                                                                 \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+	 FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
+
+#define WFI_IOV_LIMIT	  4
+#define WFI_RMA_IOV_LIMIT 4
+#define WFI_INJECT_SIZE	  2048
+#define WFI_TX_SIZE	  1024
+#define WFI_RX_SIZE	  1024
+#define WFI_CQ_DATA_SIZE  8
+#define WFI_MR_KEY_SIZE	  8
+#define WFI_MR_IOV_LIMIT  4
+#define WFI_MAX_MSG_SIZE  (SIZE_MAX >> 1)
+
+#define WFI_TX_OP_FLAGS                                                          \
+	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE)
+#define WFI_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
+
+/* Ordering that the engine really keeps (rule E1): messages among themselves; RMA of one
+ * endpoint to one peer is done in the order of the calls, and a message posted after it
+ * leaves after it is done. */
+#define WFI_MSG_ORDER                                                               \
+	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | \
+	 FI_ORDER_SAR | FI_ORDER_SAW)
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The key table of a domain (rule D1): which registered memory a key names. It lives in a
+ * sealed memfd, so that a peer on the same host reads it by itself and a passive target
+ * need not answer. The owner is the only writer. Readers check everything that they find.
+ */
+#ifndef WEFT_MEM_KEYTAB_H
+#define WEFT_MEM_KEYTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define MEM_REGION_IOV 4
+
+/* A registered region: pieces laid back to back. */
+struct mem_region {
+	struct iovec iov[MEM_REGION_IOV];
+	uint32_t iov_count;
+	uint64_t access; /* FI_REMOTE_READ | FI_REMOTE_WRITE, ... */
+	bool virt_addr;	 /* remote address is a virtual address (first piece), else an
+			  * offset  from the region's start */
+	uint32_t incarnation; /* set by the table: differs for each registration (rule D2)
+			       */
+};
+
+/* ---- owner
+ * ------------------------------------------------------------------------------ */
+
+struct mem_keytab;
+
+/* capacity: most registrations at once (rounded up to a power of two). The memory is
+ * sparse: only what was used is there. -FI_ENOMEM, -FI_EMFILE. Insert and remove are
+ * serialised by the table itself. */
+int mem_keytab_open(uint32_t capacity, struct mem_keytab **tab);
+void mem_keytab_close(struct mem_keytab *tab);
+
+/* A key of the table's choosing (never the same twice in a row). -FI_ENOMEM: full. */
+int mem_keytab_insert(struct mem_keytab *tab, const struct mem_region *region,
+		      uint64_t *key);
+/* The caller's key: -FI_ENOKEY when it is in use. */
+int mem_keytab_insert_at(struct mem_keytab *tab, const struct mem_region *region,
+			 uint64_t key);
+/* From the return on no new access begins; ones under way are the wire's to wait for. */
+int mem_keytab_remove(struct mem_keytab *tab, uint64_t key);
+
+/* The descriptor to send to peers; stays the table's. */
+int mem_keytab_fd(const struct mem_keytab *tab);
+
+/* ---- reader (a peer, or the owner for itself)
+ * -------------------------------------------- */
+
+struct mem_keyview;
+
+/* Takes fd over. -FI_EINVAL when the memory isn't a sealed key table. */
+int mem_keyview_open(int fd, struct mem_keyview **view);
+void mem_keyview_close(struct mem_keyview *view);
+/* A view of the owner's own table, without a copy of the descriptor. */
+int mem_keyview_own(struct mem_keytab *tab, struct mem_keyview **view);
+
+/*
+ * What [addr, addr + len) under key means: fills iov (at most MEM_REGION_IOV pieces) with
+ * addresses in the owner's process. -FI_ENOKEY: no such key; -FI_EACCES: registered
+ * without `access`; -FI_EINVAL: not inside the region. Bounded time whatever the memory
+ * holds.
+ */
+int mem_keyview_find(const struct mem_keyview *view, uint64_t key, uint64_t addr,
+		     uint64_t len, uint64_t access, struct iovec *iov,
+		     uint32_t *iov_count, uint32_t *incarnation);
+
+#endif

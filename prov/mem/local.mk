@@ -1,0 +1,2 @@
+# Sources of prov/mem (libprov.la) and the unit tests beside them.
+PROV_SOURCES +=

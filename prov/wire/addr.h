@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An endpoint's address: the socket address of its door. Always compared and hashed in
+ * this normalised form (port in network order, no scope, no flow label), IPv4 and IPv6.
+ */
+#ifndef WEFT_WIRE_ADDR_H
+#define WEFT_WIRE_ADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct wire_addr {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	};
+};
+
+/* false when sa is no IPv4 or IPv6 address with a port and a host (0.0.0.0:0 is none). */
+bool wire_addr_from_sockaddr(struct wire_addr *out, const struct sockaddr *sa,
+			     socklen_t len);
+/* sizeof(struct sockaddr_in) or sizeof(struct sockaddr_in6). */
+socklen_t wire_addr_len(const struct wire_addr *a);
+bool wire_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
+uint32_t wire_addr_hash(const struct wire_addr *a);
+
+#define WIRE_ADDR_TEXT_MAX 64
+/* "127.0.0.1:9228", "[::1]:9228". Returns text. */
+const char *wire_addr_text(const struct wire_addr *a, char text[WIRE_ADDR_TEXT_MAX]);
+
+#endif

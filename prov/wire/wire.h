@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The wire contract: what every way of moving bytes offers to proto and peer, and what it
+ * reports upwards. Behaviour above depends on capabilities, never on a wire's name.
+ *
+ * A wire endpoint has links, one for each connection to a peer. A link moves
+ *  - packets: small, copied, in order, exactly once while the link lives;
+ *  - segments: zero-copy pieces of a put or a get, on a numbered lane, in any order.
+ *
+ * Threading. Everything here except open and close is called with the endpoint's lock
+ * held (one thread at a time), and every upcall comes from inside progress() or from
+ * inside a call that says so. A wire's helper threads never call upwards: they leave what
+ * they found for progress() and wake the endpoint's descriptor.
+ *
+ * Errors are negative fi_errno values.
+ */
+#ifndef WEFT_WIRE_WIRE_H
+#define WEFT_WIRE_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "prov/wire/addr.h"
+
+struct mem_keytab;
+struct wire_ep;	  /* defined by each wire; begins with struct wire_ep_base */
+struct wire_link; /* defined by each wire; begins with struct wire_link_base */
+
+/* Room for control packets is never taken by data (rule B3). */
+enum wire_class { WIRE_CONTROL, WIRE_DATA };
+
+/* What a link can do; true of it once it is up. */
+struct wire_caps {
+	uint32_t lanes;	    /* numbered from 0 */
+	size_t max_packet;  /* bytes of one packet, at least 4096 */
+	size_t max_segment; /* bytes of one put or get */
+	bool imm;	    /* segments may carry 32 bits of immediate data */
+	bool ordered;	    /* segments of one lane arrive in order */
+	bool passive;	    /* put and get need no libfabric call at the target */
+	bool raw; /* put and get may name peer memory by plain address (one copy) */
+};
+
+/* Memory of the peer. */
+struct wire_remote {
+	uint64_t addr; /* key: address or offset as the application gave it; raw: address
+			*/
+	uint64_t key;  /* unused when raw */
+	bool raw; /* no key: memory that the peer itself announced for this transfer */
+};
+
+/* One piece of a put or a get. local describes exactly len bytes; it is read during the
+ * call only, the memory it points to until segment_done. */
+struct wire_segment {
+	const struct iovec *local;
+	size_t local_count;
+	struct wire_remote remote;
+	size_t len;
+	uint32_t lane;
+	void *cookie; /* handed back by segment_done */
+};
+
+struct wire_events {
+	/*
+	 * A link is ready: one that was dialled (peer_ctx is what dial was given), or one
+	 * that a peer opened (peer_ctx NULL; the receiver of the event sets
+	 * link->peer_ctx). From now on packets may be sent and may arrive.
+	 */
+	void (*link_up)(void *arg, struct wire_link *link);
+	/*
+	 * A link is gone, or a dial failed; err is -FI_ECONNREFUSED (nobody there),
+	 * -FI_EHOSTUNREACH (not a peer that this wire can reach), -FI_ECONNRESET (it
+	 * died), -FI_EACCES (not allowed), -FI_ESHUTDOWN (it closed its endpoint). All
+	 * its segments were reported before. The link must not be used after this
+	 * returns.
+	 */
+	void (*link_down)(void *arg, struct wire_link *link, int err);
+	/* A packet; valid until the callback returns. The bytes come from a peer: not
+	 * trusted, and still writable by it: copy a field before it is checked. */
+	void (*packet)(void *arg, struct wire_link *link, const void *pkt, size_t len);
+	void (*segment_done)(void *arg, struct wire_link *link, void *cookie, int err);
+};
+
+struct wire_ep_attr {
+	struct wire_addr addr; /* in: wanted (port 0: any). See wire_ep_base.addr */
+	bool addr_any;	       /* no host was asked for: answer on every local address */
+	uint64_t incarnation;  /* random, never 0: tells this endpoint from an earlier one
+				* at the same address */
+	struct mem_keytab *keys; /* registrations that peers may use */
+	const struct wire_events *events;
+	void *arg;
+};
+
+struct wire_ops {
+	const char *name;      /* "shm" */
+	const char *what;      /* one line for people */
+	struct wire_caps caps; /* the most that a link of this wire can do */
+
+	/* Opens the door. -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_ENOMEM, -FI_EMFILE. */
+	int (*ep_open)(const struct wire_ep_attr *attr, struct wire_ep **ep);
+	/* Closes all links without upcalls; peers see link_down. */
+	void (*ep_close)(struct wire_ep *ep);
+
+	/*
+	 * Starts to connect; never blocks. *link is valid until link_down. One attempt:
+	 * the peer layer decides whether to try again. An immediate refusal is returned,
+	 * without an upcall. Dialling one's own address is allowed.
+	 */
+	int (*dial)(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
+		    struct wire_link **link);
+	/* Gives a link up from this side, without an upcall. */
+	void (*hangup)(struct wire_link *link);
+
+	/*
+	 * Room for one packet of len bytes, 8-byte aligned, or NULL when there is none
+	 * now (then progress later makes some, and a sleeper is woken for it). The caller
+	 * fills it and commits before any other call on this link; commit may shorten it.
+	 */
+	void *(*pkt_reserve)(struct wire_link *link, size_t len, enum wire_class cls);
+	void (*pkt_commit)(struct wire_link *link, void *pkt, size_t len);
+
+	/*
+	 * Moves one segment. 1: done, no segment_done follows. 0: under way. -FI_EAGAIN:
+	 * no room now. -FI_ENOKEY, -FI_EACCES, -FI_EINVAL (out of bounds), -FI_EFAULT:
+	 * refused, nothing follows. Segments on one lane of an ordered link take effect
+	 * in the order of the calls, and before any packet that is committed after they
+	 * are done.
+	 */
+	int (*put)(struct wire_link *link, const struct wire_segment *seg);
+	int (*get)(struct wire_link *link, const struct wire_segment *seg);
+
+	/* Moves what is there, upcalls included; at most about `budget` packets. Returns
+	 * how many things happened, so that 0 means idle. */
+	int (*progress)(struct wire_ep *ep, int budget);
+
+	/*
+	 * Before sleeping: 0 when it is safe to wait for the descriptor to become
+	 * readable, -FI_EAGAIN when there is work to do first. Stays armed until the next
+	 * progress().
+	 */
+	int (*arm)(struct wire_ep *ep);
+	int (*fd)(struct wire_ep *ep);
+
+	/*
+	 * After the key was removed from the table: returns 0 when no peer can still be
+	 * writing or reading the memory by that key, -FI_EBUSY when one still may at the
+	 * deadline (monotonic ns). Rules D3, D4. May be called without the endpoint's
+	 * lock.
+	 */
+	int (*quiesce)(struct wire_ep *ep, uint64_t key, uint64_t deadline_ns);
+};
+
+/* Every wire's endpoint and link begin with these; read by anybody, written by the wire
+ * (peer_ctx: by whoever handles link_up). */
+struct wire_ep_base {
+	const struct wire_ops *ops;
+	struct wire_addr addr; /* the door's address, port filled in */
+};
+
+struct wire_link_base {
+	const struct wire_ops *ops;
+	struct wire_ep *ep;
+	void *peer_ctx;
+	struct wire_addr peer;	   /* the peer's door */
+	uint64_t peer_incarnation; /* 0 until up */
+	struct wire_caps caps;	   /* of this link, once up */
+};
+
+static inline struct wire_ep_base *wire_ep_base(struct wire_ep *ep)
+{
+	return (struct wire_ep_base *)ep;
+}
+
+static inline struct wire_link_base *wire_link_base(struct wire_link *link)
+{
+	return (struct wire_link_base *)link;
+}
+
+/* All wires that were built, best first. */
+extern const struct wire_ops *const wire_table[];
+extern const size_t wire_count;
+
+#endif
