@@ -1,2 +1,2 @@
 # Sources of prov/mem (libprov.la) and the unit tests beside them.
-PROV_SOURCES +=
+PROV_SOURCES += %D%/params.c %D%/params.h
