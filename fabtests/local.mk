@@ -25,3 +25,23 @@ check_PROGRAMS += %D%/own/rma
 TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c $(fabtests_own)
 %C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/death
+TESTS += %D%/own/death
+%C%_own_death_SOURCES = %D%/own/death.c $(fabtests_own)
+%C%_own_death_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/stranger
+TESTS += %D%/own/stranger
+%C%_own_stranger_SOURCES = %D%/own/stranger.c $(fabtests_own)
+%C%_own_stranger_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/waits
+TESTS += %D%/own/waits
+%C%_own_waits_SOURCES = %D%/own/waits.c $(fabtests_own)
+%C%_own_waits_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/getinfo
+TESTS += %D%/own/getinfo
+%C%_own_getinfo_SOURCES = %D%/own/getinfo.c $(fabtests_own)
+%C%_own_getinfo_LDADD = $(LIBFABRIC_LIBS)
