@@ -1,1 +1,2 @@
-# Lists of tests.
+# Tests of the whole tree, and the tools that make lint runs.
+EXTRA_DIST += %D%/lint %D%/cppcheck.txt
