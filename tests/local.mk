@@ -1,2 +1,7 @@
 # Tests of the whole tree, and the tools that make lint runs.
-EXTRA_DIST += %D%/lint %D%/cppcheck.txt
+TESTS += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
+	%D%/install.t %D%/clean-tree.t
+EXTRA_DIST += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
+	%D%/install.t %D%/clean-tree.t \
+	%D%/tap.sh %D%/layers.awk %D%/layers.txt %D%/budget.awk %D%/symbols.txt \
+	%D%/lint %D%/cppcheck.txt
