@@ -49,6 +49,21 @@ built() {
 ok "a program builds with the pkg-config flags" built
 ok "it runs, and the versions agree" test \
 	"$(LD_LIBRARY_PATH=$dest$libdir "$tmp/prog")" = "$(pc --modversion weft)"
+
+# The header alone, as strict as a user's compiler may be.
+printf '#include <weft/weft.h>\nint main(void)\n{\n\treturn 0;\n}\n' >"$tmp/header.c"
+strict() {
+	# shellcheck disable=SC2046 # a list of flags
+	"$@" -fsyntax-only -pedantic -Wall -Wextra -Werror $(pc --cflags weft) "$tmp/header.c"
+}
+# shellcheck disable=SC2086 # a command with flags
+ok "the header is strict C11" strict ${CC:-cc} -std=c11
+if command -v clang >/dev/null; then
+	ok "the header is C++" strict clang -x c++ -std=c++11
+else
+	skip 1 "clang is not installed"
+fi
+
 ok "uninstall leaves no file" env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
 	make -C "$build" uninstall DESTDIR="$dest"
 ok "none" is_empty "$(find "$dest" -type f -o -type l)"

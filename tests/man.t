@@ -41,7 +41,9 @@ while read -r command; do
 	ok "weft(1) has the options of $command" diff -u "$tmp/options" "$tmp/described"
 done <"$tmp/commands"
 
-if command -v fi_info >/dev/null; then
+if is_sanitized "$build/prov/libweft-fi.so"; then
+	skip 1 "fi_info cannot load a module that was built with sanitizers"
+elif command -v fi_info >/dev/null; then
 	FI_PROVIDER_PATH=$build/prov fi_info -e 2>/dev/null >"$tmp/env"
 	names 'FI_WEFT_[A-Z_]+' "$tmp/env" >"$tmp/variables"
 	sed -n 's/^\.It Ev \(FI_WEFT_[A-Z_]*\).*/\1/p' "$top/man/fi_weft.7" |

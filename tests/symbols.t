@@ -32,7 +32,7 @@ ok "weft.h declares the same functions" diff -u "$tmp/want" "$tmp/declared"
 exported "$module" >"$tmp/got"
 ok "libweft-fi.so exports fi_prov_ini only" test "$(cat "$tmp/got")" = fi_prov_ini
 
-if nm -D "$module" | grep -qE ' [Uw] __(asan|ubsan|tsan|sanitizer)_'; then
+if is_sanitized "$module"; then
 	skip 2 "a sanitizer's run-time may come with the program only"
 else
 	ok "libweft.so lacks nothing" is_empty "$(undefined "$lib")"

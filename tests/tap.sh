@@ -65,6 +65,11 @@ done_testing() {
 	exit
 }
 
+# Whether the module needs a sanitizer's run-time, which only a program may bring.
+is_sanitized() {
+	nm -D "$1" | grep -qE ' [Uw] __(asan|ubsan|tsan|sanitizer)_'
+}
+
 # The files of the tree, relative to $1: what git tracks, or, in an unpacked tarball,
 # everything outside build directories.
 tree_files() {
