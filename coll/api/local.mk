@@ -5,3 +5,5 @@ check_PROGRAMS += %D%/tests/test_types
 TESTS += %D%/tests/test_types
 %C%_tests_test_types_SOURCES = %D%/tests/test_types.c
 %C%_tests_test_types_LDADD = coll/libcoll.la
+
+COLL_SOURCES += %D%/call.c %D%/call.h %D%/check.c %D%/collectives.c
