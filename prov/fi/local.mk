@@ -19,3 +19,29 @@ PROV_SOURCES += \
 	%D%/pollable.h \
 	%D%/progress.c %D%/progress.h \
 	%D%/wait.c %D%/wait.h
+
+# A domain without libfabric in front of it, and an engine to drive.
+FI_TEST_SOURCES = %D%/tests/fi_test.c %D%/tests/fi_test.h
+
+check_PROGRAMS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
+	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_mr \
+	%D%/tests/test_progress %D%/tests/test_wait
+TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
+	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_mr \
+	%D%/tests/test_progress %D%/tests/test_wait
+%C%_tests_test_av_SOURCES = %D%/tests/test_av.c $(FI_TEST_SOURCES)
+%C%_tests_test_av_LDADD = prov/libprov.la
+%C%_tests_test_cntr_SOURCES = %D%/tests/test_cntr.c $(FI_TEST_SOURCES)
+%C%_tests_test_cntr_LDADD = prov/libprov.la
+%C%_tests_test_cq_SOURCES = %D%/tests/test_cq.c $(FI_TEST_SOURCES)
+%C%_tests_test_cq_LDADD = prov/libprov.la
+%C%_tests_test_eq_SOURCES = %D%/tests/test_eq.c $(FI_TEST_SOURCES)
+%C%_tests_test_eq_LDADD = prov/libprov.la
+%C%_tests_test_info_SOURCES = %D%/tests/test_info.c $(FI_TEST_SOURCES)
+%C%_tests_test_info_LDADD = prov/libprov.la
+%C%_tests_test_mr_SOURCES = %D%/tests/test_mr.c $(FI_TEST_SOURCES)
+%C%_tests_test_mr_LDADD = prov/libprov.la
+%C%_tests_test_progress_SOURCES = %D%/tests/test_progress.c $(FI_TEST_SOURCES)
+%C%_tests_test_progress_LDADD = prov/libprov.la
+%C%_tests_test_wait_SOURCES = %D%/tests/test_wait.c $(FI_TEST_SOURCES)
+%C%_tests_test_wait_LDADD = prov/libprov.la

@@ -16,7 +16,19 @@ PROV_SOURCES += \
 
 EXTRA_DIST += %D%/README.md
 
-check_PROGRAMS += %D%/tests/test_shm
-TESTS += %D%/tests/test_shm
+check_PROGRAMS += \
+	%D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm %D%/tests/test_life
+TESTS += %D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm %D%/tests/test_life
+%C%_tests_test_format_SOURCES = %D%/tests/test_format.c
+%C%_tests_test_format_LDADD = prov/libprov.la
+%C%_tests_test_ring_SOURCES = %D%/tests/test_ring.c
+%C%_tests_test_ring_LDADD = prov/libprov.la
 %C%_tests_test_shm_SOURCES = %D%/tests/test_shm.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_shm_LDADD = prov/libprov.la
+%C%_tests_test_life_SOURCES = %D%/tests/test_life.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_life_LDADD = prov/libprov.la
+
+# Figures, not a test: run by hand.
+check_PROGRAMS += %D%/tests/bench_shm
+%C%_tests_bench_shm_SOURCES = %D%/tests/bench_shm.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_bench_shm_LDADD = prov/libprov.la

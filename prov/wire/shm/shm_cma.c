@@ -77,7 +77,7 @@ static int cma_error(int err)
 		return -FI_ECONNRESET;
 	case EPERM:
 	case ENOSYS:
-		return -FI_EACCES;
+		return -FI_EPERM;
 	case ENOMEM:
 		return -FI_ENOMEM;
 	default:

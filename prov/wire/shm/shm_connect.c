@@ -49,6 +49,8 @@ static int link_dial(struct shm_link *link, const struct wire_addr *to)
 	if (ret)
 		return ret;
 	link->pair = map;
+	/* The peer may be at work before its answer is heard. */
+	link->hazard_peer = &link->pair->hazard[1];
 	hello_fill(link, SHM_HELLO, &hello, fds);
 	ret = shm_parcel_send(link->sock, &hello, fds);
 	if (ret)

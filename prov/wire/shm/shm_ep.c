@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -61,6 +62,7 @@ static struct shm_ep *ep_alloc(const struct wire_ep_attr *attr)
 	ep->incarnation = attr->incarnation;
 	ep->keys = attr->keys;
 	ep->no_cma = attr->no_cma;
+	ep->pid = getpid();
 	list_init(&ep->graveyard);
 	list_init(&ep->news);
 	return ep;
@@ -156,6 +158,9 @@ void shm_ep_close(struct wire_ep *wep)
 {
 	struct shm_ep *ep = shm_ep_of(wep);
 
+	/* A forked child has no helper thread, and nothing of this is its to end. */
+	if (getpid() != ep->pid)
+		return;
 	/* The helper still hears of peers that end meanwhile. */
 	ep_quiesce(ep, NULL, shm_now() + EP_CLOSE_WAIT_NS);
 	shm_helper_stop(ep);

@@ -30,6 +30,7 @@ struct shm_ep {
 	void *arg;
 	uint64_t incarnation;
 	bool no_cma; /* switched off by the user */
+	int pid;     /* whose endpoint it is: not a forked child's */
 
 	/* Endpoint lock. */
 	struct shm_hub hub;

@@ -26,29 +26,41 @@ static void hazard_clear(struct shm_link *link)
 	atomic_store_explicit(&link->hazard_mine->active, 0, memory_order_release);
 }
 
-/* 1 or an error, as the wire contract has it. */
+/* What the copy's result means for the caller: 1 or an error, as the wire contract has it. */
 static int copy_result(struct shm_link *link, int ret)
 {
-	if (ret == 0)
+	switch (ret) {
+	case 0:
 		return 1;
-	if (ret != -FI_ECONNRESET)
+	case -FI_ECONNRESET:
+		/* The process is no more, whatever its socket says (a child may hold it
+		 * open). */
+		pthread_mutex_lock(&link->ep->mutex);
+		shm_link_tell_end(link, -FI_ECONNRESET);
+		pthread_mutex_unlock(&link->ep->mutex);
+		return -FI_EAGAIN;
+	case -FI_EPERM:
+		/* Worked when the link came up: the peer changed its credentials, or forbade
+		 * it. */
+		link->cma = false;
+		link->base.caps.raw = false;
 		return ret;
-	/* The process is no more, whatever its socket says (a child may hold it open). */
-	pthread_mutex_lock(&link->ep->mutex);
-	shm_link_tell_end(link, -FI_ECONNRESET);
-	pthread_mutex_unlock(&link->ep->mutex);
-	return -FI_EAGAIN;
+	default:
+		return ret;
+	}
 }
 
 static int move_raw(struct shm_link *link, const struct wire_segment *seg, bool write)
 {
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)seg->remote.addr,
 			       .iov_len = seg->len};
+	int ret;
 
 	if (!link->cma)
-		return -FI_EINVAL;
-	return copy_result(link, shm_cma_copy(link->pid, seg->local, seg->local_count,
-					      &remote, 1, seg->len, write));
+		return -FI_EACCES;
+	ret = copy_result(link, shm_cma_copy(link->pid, seg->local, seg->local_count,
+					     &remote, 1, seg->len, write));
+	return ret == -FI_EPERM ? -FI_EACCES : ret;
 }
 
 static int move_keyed(struct shm_link *link, const struct wire_segment *seg, bool write)
@@ -62,9 +74,9 @@ static int move_keyed(struct shm_link *link, const struct wire_segment *seg, boo
 			       write ? FI_REMOTE_WRITE : FI_REMOTE_READ, remote, &count,
 			       &incarnation);
 	if (ret == 0)
-		ret = copy_result(link,
-				  shm_cma_copy(link->pid, seg->local, seg->local_count,
-					       remote, count, seg->len, write));
+		ret = copy_result(link, shm_cma_copy(link->pid, seg->local,
+						     seg->local_count, remote, count,
+						     seg->len, write));
 	hazard_clear(link);
 	return ret;
 }
@@ -78,8 +90,12 @@ static int move(struct wire_link *wlink, const struct wire_segment *seg, bool wr
 		return -FI_EAGAIN; /* link_down follows */
 	if (seg->remote.raw)
 		return move_raw(link, seg, write);
-	if (link->cma)
-		return move_keyed(link, seg, write);
+	if (link->cma) {
+		int ret = move_keyed(link, seg, write);
+
+		if (ret != -FI_EPERM)
+			return ret;
+	}
 	return shm_service_ask(link, seg, write ? SHM_SERVICE_PUT : SHM_SERVICE_GET);
 }
 
