@@ -230,16 +230,22 @@ static void ep_set_attr(struct wfi_ep *ep, const struct fi_info *info)
 
 static void ep_set_addr(struct wfi_ep *ep, const struct fi_info *info)
 {
-	if (info->src_addr && wire_addr_from_sockaddr(&ep->addr, info->src_addr,
-						      (socklen_t)info->src_addrlen)) {
-		ep->addr_any = wfi_addr_is_default(&ep->addr);
-		return;
+	uint16_t port = 0;
+
+	/* The host may be asked for without a port, and the port without a host. */
+	if (wfi_addr_take(info->src_addr, info->src_addrlen, &ep->addr)) {
+		if (!wfi_addr_is_any(&ep->addr)) {
+			ep->addr_any = wfi_addr_is_default(&ep->addr);
+			return;
+		}
+		port = wfi_addr_port(&ep->addr);
 	}
 	ep->addr_any = true;
 	if (!wfi_addr_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
 			      &ep->addr)) {
 		wfi_addr_default(AF_INET, &ep->addr);
 	}
+	wfi_addr_set_port(&ep->addr, port);
 }
 
 int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
