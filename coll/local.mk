@@ -7,6 +7,7 @@ include coll/boot/local.mk
 include coll/plan/local.mk
 include coll/algo/local.mk
 include coll/exec/local.mk
+include coll/tests/local.mk
 
 noinst_LTLIBRARIES += coll/libcoll.la
 coll_libcoll_la_SOURCES = $(COLL_SOURCES)
@@ -17,6 +18,6 @@ libweft_la_SOURCES = coll/api/version.c
 libweft_la_LIBADD = coll/libcoll.la
 # -version-info: current:revision:age; bump by libtool's rules at a release.
 libweft_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
-	-Wl,-z,defs -Wl,--version-script=$(top_srcdir)/coll/libweft.map
+	$(WEFT_ZDEFS) -Wl,--version-script=$(top_srcdir)/coll/libweft.map
 EXTRA_libweft_la_DEPENDENCIES = coll/libweft.map
 EXTRA_DIST += coll/libweft.map

@@ -1,2 +1,12 @@
 # Sources of coll/algo (libcoll.la) and the unit tests beside them.
-COLL_SOURCES +=
+COLL_SOURCES += %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
+	%D%/barrier_dissemination.c %D%/broadcast_binomial.c \
+	%D%/allgather_ring.c %D%/allgather_doubling.c \
+	%D%/allreduce_ring.c %D%/allreduce_doubling.c
+EXTRA_DIST += %D%/README.md
+
+check_PROGRAMS += %D%/tests/test_algo
+TESTS += %D%/tests/test_algo
+%C%_tests_test_algo_SOURCES = %D%/tests/test_algo.c %D%/tests/interp.c \
+	%D%/tests/interp.h
+%C%_tests_test_algo_LDADD = coll/libcoll.la

@@ -1,2 +1,9 @@
 # Sources of coll/api (libcoll.la) and the unit tests beside them.
-COLL_SOURCES += %D%/error.c %D%/error.h
+COLL_SOURCES += %D%/error.c %D%/error.h %D%/types.c
+
+check_PROGRAMS += %D%/tests/test_types
+TESTS += %D%/tests/test_types
+%C%_tests_test_types_SOURCES = %D%/tests/test_types.c
+%C%_tests_test_types_LDADD = coll/libcoll.la
+
+COLL_SOURCES += %D%/call.c %D%/call.h %D%/check.c %D%/collectives.c

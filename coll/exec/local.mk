@@ -1,2 +1,19 @@
 # Sources of coll/exec (libcoll.la) and the unit tests beside them.
-COLL_SOURCES +=
+COLL_SOURCES += %D%/reduce.h %D%/reduce.c %D%/reduce_kernel.h %D%/reduce_num.h \
+	%D%/reduce_template.h %D%/reduce_isa.h %D%/reduce_half.h \
+	%D%/reduce_base.c %D%/reduce_avx2.c %D%/reduce_avx512.c
+
+check_PROGRAMS += %D%/tests/test_reduce
+TESTS += %D%/tests/test_reduce
+%C%_tests_test_reduce_SOURCES = %D%/tests/test_reduce.c
+%C%_tests_test_reduce_LDADD = coll/libcoll.la -lm
+
+# Not a test: prints GB/s per type, operation and instruction set.
+check_PROGRAMS += %D%/tests/bench_reduce
+%C%_tests_bench_reduce_SOURCES = %D%/tests/bench_reduce.c
+%C%_tests_bench_reduce_LDADD = coll/libcoll.la
+
+COLL_SOURCES += %D%/ctl.c %D%/ctl.h %D%/ctl_io.c %D%/engine.c %D%/engine.h \
+	%D%/events.c %D%/exec.h %D%/fail.c %D%/local.c %D%/mem.c %D%/mem.h \
+	%D%/name.h %D%/net.c %D%/net.h %D%/net_pick.c %D%/net_pick.h %D%/pool.c \
+	%D%/pool.h %D%/req.c %D%/rx.c %D%/tx.c

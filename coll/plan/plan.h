@@ -8,7 +8,8 @@
  * parts. A partition cuts `total` elements into `parts` pieces: balanced (piece i begins
  * at floor(i * total / parts)), by a table of displacements, or by a table bound late
  * (counts that are known only when the plan is issued; all late tables of a call come
- * from one snapshot).
+ * from one snapshot), or folded: part i is as long as part i of another partition and
+ * lies in slot i mod slots, for scratch that is used over and over.
  *
  * Time. Steps are grouped into loops, run one after the other; a straight piece of plan
  * is a loop of one trip. In trip t a step's peer and ranges have moved on by t times
@@ -36,14 +37,17 @@ enum plan_kind { PLAN_SEND, PLAN_RECV, PLAN_REDUCE, PLAN_COPY };
 
 enum plan_buf { PLAN_SRC, PLAN_DST, PLAN_SCRATCH, PLAN_NOBUF };
 
-enum plan_part_kind { PLAN_BALANCED, PLAN_TABLE, PLAN_LATE };
+enum plan_part_kind { PLAN_BALANCED, PLAN_TABLE, PLAN_LATE, PLAN_FOLDED };
 
 /* A partition. disp has parts + 1 entries (disp[parts] is the end), in elements. */
 struct plan_part {
 	enum plan_part_kind kind;
 	uint32_t parts;
-	uint64_t total;	      /* BALANCED: elements cut; LATE: the most there can be */
+	uint64_t total;	      /* BALANCED: elements cut; LATE: the most there can be;
+			       * FOLDED: slots * length of a slot */
 	const uint64_t *disp; /* TABLE: owned by the plan; LATE: NULL, see plan_binding */
+	uint32_t slots;	      /* FOLDED: each total / slots elements long */
+	uint8_t of;	      /* FOLDED: the partition whose lengths the parts have */
 };
 
 /* Runs j = 0..count-1, each `block` parts from (first + j * stride) mod parts; a run that
@@ -58,6 +62,23 @@ struct plan_range {
 	uint32_t count;
 };
 
+/* `block` parts from `first` on. */
+static inline struct plan_range plan_run(enum plan_buf buf, uint8_t part, uint32_t first,
+					 uint32_t block)
+{
+	return (struct plan_range){.buf = (uint8_t)buf,
+				   .part = part,
+				   .first = first,
+				   .block = block,
+				   .count = 1};
+}
+
+/* Nothing: both ends of a zero-length pair. */
+static inline struct plan_range plan_nothing(void)
+{
+	return (struct plan_range){.buf = PLAN_NOBUF};
+}
+
 enum plan_flag {
 	PLAN_SCALE =
 		1 << 0, /* REDUCE, COPY: divide the result by plan->divisor (average) */
@@ -71,6 +92,11 @@ struct plan_dep {
 };
 
 #define PLAN_NO_PROOF UINT32_MAX
+
+/* Every algorithm is proven to finish when each rank looks this many instances ahead of
+ * its oldest unfinished one. Looking further can only help; an executor must not look
+ * less far. */
+#define PLAN_WINDOW_MIN 16
 
 struct plan_step {
 	uint8_t kind;  /* enum plan_kind */
@@ -87,7 +113,9 @@ struct plan_step {
 	int32_t src2_advance;
 	uint32_t dep_first; /* plan->dep[dep_first .. + dep_count) */
 	uint32_t dep_count;
-	uint32_t proof; /* SEND: index into plan->dep of the RECV that proves READY */
+	uint32_t proof; /* SEND: index into plan->dep of the RECV that proves READY, one
+			 * of the step's own dependencies; no proof in a trip in which
+			 * that dependency is to be ignored */
 };
 
 struct plan_loop {
@@ -148,6 +176,10 @@ struct plan_builder *plan_builder_open(const char *algorithm,
 uint8_t plan_add_balanced(struct plan_builder *b, uint64_t total, uint32_t parts);
 uint8_t plan_add_table(struct plan_builder *b, const uint64_t *disp, uint32_t parts);
 uint8_t plan_add_late(struct plan_builder *b, uint64_t most, uint32_t parts);
+/* Lengths of partition `of`, places in `slots` slots of scratch, which are asked for
+ * here. A range of it may not hold two parts of one slot. */
+uint8_t plan_add_folded(struct plan_builder *b, uint8_t of, uint32_t slots);
+/* The largest of all calls counts. */
 void plan_need_scratch(struct plan_builder *b, uint64_t elements);
 
 void plan_loop_begin(struct plan_builder *b, uint32_t trips);
@@ -179,10 +211,19 @@ void plan_set_proof(struct plan_builder *b, uint32_t step, uint32_t on, int32_t 
  * the algorithm; *why says which rule, static storage). */
 int plan_builder_finish(struct plan_builder *b, struct plan **plan, const char **why);
 
-/* ---- reading
+/* The structural rules: ranges inside their partitions and buffers, peers inside the
+ * communicator and never the rank itself, dependencies backwards in program order. 0, or
+ * -EINVAL and *why (static storage). plan_builder_finish() has done it. */
+int plan_validate(const struct plan *plan, const char **why);
+
+/* ---- reading: nothing here allocates
  * ---------------------------------------------------------------------------- */
 
 void plan_free(struct plan *plan);
+
+/* Whether the late tables are there, ascend, and stay below their `total`: to be asked
+ * once per call, since counts are the caller's and not to be trusted. */
+bool plan_binding_valid(const struct plan *plan, const struct plan_binding *bind);
 
 /* One instance, with the loop's advance applied. */
 struct plan_instance {
@@ -203,8 +244,12 @@ void plan_instance_at(const struct plan *plan, uint64_t number,
 bool plan_dep_instance(const struct plan *plan, const struct plan_dep *d,
 		       const struct plan_instance *i, uint64_t *number);
 
-/* Elements before part i (i may equal parts). */
+/* Elements before part i (i may equal parts, except in a folded partition). */
 uint64_t plan_part_offset(const struct plan *plan, const struct plan_binding *bind,
+			  uint8_t part, uint32_t i);
+
+/* Elements of part i. */
+uint64_t plan_part_length(const struct plan *plan, const struct plan_binding *bind,
 			  uint8_t part, uint32_t i);
 
 uint64_t plan_range_elements(const struct plan *plan, const struct plan_binding *bind,

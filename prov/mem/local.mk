@@ -8,3 +8,9 @@ check_PROGRAMS += %D%/tests/test_keytab
 TESTS += %D%/tests/test_keytab
 %C%_tests_test_keytab_SOURCES = %D%/tests/test_keytab.c
 %C%_tests_test_keytab_LDADD = prov/libprov.la
+PROV_SOURCES += %D%/params.c %D%/params.h
+
+check_PROGRAMS += %D%/tests/test_params
+TESTS += %D%/tests/test_params
+%C%_tests_test_params_SOURCES = %D%/tests/test_params.c
+%C%_tests_test_params_LDADD = prov/libprov.la

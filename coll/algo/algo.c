@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of algorithms, and the default choice among them. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "coll/algo/build.h"
+
+/*
+ * Below these a collective is bound by start-up times and takes the fewest rounds; above,
+ * by bandwidth, and takes the ring. A ring step that carries less than a few KiB costs
+ * little more than its start-up time, and there are 2(n - 1) of them against log2 n: so
+ * the total has to be worth it, and each rank's block as well.
+ */
+#define ALLREDUCE_RING_TOTAL (UINT64_C(64) * 1024) /* bytes of the vector */
+#define ALLREDUCE_RING_BLOCK (UINT64_C(8) * 1024)  /* bytes of a rank's block of it */
+#define ALLGATHER_RING_BLOCK                                     \
+	(UINT64_C(32) * 1024) /* doubling moves as few bytes, so \
+			       * only pipelining speaks for the  \
+			       * ring */
+
+static bool any_size(const struct plan_call *call)
+{
+	return call->size >= 1;
+}
+
+const struct algo algo_table[] = {
+	{"barrier", "dissemination", "ceil(log2 n) rounds of empty messages: log2 n * a",
+	 PLAN_GOAL_BARRIER, any_size, barrier_dissemination_build},
+	{"broadcast", "binomial",
+	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
+	 PLAN_GOAL_BROADCAST, any_size, broadcast_binomial_build},
+	{"allgather", "ring", "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
+	 PLAN_GOAL_ALLGATHER, any_size, allgather_ring_build},
+	{"allgather", "recursive-doubling",
+	 "ceil(log2 n) rounds, blocks straight to their places: log2 n * a + (n-1) m b",
+	 PLAN_GOAL_ALLGATHER, any_size, allgather_doubling_build},
+	{"allreduce", "ring",
+	 "reduce-scatter and all-gather between neighbours, in chunks: 2(n-1)(a + m/n b)",
+	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_ring_build},
+	{"allreduce", "recursive-doubling",
+	 "log2 n rounds of whole vectors, two more unless n is a power of two: "
+	 "log2 n * (a + m b)",
+	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_doubling_build},
+};
+
+const size_t algo_count = sizeof(algo_table) / sizeof(algo_table[0]);
+
+const struct algo *algo_find(const char *coll, const char *name)
+{
+	for (size_t i = 0; i < algo_count; i++) {
+		if (!strcmp(algo_table[i].coll, coll) &&
+		    !strcmp(algo_table[i].name, name))
+			return &algo_table[i];
+	}
+	return NULL;
+}
+
+/* a * b, or the largest number when that is larger. */
+static uint64_t product(uint64_t a, uint64_t b)
+{
+	uint64_t c;
+
+	return __builtin_mul_overflow(a, b, &c) ? UINT64_MAX : c;
+}
+
+static const char *preferred(const char *coll, const struct plan_call *call)
+{
+	uint64_t bytes = product(call->count, call->elem_size);
+	uint64_t n = call->size > 0 ? (uint64_t)call->size : 1;
+
+	if (!strcmp(coll, "allreduce"))
+		return bytes >= ALLREDUCE_RING_TOTAL && bytes / n >= ALLREDUCE_RING_BLOCK
+			       ? "ring"
+			       : "recursive-doubling";
+	if (!strcmp(coll, "allgather"))
+		return bytes >= ALLGATHER_RING_BLOCK ? "ring" : "recursive-doubling";
+	return NULL;
+}
+
+const struct algo *algo_choose(const char *coll, const struct plan_call *call)
+{
+	const char *name = preferred(coll, call);
+	const struct algo *first = NULL;
+
+	for (size_t i = 0; i < algo_count; i++) {
+		const struct algo *a = &algo_table[i];
+
+		if (strcmp(a->coll, coll) || !a->supports(call))
+			continue;
+		if (!name || !strcmp(a->name, name))
+			return a;
+		if (!first)
+			first = a;
+	}
+	return first;
+}
+
+void algo_list(const char *coll, char *text, size_t len)
+{
+	size_t at = 0;
+
+	if (len)
+		text[0] = '\0';
+	for (size_t i = 0; i < algo_count; i++) {
+		int n;
+
+		if (strcmp(algo_table[i].coll, coll))
+			continue;
+		if (at >= len)
+			return;
+		n = snprintf(text + at, len - at, "%s%s", at ? ", " : "",
+			     algo_table[i].name);
+		if (n > 0)
+			at += (size_t)n;
+	}
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every algorithm on real arrays: the plans of all ranks are run in random order and the
+ * results compared with what the collective's definition says. The seed is printed;
+ * WEFT_SEED repeats a run.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "coll/algo/algo.h"
+#include "coll/algo/tests/interp.h"
+#include "util/tap.h"
+
+#define GUARD	  3
+#define GUARD_VAL UINT64_C(0x5afe5afe5afe5afe)
+#define CASES	  60
+
+struct job {
+	const struct algo *algo;
+	struct plan_call call;
+	struct interp_rank *rank;
+	uint64_t *expect_in; /* what rank r's element i was: [r * count + i] */
+};
+
+static uint64_t src_len(const struct job *j)
+{
+	return j->algo->goal == PLAN_GOAL_BARRIER ? 0 : j->call.count;
+}
+
+static uint64_t dst_len(const struct job *j)
+{
+	uint64_t n = (uint64_t)j->call.size;
+
+	return j->algo->goal == PLAN_GOAL_ALLGATHER ? j->call.count * n : src_len(j);
+}
+
+static uint64_t *buffer(uint64_t len)
+{
+	uint64_t *b = malloc((len + GUARD) * sizeof(*b));
+
+	if (!b)
+		tap_bail("out of memory");
+	for (uint64_t i = 0; i < len + GUARD; i++)
+		b[i] = GUARD_VAL;
+	return b;
+}
+
+static bool guards_good(const struct interp_rank *r, bool in_place)
+{
+	for (int b = in_place ? PLAN_DST : PLAN_SRC; b <= PLAN_SCRATCH; b++) {
+		for (int i = 0; i < GUARD; i++) {
+			if (r->buf[b][r->buf_len[b] + i] != GUARD_VAL)
+				return false;
+		}
+	}
+	return true;
+}
+
+static void rank_open(struct job *j, int32_t r, uint64_t *seed)
+{
+	struct interp_rank *k = &j->rank[r];
+	struct plan_call call = j->call;
+	const char *why = "";
+	struct plan *plan;
+	uint64_t *src;
+
+	call.rank = r;
+	if (j->algo->build(&call, &plan, &why))
+		tap_bail("%s/%s rank %d of %d: %s", j->algo->coll, j->algo->name, r,
+			 call.size, why);
+	k->plan = plan;
+	k->buf_len[PLAN_SRC] = src_len(j);
+	k->buf_len[PLAN_DST] = dst_len(j);
+	k->buf_len[PLAN_SCRATCH] = plan->buf_len[PLAN_SCRATCH];
+	k->buf[PLAN_DST] = buffer(k->buf_len[PLAN_DST]);
+	k->buf[PLAN_SCRATCH] = buffer(k->buf_len[PLAN_SCRATCH]);
+	src = call.in_place ? k->buf[PLAN_DST] : buffer(k->buf_len[PLAN_SRC]);
+	if (call.in_place && j->algo->goal == PLAN_GOAL_ALLGATHER)
+		src += (uint64_t)r * call.count;
+	k->buf[PLAN_SRC] = src;
+	for (uint64_t i = 0; i < src_len(j); i++) {
+		src[i] = interp_random(seed) >> 20;
+		j->expect_in[(uint64_t)r * call.count + i] = src[i];
+	}
+}
+
+static void rank_close(struct job *j, int32_t r)
+{
+	struct interp_rank *k = &j->rank[r];
+
+	plan_free((struct plan *)(uintptr_t)k->plan);
+	if (!j->call.in_place)
+		free(k->buf[PLAN_SRC]);
+	free(k->buf[PLAN_DST]);
+	free(k->buf[PLAN_SCRATCH]);
+}
+
+static uint64_t expected(const struct job *j, uint64_t i)
+{
+	uint64_t count = j->call.count, sum = 0;
+
+	if (j->algo->goal == PLAN_GOAL_ALLGATHER)
+		return j->expect_in[i];
+	if (j->algo->goal == PLAN_GOAL_BROADCAST)
+		return j->expect_in[(uint64_t)j->call.root * count + i];
+	for (int32_t r = 0; r < j->call.size; r++)
+		sum += j->expect_in[(uint64_t)r * count + i];
+	return j->call.average ? sum / (uint64_t)j->call.size : sum;
+}
+
+static bool results_good(const struct job *j)
+{
+	for (int32_t r = 0; r < j->call.size; r++) {
+		const struct interp_rank *k = &j->rank[r];
+
+		if (!guards_good(k, j->call.in_place))
+			return false;
+		for (uint64_t i = 0; i < dst_len(j); i++) {
+			if (k->buf[PLAN_DST][i] != expected(j, i))
+				return false;
+		}
+		for (uint64_t i = 0; !j->call.in_place && i < src_len(j); i++) {
+			if (k->buf[PLAN_SRC][i] !=
+			    j->expect_in[(uint64_t)r * j->call.count + i])
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool job_run(struct job *j, uint64_t *seed)
+{
+	uint64_t n = (uint64_t)j->call.size;
+	char why[256] = "wrong result, source or guard";
+	bool good;
+
+	j->rank = calloc(n, sizeof(*j->rank));
+	j->expect_in = calloc(n * j->call.count + 1, sizeof(*j->expect_in));
+	if (!j->rank || !j->expect_in)
+		tap_bail("out of memory");
+	for (int32_t r = 0; r < j->call.size; r++)
+		rank_open(j, r, seed);
+	good = interp_run(j->rank, j->call.size, seed, why, sizeof(why)) &&
+	       results_good(j);
+	if (!good)
+		tap_diag("%d ranks, count %" PRIu64 ", root %d, chunk %" PRIu64
+			 "%s%s: %s",
+			 j->call.size, j->call.count, j->call.root, j->call.chunk_bytes,
+			 j->call.average ? ", average" : "",
+			 j->call.in_place ? ", in place" : "", why);
+	for (int32_t r = 0; r < j->call.size; r++)
+		rank_close(j, r);
+	free(j->rank);
+	free(j->expect_in);
+	return good;
+}
+
+static struct plan_call random_call(uint64_t *seed)
+{
+	uint64_t most = interp_random(seed) % 4 ? 40 : 4;
+	struct plan_call c = {
+		.size = 1 + (int32_t)(interp_random(seed) % 12),
+		.count = interp_random(seed) % most,
+		.elem_size = 8,
+		.average = interp_random(seed) % 2,
+		.in_place = interp_random(seed) % 2,
+		.chunk_bytes = interp_random(seed) % 3 * 8,
+	};
+
+	c.root = (int32_t)(interp_random(seed) % (uint64_t)c.size);
+	return c;
+}
+
+static void results_tests(uint64_t *seed)
+{
+	for (size_t a = 0; a < algo_count; a++) {
+		int wrong = 0;
+
+		for (int i = 0; i < CASES; i++) {
+			struct job j = {.algo = &algo_table[a],
+					.call = random_call(seed)};
+
+			wrong += !job_run(&j, seed);
+		}
+		tap_is_int(wrong, 0, algo_table[a].coll);
+		tap_diag("  %s", algo_table[a].name);
+	}
+}
+
+static void choice_tests(void)
+{
+	struct plan_call c = {.size = 4, .count = 2, .elem_size = 4};
+	char text[64];
+
+	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",
+		   "a short all-reduce doubles");
+	tap_is_str(algo_choose("allgather", &c)->name, "recursive-doubling",
+		   "a short all-gather doubles");
+	c.count = 1 << 22;
+	tap_is_str(algo_choose("allreduce", &c)->name, "ring", "a long all-reduce: ring");
+	tap_is_str(algo_choose("allgather", &c)->name, "ring", "a long all-gather: ring");
+	c.count = UINT64_MAX;
+	tap_is_str(algo_choose("allreduce", &c)->name, "ring",
+		   "a count whose bytes do not fit 64 bits is still chosen for");
+	tap_is_str(algo_choose("barrier", &c)->name, "dissemination", "barrier");
+	tap_ok(!algo_choose("gossip", &c), "no algorithm for an unknown collective");
+	tap_ok(!algo_find("allreduce", "gossip"), "no algorithm of an unknown name");
+	tap_ok(algo_find("allgather", "ring") != algo_find("allreduce", "ring"),
+	       "names belong to a collective");
+	algo_list("allgather", text, sizeof(text));
+	tap_is_str(text, "ring, recursive-doubling", "the list of a collective");
+	algo_list("allgather", text, 6);
+	tap_is_str(text, "ring,", "a short buffer cuts the list");
+}
+
+/* What an algorithm must refuse. */
+static void refusal_tests(void)
+{
+	for (size_t a = 0; a < algo_count; a++) {
+		struct plan_call c = {.rank = 3, .size = 3, .count = 1, .elem_size = 4};
+		const char *why = NULL;
+		struct plan *plan;
+		int ret = algo_table[a].build(&c, &plan, &why);
+
+		tap_ok(ret == -EINVAL && why, "%s/%s: a rank outside is refused",
+		       algo_table[a].coll, algo_table[a].name);
+		if (algo_table[a].goal == PLAN_GOAL_BARRIER)
+			continue;
+		c = (struct plan_call){.size = 3, .count = UINT64_MAX, .elem_size = 4};
+		ret = algo_table[a].build(&c, &plan, &why);
+		tap_ok(ret == -EINVAL && why, "%s/%s: more than 64 bits are refused",
+		       algo_table[a].coll, algo_table[a].name);
+		if (algo_table[a].goal != PLAN_GOAL_BROADCAST)
+			continue;
+		c = (struct plan_call){.size = 3, .count = 1, .elem_size = 4, .root = -1};
+		ret = algo_table[a].build(&c, &plan, &why);
+		tap_ok(ret == -EINVAL && why, "a root that is no rank is refused");
+	}
+}
+
+/* Plans stay small: the point of loops. */
+static void economy_tests(void)
+{
+	struct plan_call c = {.rank = 70000,
+			      .size = 131072,
+			      .count = UINT64_C(1) << 32,
+			      .elem_size = 4,
+			      .in_place = true};
+	const char *why = "";
+
+	for (size_t a = 0; a < algo_count; a++) {
+		struct plan *plan;
+
+		if (algo_table[a].build(&c, &plan, &why)) {
+			tap_ok(false, "%s/%s at 131072 ranks: %s", algo_table[a].coll,
+			       algo_table[a].name, why);
+			continue;
+		}
+		tap_ok(plan->step_count < 64 && plan->dep_count < 256,
+		       "%s/%s at 131072 ranks: %u steps", algo_table[a].coll,
+		       algo_table[a].name, plan->step_count);
+		plan_free(plan);
+	}
+	/* 1 GiB in place over 8 ranks: a few chunks of scratch. */
+	c = (struct plan_call){
+		.size = 8, .count = UINT64_C(1) << 28, .elem_size = 4, .in_place = true};
+	struct plan *plan;
+
+	if (algo_find("allreduce", "ring")->build(&c, &plan, &why))
+		tap_bail("allreduce/ring: %s", why);
+	tap_ok(plan->buf_len[PLAN_SCRATCH] * 4 <= 1024 * 1024,
+	       "in-place ring: scratch of %" PRIu64 " bytes for 1 GiB",
+	       plan->buf_len[PLAN_SCRATCH] * 4);
+	plan_free(plan);
+}
+
+int main(void)
+{
+	const char *given = getenv("WEFT_SEED");
+	uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+
+	seed += !seed;
+	tap_diag("seed %" PRIu64 " (repeat with WEFT_SEED=%" PRIu64 ")", seed, seed);
+	choice_tests();
+	refusal_tests();
+	economy_tests();
+	results_tests(&seed);
+	return tap_done();
+}

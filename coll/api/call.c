@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starting a collective, waiting for it, and both at once. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "coll/api/call.h"
+#include "coll/api/error.h"
+
+/* How long a wait goes on for buffers of a failed call to become safe. Peers that live
+ * answer within a round trip; for others waiting longer does not help. */
+#define CALL_GRACE_US INT64_C(1000000)
+
+/* FNV-1a: ranks compare names of algorithms by it. */
+static uint32_t call_hash(const char *name)
+{
+	uint32_t hash = UINT32_C(2166136261);
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * UINT32_C(16777619);
+	return hash;
+}
+
+/* ---- starting
+ * ------------------------------------------------------------------------ */
+
+static enum weft_result call_failed_earlier(const struct weft_comm *comm)
+{
+	const char *text;
+	enum weft_result cause = exec_comm_failed(comm->ctx->exec, comm->number, &text);
+
+	if (cause == WEFT_SUCCESS)
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_COMM,
+			 "communicator %u failed earlier (%s): %s; destroy it and create "
+			 "another",
+			 comm->number, weft_strerror(cause), text);
+}
+
+static enum weft_result call_start_req(struct weft_comm *comm,
+				       const struct checked_call *call,
+				       struct weft_req *req)
+{
+	struct exec_call run = {
+		.comm = comm->number,
+		.call = comm->next_call,
+		.src = call->src,
+		.dst = call->dst,
+		.type = call->type,
+		.op = call->op,
+		.timeout_us = call->timeout_us,
+		.what = req->what,
+		.id = {.count = call->plan.count,
+		       .elem_size = call->plan.elem_size,
+		       .root = call->plan.root,
+		       .coll = (uint8_t)call->coll,
+		       .type = (uint8_t)call->type,
+		       .op = (uint8_t)call->op,
+		       .algorithm = call_hash(call->algo->name)},
+	};
+	enum weft_result result =
+		comm_plan_get(comm, call->coll, call->algo, &call->plan, &req->plan);
+
+	if (result != WEFT_SUCCESS)
+		return result;
+	snprintf(req->what, sizeof(req->what), "%s (%s)", call->algo->coll,
+		 call->algo->name);
+	run.plan = req->plan->plan;
+	result = exec_req_start(req->exec, &run);
+	if (result == WEFT_SUCCESS)
+		comm->next_call++;
+	return result;
+}
+
+/* With the lock held. */
+static enum weft_result call_start(struct weft_comm *comm, const struct weft_call *call,
+				   const struct weft_opts *opts, struct weft_req **out)
+{
+	struct checked_call checked;
+	struct weft_req *req;
+	enum weft_result result = call_check(comm, call, opts, &checked);
+
+	if (result == WEFT_SUCCESS)
+		result = call_failed_earlier(comm);
+	if (result == WEFT_SUCCESS)
+		result = comm_req_get(comm, &req);
+	if (result != WEFT_SUCCESS)
+		return result;
+	result = call_start_req(comm, &checked, req);
+	if (result != WEFT_SUCCESS) {
+		comm_req_put(req);
+		return result;
+	}
+	exec_progress(comm->ctx->exec);
+	*out = req;
+	return WEFT_SUCCESS;
+}
+
+enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call *call,
+				 const struct weft_opts *opts, struct weft_req **req)
+{
+	enum weft_result result;
+
+	error_clear();
+	if (!comm || !call || !req)
+		return error_set(WEFT_ERR_ARG, "%s is NULL",
+				 !comm ? "comm" : (!call ? "call" : "req"));
+	pthread_mutex_lock(&comm->ctx->lock);
+	result = call_start(comm, call, opts, req);
+	pthread_mutex_unlock(&comm->ctx->lock);
+	return result;
+}
+
+/* ---- waiting
+ * ------------------------------------------------------------------------- */
+
+/* Takes the outcome of a request that is done; frees it. */
+static enum weft_result call_finish(struct weft_req *req)
+{
+	const char *text;
+	enum weft_result result = exec_req_result(req->exec, &text);
+
+	if (result != WEFT_SUCCESS)
+		error_set(result, "%s", text);
+	comm_req_put(req);
+	return result;
+}
+
+static enum weft_result call_busy(struct weft_req *req)
+{
+	const char *text;
+	enum weft_result result = exec_req_result(req->exec, &text);
+
+	return error_set(WEFT_ERR_BUSY,
+			 "the call failed (%s: %s), and a peer may still write into its "
+			 "buffers: test or wait again",
+			 weft_strerror(result), text);
+}
+
+/*
+ * Progress until the request is done, `until` has passed, or it has been draining for
+ * `grace`. The lock is not held while waiting: other threads work on other requests.
+ */
+static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t grace)
+{
+	struct weft_ctx *ctx = req->comm->ctx;
+	struct exec_idle idle = {0};
+	int64_t drain_until = INT64_MAX;
+	enum exec_state state;
+
+	for (;;) {
+		int64_t now;
+		bool moved;
+
+		pthread_mutex_lock(&ctx->lock);
+		moved = exec_progress(ctx->exec);
+		state = exec_req_state(req->exec);
+		pthread_mutex_unlock(&ctx->lock);
+		if (state == EXEC_DONE)
+			return state;
+		if (moved) {
+			exec_idle_wait(&idle, true);
+			continue;
+		}
+		now = exec_now();
+		if (state == EXEC_DRAINING && drain_until == INT64_MAX &&
+		    grace != INT64_MAX)
+			drain_until = now + grace;
+		if (now >= until || now >= drain_until)
+			return state;
+		exec_idle_wait(&idle, false);
+	}
+}
+
+enum weft_result weft_req_test(struct weft_req *req, int *done)
+{
+	struct weft_ctx *ctx;
+	enum weft_result result = WEFT_SUCCESS;
+
+	error_clear();
+	if (!req || !done)
+		return error_set(WEFT_ERR_ARG, "weft_req_test: %s is NULL",
+				 req ? "done" : "req");
+	ctx = req->comm->ctx;
+	pthread_mutex_lock(&ctx->lock);
+	exec_progress(ctx->exec);
+	*done = 0;
+	switch (exec_req_state(req->exec)) {
+	case EXEC_DONE:
+		*done = 1;
+		result = call_finish(req);
+		break;
+	case EXEC_DRAINING:
+		result = call_busy(req);
+		break;
+	case EXEC_RUNNING:
+	case EXEC_IDLE:
+		break;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return result;
+}
+
+enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us)
+{
+	struct weft_ctx *ctx;
+	enum weft_result result;
+	enum exec_state state;
+	const int64_t now = exec_now();
+	int64_t until = INT64_MAX;
+
+	error_clear();
+	if (!req)
+		return error_set(WEFT_ERR_ARG, "weft_req_wait: req is NULL");
+	if (timeout_us < WEFT_TIMEOUT_INFINITE)
+		return error_set(WEFT_ERR_ARG, "weft_req_wait: timeout_us is %lld",
+				 (long long)timeout_us);
+	if (timeout_us > 0 && timeout_us < INT64_MAX - now)
+		until = now + timeout_us;
+	/* By default the request ends by its own deadline; then the grace counts. */
+	state = call_wait(req, until,
+			  timeout_us == WEFT_TIMEOUT_DEFAULT ? CALL_GRACE_US : INT64_MAX);
+	ctx = req->comm->ctx;
+	pthread_mutex_lock(&ctx->lock);
+	if (state == EXEC_DONE)
+		result = call_finish(req);
+	else if (state == EXEC_DRAINING)
+		result = call_busy(req);
+	else
+		result = error_set(WEFT_ERR_TIMEOUT,
+				   "%s is not finished after %.3f s; the request goes on",
+				   req->what, (double)timeout_us * 1e-6);
+	pthread_mutex_unlock(&ctx->lock);
+	return result;
+}
+
+enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
+			  const struct weft_opts *opts)
+{
+	struct weft_req *req;
+	enum weft_result result = weft_call_start(comm, call, opts, &req);
+	const char *text;
+
+	if (result != WEFT_SUCCESS)
+		return result;
+	if (call_wait(req, INT64_MAX, CALL_GRACE_US) == EXEC_DONE) {
+		pthread_mutex_lock(&comm->ctx->lock);
+		result = call_finish(req);
+		pthread_mutex_unlock(&comm->ctx->lock);
+		return result;
+	}
+	pthread_mutex_lock(&comm->ctx->lock);
+	result = exec_req_result(req->exec, &text);
+	error_set(result,
+		  "%s; a peer may still write into the buffers of this call: they are "
+		  "safe when weft_comm_destroy() succeeds",
+		  text);
+	comm_req_hold(req);
+	pthread_mutex_unlock(&comm->ctx->lock);
+	return result;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a public call to a checked one: everything that can be wrong about arguments. */
+#ifndef WEFT_API_CALL_H
+#define WEFT_API_CALL_H
+
+#include "coll/algo/algo.h"
+#include "coll/comm/comm.h"
+
+/* A call that is in order, and the algorithm for it. */
+struct checked_call {
+	enum weft_coll coll;
+	enum weft_type type;
+	enum weft_op op;
+	void *src, *dst;
+	struct plan_call plan; /* what the algorithm is asked for */
+	const struct algo *algo;
+	int64_t timeout_us;
+};
+
+/* ARG, UNSUPPORTED. opts may be NULL. */
+enum weft_result call_check(const struct weft_comm *comm, const struct weft_call *call,
+			    const struct weft_opts *opts, struct checked_call *out);
+
+/* Starts and waits; what a blocking call does. */
+enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
+			  const struct weft_opts *opts);
+
+#endif

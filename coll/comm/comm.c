@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Communicators: creating and destroying. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "coll/api/error.h"
+#include "coll/comm/comm.h"
+#include "coll/exec/name.h"
+
+static enum weft_result comm_opts_check(const struct weft_comm_opts *opts)
+{
+	if (opts->size < sizeof(*opts))
+		return error_set(WEFT_ERR_ARG,
+				 "weft_comm_opts.size is %zu, this library needs %zu: "
+				 "initialise it with WEFT_COMM_OPTS_INIT",
+				 opts->size, sizeof(*opts));
+	if (opts->flags)
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "weft_comm_opts.flags is 0x%llx, no flag is defined",
+				 (unsigned long long)opts->flags);
+	return WEFT_SUCCESS;
+}
+
+/* Numbers come from counting; that every rank counted the same is checked, since two
+ * communicators of one number would take each other's data. */
+static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t number)
+{
+	const int32_t size = boot_size(ctx->boot);
+	uint32_t *all = calloc((size_t)size, sizeof(*all));
+	enum weft_result result;
+
+	if (!all)
+		return error_set(WEFT_ERR_NOMEM,
+				 "no memory for a communicator of %d ranks", size);
+	result = boot_allgather(ctx->boot, &number, all, sizeof(number), ctx->timeout_us);
+	for (int32_t i = 0; i < size && result == WEFT_SUCCESS; i++) {
+		if (all[i] != number)
+			result = error_set(WEFT_ERR_MISMATCH,
+					   "rank %d creates communicator number %u, rank "
+					   "%d number %u: every rank must create them in "
+					   "the same order",
+					   i, all[i], boot_rank(ctx->boot), number);
+	}
+	free(all);
+	return result;
+}
+
+static enum weft_result comm_open(struct weft_ctx *ctx, struct weft_comm **out)
+{
+	struct weft_comm *comm;
+	enum weft_result result;
+
+	if (ctx->next_comm > NAME_COMM_MAX)
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "a context names at most %u communicators in its life, "
+				 "all are used: open another context",
+				 NAME_COMM_MAX + 1);
+	result = comm_agree(ctx, ctx->next_comm);
+	if (result != WEFT_SUCCESS)
+		return result;
+	comm = calloc(1, sizeof(*comm));
+	if (!comm)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a communicator");
+	result = exec_comm_open(ctx->exec, ctx->next_comm);
+	if (result != WEFT_SUCCESS) {
+		free(comm);
+		return result;
+	}
+	comm->ctx = ctx;
+	comm->number = ctx->next_comm++;
+	comm->rank = boot_rank(ctx->boot);
+	comm->size = boot_size(ctx->boot);
+	list_init(&comm->plans);
+	list_init(&comm->free_reqs);
+	list_init(&comm->held_reqs);
+	ctx->comms++;
+	*out = comm;
+	return WEFT_SUCCESS;
+}
+
+enum weft_result weft_comm_create(struct weft_ctx *ctx, const struct weft_comm_opts *opts,
+				  struct weft_comm **comm)
+{
+	enum weft_result result = WEFT_SUCCESS;
+
+	error_clear();
+	if (!ctx || !comm)
+		return error_set(WEFT_ERR_ARG, "weft_comm_create: %s is NULL",
+				 ctx ? "comm" : "ctx");
+	if (opts)
+		result = comm_opts_check(opts);
+	if (result != WEFT_SUCCESS)
+		return result;
+	pthread_mutex_lock(&ctx->lock);
+	result = comm_open(ctx, comm);
+	pthread_mutex_unlock(&ctx->lock);
+	return result;
+}
+
+static enum weft_result comm_close(struct weft_comm *comm)
+{
+	struct weft_ctx *ctx = comm->ctx;
+
+	exec_progress(ctx->exec);
+	if (comm->open_reqs)
+		return error_set(WEFT_ERR_BUSY,
+				 "weft_comm_destroy: %d requests are open, wait for them "
+				 "first",
+				 comm->open_reqs);
+	if (!comm_reqs_settle(comm))
+		return error_set(
+			WEFT_ERR_BUSY,
+			"weft_comm_destroy: a peer may still write into buffers "
+			"of a call that failed; they are safe when this succeeds");
+	comm_reqs_free(comm);
+	comm_plans_free(comm);
+	exec_comm_close(ctx->exec, comm->number);
+	ctx->comms--;
+	return WEFT_SUCCESS;
+}
+
+enum weft_result weft_comm_destroy(struct weft_comm *comm)
+{
+	struct weft_ctx *ctx;
+	enum weft_result result;
+
+	error_clear();
+	if (!comm)
+		return error_set(WEFT_ERR_ARG, "weft_comm_destroy: comm is NULL");
+	ctx = comm->ctx;
+	pthread_mutex_lock(&ctx->lock);
+	result = comm_close(comm);
+	pthread_mutex_unlock(&ctx->lock);
+	if (result == WEFT_SUCCESS)
+		free(comm);
+	return result;
+}
+
+int32_t weft_comm_rank(const struct weft_comm *comm)
+{
+	return comm ? comm->rank : -1;
+}
+
+int32_t weft_comm_size(const struct weft_comm *comm)
+{
+	return comm ? comm->size : -1;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Contexts and communicators: what the opaque pointers of weft.h point to. A context owns
+ * the executor, its communicators and the lock that serialises its calls; a communicator
+ * owns its number, its plans and its requests.
+ */
+#ifndef WEFT_COMM_COMM_H
+#define WEFT_COMM_COMM_H
+
+#include <pthread.h>
+
+#include "coll/algo/algo.h"
+#include "coll/boot/boot.h"
+#include "coll/exec/exec.h"
+#include "util/list.h"
+#include "weft/weft.h"
+
+struct weft_ctx {
+	pthread_mutex_t lock; /* guards everything below it and what hangs on it */
+	struct boot *boot;
+	struct exec *exec;
+	int64_t timeout_us; /* default deadline of every wait */
+	uint32_t next_comm;
+	int comms;
+};
+
+/* The ranks of a communicator are those of its context, in this version. */
+struct weft_comm {
+	struct weft_ctx *ctx;
+	uint32_t number; /* the same on every rank */
+	uint32_t next_call;
+	int32_t rank, size;
+	struct list plans; /* struct comm_plan, most recently used first */
+	int plan_count;
+	struct list free_reqs; /* kept for reuse */
+	struct list held_reqs; /* failed blocking calls that are not safe yet */
+	int open_reqs;	       /* owned by callers */
+};
+
+/* A plan that is remembered, and what it is for. */
+struct comm_plan {
+	struct list link;
+	enum weft_coll coll;
+	const struct algo *algo;
+	struct plan_call call;
+	struct plan *plan;
+	uint32_t refs; /* requests that run it */
+};
+
+struct weft_req {
+	struct list link; /* comm->free_reqs or comm->held_reqs */
+	struct weft_comm *comm;
+	struct exec_req *exec;
+	struct comm_plan *plan;
+	char what[64]; /* "allreduce (ring)" */
+};
+
+/* ctx.c: what weft_ctx_open() does once its arguments are good; net is for tests. */
+enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_attr *net,
+			  struct weft_ctx **ctx);
+
+/* comm_plan.c: a plan for the call, built or remembered; returned by comm_plan_put(). */
+enum weft_result comm_plan_get(struct weft_comm *comm, enum weft_coll coll,
+			       const struct algo *algo, const struct plan_call *call,
+			       struct comm_plan **plan);
+void comm_plan_put(struct weft_comm *comm, struct comm_plan *plan);
+void comm_plans_free(struct weft_comm *comm);
+
+/* comm_req.c */
+enum weft_result comm_req_get(struct weft_comm *comm, struct weft_req **req);
+void comm_req_put(struct weft_req *req); /* idle or done: to the free list */
+/* Keeps a request whose caller does not wait any longer. */
+void comm_req_hold(struct weft_req *req);
+/* Takes back held requests that became safe; true when none is left. */
+bool comm_reqs_settle(struct weft_comm *comm);
+void comm_reqs_free(struct weft_comm *comm);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Contexts: opening, closing, counters. */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/api/error.h"
+#include "coll/comm/comm.h"
+
+#define CTX_TIMEOUT_US INT64_C(60000000)
+
+static enum weft_result ctx_opts_check(const struct weft_ctx_opts *opts)
+{
+	if (opts->size < sizeof(*opts))
+		return error_set(WEFT_ERR_ARG,
+				 "weft_ctx_opts.size is %zu, this library needs %zu: "
+				 "initialise it with WEFT_CTX_OPTS_INIT",
+				 opts->size, sizeof(*opts));
+	if (opts->flags)
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "weft_ctx_opts.flags is 0x%llx, no flag is defined",
+				 (unsigned long long)opts->flags);
+	if (opts->timeout_us < WEFT_TIMEOUT_INFINITE)
+		return error_set(WEFT_ERR_ARG, "weft_ctx_opts.timeout_us is %lld",
+				 (long long)opts->timeout_us);
+	if (opts->boot && (!opts->boot->allgather || opts->boot->size < 1 ||
+			   opts->boot->rank < 0 || opts->boot->rank >= opts->boot->size))
+		return error_set(WEFT_ERR_ARG, "weft_ctx_opts.boot has rank %d of %d%s",
+				 opts->boot->rank, opts->boot->size,
+				 opts->boot->allgather ? "" : " and no allgather");
+	return WEFT_SUCCESS;
+}
+
+static enum weft_result ctx_start(struct weft_ctx *ctx, const struct weft_ctx_opts *opts,
+				  const struct net_attr *net)
+{
+	struct boot_attr attr = {.callbacks = opts->boot, .timeout_us = ctx->timeout_us};
+	enum weft_result result = boot_open(&attr, &ctx->boot);
+
+	if (result != WEFT_SUCCESS)
+		return result;
+	result = exec_open(net, ctx->boot, ctx->timeout_us, &ctx->exec);
+	if (result != WEFT_SUCCESS)
+		boot_close(ctx->boot);
+	return result;
+}
+
+enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_attr *net,
+			  struct weft_ctx **out)
+{
+	struct weft_ctx *ctx = calloc(1, sizeof(*ctx));
+	enum weft_result result;
+
+	if (!ctx)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a context");
+	ctx->timeout_us = opts->timeout_us ? opts->timeout_us : CTX_TIMEOUT_US;
+	pthread_mutex_init(&ctx->lock, NULL);
+	result = ctx_start(ctx, opts, net);
+	if (result != WEFT_SUCCESS) {
+		pthread_mutex_destroy(&ctx->lock);
+		free(ctx);
+		return result;
+	}
+	*out = ctx;
+	return WEFT_SUCCESS;
+}
+
+enum weft_result weft_ctx_open(const struct weft_ctx_opts *opts, struct weft_ctx **ctx)
+{
+	static const struct weft_ctx_opts defaults = WEFT_CTX_OPTS_INIT;
+	struct net_attr net = {0};
+	enum weft_result result;
+
+	error_clear();
+	if (!ctx)
+		return error_set(WEFT_ERR_ARG, "weft_ctx_open: ctx is NULL");
+	if (!opts)
+		opts = &defaults;
+	result = ctx_opts_check(opts);
+	if (result != WEFT_SUCCESS)
+		return result;
+	net.provider = opts->provider;
+	net.domain = opts->domain;
+	return ctx_open(opts, &net, ctx);
+}
+
+enum weft_result weft_ctx_close(struct weft_ctx *ctx)
+{
+	enum weft_result result;
+
+	error_clear();
+	if (!ctx)
+		return error_set(WEFT_ERR_ARG, "weft_ctx_close: ctx is NULL");
+	pthread_mutex_lock(&ctx->lock);
+	if (ctx->comms)
+		result = error_set(WEFT_ERR_BUSY,
+				   "weft_ctx_close: %d communicators exist, destroy them "
+				   "first",
+				   ctx->comms);
+	else
+		result = exec_close(ctx->exec);
+	pthread_mutex_unlock(&ctx->lock);
+	if (result != WEFT_SUCCESS)
+		return result;
+	boot_close(ctx->boot);
+	pthread_mutex_destroy(&ctx->lock);
+	free(ctx);
+	return WEFT_SUCCESS;
+}
+
+enum weft_result weft_ctx_stats(struct weft_ctx *ctx, struct weft_stats *stats)
+{
+	struct weft_stats now;
+
+	error_clear();
+	if (!ctx || !stats)
+		return error_set(WEFT_ERR_ARG, "weft_ctx_stats: %s is NULL",
+				 ctx ? "stats" : "ctx");
+	if (stats->size < offsetof(struct weft_stats, calls) + sizeof(stats->calls))
+		return error_set(WEFT_ERR_ARG,
+				 "weft_ctx_stats: stats->size is %zu, set it to "
+				 "sizeof(struct weft_stats)",
+				 stats->size);
+	pthread_mutex_lock(&ctx->lock);
+	now = *exec_stats(ctx->exec);
+	pthread_mutex_unlock(&ctx->lock);
+	/* A caller built with an older, shorter struct gets what it knows. */
+	now.size = stats->size;
+	memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
+	return WEFT_SUCCESS;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See ctl.h. */
+#include "config.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+#include "coll/exec/ctl.h"
+#include "coll/exec/mem.h"
+#include "coll/exec/name.h"
+#include "weft/weft.h"
+
+#define CTL_MAGIC UINT32_C(0x57464331) /* "WFC1": a layout of its own gets a new one */
+
+struct ctl_wire_header {
+	uint32_t magic;
+	uint8_t kind;
+	uint8_t entries;
+	uint8_t handles;
+	uint8_t pad;
+	int32_t src;
+	uint32_t comm;
+	uint32_t call;
+	uint32_t pad2;
+};
+static_assert(sizeof(struct ctl_wire_header) == 24, "wire format");
+
+struct ctl_wire_handle {
+	uint16_t id;
+	uint16_t pad;
+	uint32_t incarnation;
+	uint64_t key;
+	uint64_t base;
+};
+static_assert(sizeof(struct ctl_wire_handle) == 24, "wire format");
+
+struct ctl_wire_entry {
+	uint32_t k;
+	uint32_t recv;
+	uint16_t handle;
+	uint8_t choice;
+	uint8_t more;
+	uint32_t incarnation;
+	uint64_t offset;
+	uint64_t length;
+};
+static_assert(sizeof(struct ctl_wire_entry) == 32, "wire format");
+
+struct ctl_wire_fail {
+	uint32_t result;
+	int32_t culprit;
+	char text[CTL_TEXT_MAX];
+};
+static_assert(sizeof(struct ctl_wire_fail) == 8 + CTL_TEXT_MAX, "wire format");
+
+struct ctl_wire_status {
+	uint64_t count;
+	uint32_t elem_size;
+	int32_t root;
+	uint8_t coll;
+	uint8_t type;
+	uint8_t op;
+	uint8_t pad;
+	uint32_t algorithm;
+	int32_t waits_for;
+	uint32_t pad2;
+};
+static_assert(sizeof(struct ctl_wire_status) == 32, "wire format");
+
+static_assert(sizeof(struct ctl_wire_header) +
+			      CTL_HANDLE_MAX * sizeof(struct ctl_wire_handle) +
+			      CTL_ENTRY_MAX * sizeof(struct ctl_wire_entry) <=
+		      CTL_MAX,
+	      "a full READY fits");
+
+static size_t ctl_encode_ready(const struct ctl_ready *ready, char *to)
+{
+	char *at = to;
+
+	for (int i = 0; i < ready->handles; i++, at += sizeof(struct ctl_wire_handle)) {
+		const struct ctl_handle *h = &ready->handle[i];
+		struct ctl_wire_handle w = {.id = htole16(h->id),
+					    .incarnation = htole32(h->incarnation),
+					    .key = htole64(h->key),
+					    .base = htole64(h->base)};
+
+		memcpy(at, &w, sizeof(w));
+	}
+	for (int i = 0; i < ready->entries; i++, at += sizeof(struct ctl_wire_entry)) {
+		const struct ctl_entry *e = &ready->entry[i];
+		struct ctl_wire_entry w = {.k = htole32(e->k),
+					   .recv = htole32(e->recv),
+					   .handle = htole16(e->handle),
+					   .choice = e->choice,
+					   .more = e->more,
+					   .incarnation = htole32(e->incarnation),
+					   .offset = htole64(e->offset),
+					   .length = htole64(e->length)};
+
+		memcpy(at, &w, sizeof(w));
+	}
+	return (size_t)(at - to);
+}
+
+static size_t ctl_encode_status(const struct ctl_status *status, char *to)
+{
+	const struct ctl_call *c = &status->call;
+	struct ctl_wire_status w = {
+		.count = htole64(c->count),
+		.elem_size = htole32(c->elem_size),
+		.root = (int32_t)htole32((uint32_t)c->root),
+		.coll = c->coll,
+		.type = c->type,
+		.op = c->op,
+		.algorithm = htole32(c->algorithm),
+		.waits_for = (int32_t)htole32((uint32_t)status->waits_for)};
+
+	memcpy(to, &w, sizeof(w));
+	return sizeof(w);
+}
+
+static size_t ctl_encode_fail(const struct ctl_fail *fail, char *to)
+{
+	struct ctl_wire_fail w = {.result = htole32(fail->result),
+				  .culprit = (int32_t)htole32((uint32_t)fail->culprit)};
+
+	memcpy(w.text, fail->text, sizeof(w.text));
+	memcpy(to, &w, sizeof(w));
+	return sizeof(w);
+}
+
+size_t ctl_encode(const struct ctl_msg *msg, void *buf)
+{
+	const bool ready = msg->kind == CTL_READY;
+	struct ctl_wire_header w = {.magic = htole32(CTL_MAGIC),
+				    .kind = (uint8_t)msg->kind,
+				    .entries = ready ? msg->ready.entries : 0,
+				    .handles = ready ? msg->ready.handles : 0,
+				    .src = (int32_t)htole32((uint32_t)msg->src),
+				    .comm = htole32(msg->comm),
+				    .call = htole32(msg->call)};
+	char *at = (char *)buf + sizeof(w);
+	size_t body = 0;
+
+	memcpy(buf, &w, sizeof(w));
+	switch (msg->kind) {
+	case CTL_READY:
+		body = ctl_encode_ready(&msg->ready, at);
+		break;
+	case CTL_FAIL:
+		body = ctl_encode_fail(&msg->fail, at);
+		break;
+	case CTL_PROBE:
+	case CTL_STATUS:
+		body = ctl_encode_status(&msg->status, at);
+		break;
+	case CTL_REVOKED:
+		break;
+	}
+	return sizeof(w) + body;
+}
+
+static bool ctl_decode_entries(const char *at, struct ctl_ready *ready)
+{
+	for (int i = 0; i < ready->entries; i++, at += sizeof(struct ctl_wire_entry)) {
+		struct ctl_wire_entry w;
+		struct ctl_entry *e = &ready->entry[i];
+
+		memcpy(&w, at, sizeof(w));
+		*e = (struct ctl_entry){.k = le32toh(w.k),
+					.recv = le32toh(w.recv),
+					.handle = le16toh(w.handle),
+					.choice = w.choice,
+					.more = w.more,
+					.incarnation = le32toh(w.incarnation),
+					.offset = le64toh(w.offset),
+					.length = le64toh(w.length)};
+		if (e->recv > NAME_INDEX_MASK || e->choice > CTL_CHOICE_PUT ||
+		    e->handle >= MEM_ENTRIES_MAX || e->more > 1)
+			return false;
+		if (i > 0 && ready->entry[i - 1].more && e->k != ready->entry[i - 1].k)
+			return false;
+	}
+	return !ready->entry[ready->entries - 1].more;
+}
+
+static bool ctl_decode_ready(const char *at, size_t len, struct ctl_ready *ready)
+{
+	if (ready->handles > CTL_HANDLE_MAX || ready->entries == 0 ||
+	    ready->entries > CTL_ENTRY_MAX ||
+	    len != ready->handles * sizeof(struct ctl_wire_handle) +
+			    ready->entries * sizeof(struct ctl_wire_entry))
+		return false;
+	for (int i = 0; i < ready->handles; i++, at += sizeof(struct ctl_wire_handle)) {
+		struct ctl_wire_handle w;
+
+		memcpy(&w, at, sizeof(w));
+		ready->handle[i] =
+			(struct ctl_handle){.id = le16toh(w.id),
+					    .incarnation = le32toh(w.incarnation),
+					    .key = le64toh(w.key),
+					    .base = le64toh(w.base)};
+		if (ready->handle[i].id >= MEM_ENTRIES_MAX)
+			return false;
+	}
+	return ctl_decode_entries(at, ready);
+}
+
+static bool ctl_decode_fail(const char *at, size_t len, int32_t size,
+			    struct ctl_fail *fail)
+{
+	struct ctl_wire_fail w;
+
+	if (len != sizeof(w))
+		return false;
+	memcpy(&w, at, sizeof(w));
+	fail->result = le32toh(w.result);
+	fail->culprit = (int32_t)le32toh((uint32_t)w.culprit);
+	memcpy(fail->text, w.text, sizeof(fail->text));
+	fail->text[sizeof(fail->text) - 1] = '\0';
+	return fail->result > WEFT_SUCCESS && fail->result < WEFT_RESULT_COUNT &&
+	       fail->culprit >= -1 && fail->culprit < size;
+}
+
+static bool ctl_decode_status(const char *at, size_t len, int32_t size,
+			      struct ctl_status *status)
+{
+	struct ctl_wire_status w;
+
+	if (len != sizeof(w))
+		return false;
+	memcpy(&w, at, sizeof(w));
+	status->call = (struct ctl_call){.count = le64toh(w.count),
+					 .elem_size = le32toh(w.elem_size),
+					 .root = (int32_t)le32toh((uint32_t)w.root),
+					 .coll = w.coll,
+					 .type = w.type,
+					 .op = w.op,
+					 .algorithm = le32toh(w.algorithm)};
+	status->waits_for = (int32_t)le32toh((uint32_t)w.waits_for);
+	return status->waits_for >= -1 && status->waits_for < size;
+}
+
+bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
+{
+	const char *at = (const char *)buf + sizeof(struct ctl_wire_header);
+	struct ctl_wire_header w;
+
+	if (len < sizeof(w) || len > CTL_MAX)
+		return false;
+	memcpy(&w, buf, sizeof(w));
+	len -= sizeof(w);
+	msg->kind = (enum ctl_kind)w.kind;
+	msg->src = (int32_t)le32toh((uint32_t)w.src);
+	msg->comm = le32toh(w.comm);
+	msg->call = le32toh(w.call);
+	if (le32toh(w.magic) != CTL_MAGIC || msg->src < 0 || msg->src >= size ||
+	    msg->comm > NAME_COMM_MAX)
+		return false;
+	switch (w.kind) {
+	case CTL_READY:
+		msg->ready.entries = w.entries;
+		msg->ready.handles = w.handles;
+		return ctl_decode_ready(at, len, &msg->ready);
+	case CTL_FAIL:
+		return ctl_decode_fail(at, len, size, &msg->fail);
+	case CTL_REVOKED:
+		return len == 0;
+	case CTL_PROBE:
+	case CTL_STATUS:
+		return ctl_decode_status(at, len, size, &msg->status);
+	}
+	return false;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine's life, its tables and its one progress function. See exec.h. */
+#include "config.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "coll/api/error.h"
+#include "coll/exec/engine.h"
+#include "coll/exec/name.h"
+
+#define IDLE_SPIN  100	 /* empty rounds before the processor is offered to others */
+#define IDLE_YIELD 2000	 /* and before the thread sleeps */
+#define IDLE_NAP   50000 /* ns; well under what a stalled collective costs anyway */
+
+/* What each rank says about itself when contexts are opened. */
+struct engine_card {
+	char provider[32];
+	char detail[192]; /* of the failure */
+	uint8_t name[NET_NAME_MAX];
+	uint32_t name_len;
+	uint32_t result; /* enum weft_result of its net_open() */
+	uint64_t message_max;
+	uint8_t put;
+	uint8_t put_pieces;
+	uint8_t pad[6];
+};
+
+int64_t exec_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+void exec_idle_wait(struct exec_idle *idle, bool moved)
+{
+	if (moved) {
+		idle->empty = 0;
+		return;
+	}
+	idle->empty++;
+	if (idle->empty > IDLE_YIELD) {
+		struct timespec nap = {.tv_nsec = IDLE_NAP};
+
+		idle->empty = IDLE_YIELD;
+		nanosleep(&nap, NULL);
+	} else if (idle->empty > IDLE_SPIN) {
+		sched_yield();
+	}
+}
+
+static void engine_free(struct exec *x)
+{
+	ctl_io_close(x);
+	pool_fini(&x->readys);
+	pool_fini(&x->peers);
+	pool_fini(&x->stashes);
+	list_foreach_safe (pos, tmp, &x->stages) {
+		struct stage *stage = container_of(pos, struct stage, link);
+
+		if (stage->mr)
+			mem_put(&x->mem, stage->mr);
+		free(stage->memory);
+		free(stage);
+	}
+	mem_fini(&x->mem);
+	net_close(&x->net);
+	for (int32_t i = 0; x->handles && i < x->size; i++)
+		free(x->handles[i]);
+	free(x->handles);
+	free(x->comms);
+	free(x);
+}
+
+static struct exec *engine_alloc(struct boot *boot)
+{
+	struct exec *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->rank = boot_rank(boot);
+	x->size = boot_size(boot);
+	list_init(&x->reqs);
+	for (int i = 0; i < EXEC_BUCKETS; i++)
+		list_init(&x->bucket[i]);
+	list_init(&x->stash);
+	list_init(&x->stages);
+	list_init(&x->ctl_free);
+	list_init(&x->ctl_out);
+	list_init(&x->ctl_repost);
+	pool_init(&x->readys, sizeof(struct ready));
+	pool_init(&x->peers, sizeof(struct exec_peer));
+	pool_init(&x->stashes, sizeof(struct stash));
+	x->handles = calloc((size_t)x->size, sizeof(*x->handles));
+	if (!x->handles) {
+		free(x);
+		return NULL;
+	}
+	return x;
+}
+
+static void engine_card_fill(struct exec *x, enum weft_result result,
+			     struct engine_card *card)
+{
+	memset(card, 0, sizeof(*card));
+	if (result == WEFT_SUCCESS)
+		result = net_name(&x->net, card->name, &card->name_len);
+	card->result = result;
+	if (result != WEFT_SUCCESS) {
+		snprintf(card->detail, sizeof(card->detail), "%.191s",
+			 weft_error_detail());
+		return;
+	}
+	snprintf(card->provider, sizeof(card->provider), "%.31s",
+		 x->net.info->fabric_attr->prov_name);
+	card->message_max = x->net.caps.message_max;
+	card->put = x->net.caps.put;
+	card->put_pieces = x->net.caps.put_pieces;
+}
+
+/* One card against ours; takes over the address and the least of the abilities. */
+static enum weft_result engine_card_take(struct exec *x, int32_t rank,
+					 const struct engine_card *own,
+					 struct engine_card *card)
+{
+	card->provider[sizeof(card->provider) - 1] = '\0';
+	card->detail[sizeof(card->detail) - 1] = '\0';
+	if (card->result != WEFT_SUCCESS)
+		return error_set(WEFT_ERR_PROVIDER,
+				 "rank %d could not open a provider: %s", rank,
+				 card->detail);
+	if (card->name_len > NET_NAME_MAX)
+		return error_set(WEFT_ERR_BOOTSTRAP,
+				 "rank %d sent an address of %u bytes", rank,
+				 card->name_len);
+	if (strcmp(card->provider, own->provider) != 0)
+		return error_set(WEFT_ERR_MISMATCH,
+				 "rank %d runs on provider %s, rank %d on %s: set "
+				 "FI_PROVIDER to the same on all ranks",
+				 rank, card->provider, x->rank, own->provider);
+	if (card->message_max < x->caps.message_max)
+		x->caps.message_max = card->message_max;
+	x->caps.put = x->caps.put && card->put;
+	x->caps.put_pieces = x->caps.put_pieces && card->put_pieces;
+	return net_peer_add(&x->net, rank, card->name);
+}
+
+static enum weft_result engine_meet(struct exec *x, struct boot *boot,
+				    enum weft_result result, int64_t timeout_us)
+{
+	struct engine_card own, *cards;
+	enum weft_result met;
+
+	cards = calloc((size_t)x->size, sizeof(*cards));
+	if (!cards)
+		return error_set(WEFT_ERR_NOMEM, "no memory for %d addresses", x->size);
+	/* A rank without provider still takes part, so that the others hear why. */
+	engine_card_fill(x, result, &own);
+	met = boot_allgather(boot, &own, cards, sizeof(own), timeout_us);
+	if (own.result != WEFT_SUCCESS) {
+		free(cards);
+		return error_set((enum weft_result)own.result, "%s", own.detail);
+	}
+	if (met == WEFT_SUCCESS)
+		met = net_peers_reserve(&x->net, x->size);
+	x->caps = x->net.caps;
+	for (int32_t i = 0; i < x->size && met == WEFT_SUCCESS; i++)
+		met = engine_card_take(x, i, &own, &cards[i]);
+	free(cards);
+	return met;
+}
+
+enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
+			   int64_t timeout_us, struct exec **out)
+{
+	struct exec *x = engine_alloc(boot);
+	enum weft_result result;
+
+	if (!x)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a context of %d ranks",
+				 boot_size(boot));
+	result = net_open(attr, &x->net);
+	mem_init(&x->mem, &x->net);
+	x->net.on_data = event_data;
+	x->net.arg = x;
+	if (result == WEFT_SUCCESS) {
+		x->net.size = x->size;
+		result = ctl_io_open(x);
+	}
+	result = engine_meet(x, boot, result, timeout_us);
+	if (result != WEFT_SUCCESS) {
+		engine_free(x);
+		return result;
+	}
+	*out = x;
+	return WEFT_SUCCESS;
+}
+
+enum weft_result exec_close(struct exec *x)
+{
+	if (!list_empty(&x->reqs))
+		return error_set(WEFT_ERR_BUSY, "requests of the context are unfinished");
+	while (!list_empty(&x->ctl_out) && ctl_io_progress(x))
+		net_progress(&x->net);
+	engine_free(x);
+	return WEFT_SUCCESS;
+}
+
+const struct weft_stats *exec_stats(const struct exec *x)
+{
+	return &x->stats;
+}
+
+const struct net_caps *exec_caps(const struct exec *x)
+{
+	return &x->caps;
+}
+
+enum weft_result exec_comm_open(struct exec *x, uint32_t comm)
+{
+	if (comm >= x->comms_max) {
+		uint32_t max = (comm + 16) & ~UINT32_C(15);
+		struct exec_comm *comms = realloc(x->comms, max * sizeof(*comms));
+
+		if (!comms)
+			return error_set(WEFT_ERR_NOMEM, "no memory for communicator %u",
+					 comm);
+		memset(comms + x->comms_max, 0, (max - x->comms_max) * sizeof(*comms));
+		x->comms = comms;
+		x->comms_max = max;
+	}
+	x->comms[comm].state = COMM_OPEN;
+	x->comms[comm].next_call = 0;
+	x->comms[comm].failed = WEFT_SUCCESS;
+	return WEFT_SUCCESS;
+}
+
+void exec_comm_fail(struct exec *x, uint32_t comm, enum weft_result result,
+		    const char *text)
+{
+	struct exec_comm *c = &x->comms[comm];
+
+	if (c->failed != WEFT_SUCCESS)
+		return;
+	c->failed = result;
+	snprintf(c->text, sizeof(c->text), "%s", text);
+}
+
+enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const char **text)
+{
+	*text = x->comms[comm].text;
+	return x->comms[comm].failed;
+}
+
+void exec_comm_close(struct exec *x, uint32_t comm)
+{
+	if (comm < x->comms_max)
+		x->comms[comm].state = COMM_CLOSED;
+	list_foreach_safe (pos, tmp, &x->stash) {
+		struct stash *stash = container_of(pos, struct stash, link);
+
+		if (stash->msg.comm != comm)
+			continue;
+		list_remove(&stash->link);
+		x->stashed--;
+		pool_put(&x->stashes, stash);
+	}
+}
+
+static struct list *engine_bucket(struct exec *x, uint32_t comm, uint32_t call)
+{
+	return &x->bucket[(comm * 7 + (call & NAME_CALL_MASK)) % EXEC_BUCKETS];
+}
+
+struct exec_req *engine_find(struct exec *x, uint32_t comm, uint32_t call,
+			     uint32_t call_mask)
+{
+	list_foreach (pos, engine_bucket(x, comm, call)) {
+		struct exec_req *req = container_of(pos, struct exec_req, bucket);
+
+		if (req->call.comm == comm &&
+		    (req->call.call & call_mask) == (call & call_mask))
+			return req;
+	}
+	return NULL;
+}
+
+void engine_link(struct exec *x, struct exec_req *req)
+{
+	list_push_back(&x->reqs, &req->link);
+	list_push_back(engine_bucket(x, req->call.comm, req->call.call), &req->bucket);
+	x->comms[req->call.comm].next_call = req->call.call + 1;
+}
+
+void engine_unlink(struct exec_req *req)
+{
+	list_remove(&req->link);
+	list_remove(&req->bucket);
+}
+
+/* The last used that is large enough; sizes are powers of two, so that a few serve all.
+ */
+struct stage *stage_get(struct exec *x, size_t size)
+{
+	struct stage *stage;
+	size_t round = 4096;
+
+	list_foreach (pos, &x->stages) {
+		stage = container_of(pos, struct stage, link);
+		if (stage->size >= size) {
+			list_remove(&stage->link);
+			return stage;
+		}
+	}
+	while (round < size && round <= SIZE_MAX / 2)
+		round *= 2;
+	stage = calloc(1, sizeof(*stage));
+	if (!stage)
+		return NULL;
+	stage->memory = round >= size ? aligned_alloc(4096, round) : NULL;
+	stage->size = round;
+	list_init(&stage->link);
+	if (!stage->memory) {
+		free(stage);
+		return NULL;
+	}
+	return stage;
+}
+
+void stage_put(struct exec *x, struct stage *stage)
+{
+	list_push_front(&x->stages, &stage->link);
+}
+
+int stage_desc(struct exec *x, struct stage *stage, void **desc)
+{
+	int rc;
+
+	*desc = NULL;
+	if (!x->net.mr_local)
+		return 0;
+	if (!stage->mr) {
+		rc = mem_get(&x->mem, stage->memory, stage->size, false, &stage->mr);
+		if (rc)
+			return rc;
+	}
+	*desc = fi_mr_desc(stage->mr->mr);
+	return 0;
+}
+
+bool exec_progress(struct exec *x)
+{
+	const int64_t now = exec_now();
+	bool moved = net_progress(&x->net) > 0;
+
+	if (ctl_io_progress(x))
+		moved = true;
+	list_foreach_safe (pos, tmp, &x->reqs) {
+		struct exec_req *req = container_of(pos, struct exec_req, link);
+
+		if (req_run(req))
+			moved = true;
+		if (req_clock(req, now))
+			moved = true;
+	}
+	/* What the requests had to say leaves in the same round. */
+	if (!list_empty(&x->ctl_out) && ctl_io_progress(x))
+		moved = true;
+	return moved;
+}

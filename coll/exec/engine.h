@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside of the executor: the engine (one per context), its requests and their slots.
+ * Only files of coll/exec include this.
+ */
+#ifndef WEFT_EXEC_ENGINE_H
+#define WEFT_EXEC_ENGINE_H
+
+#include "coll/exec/ctl.h"
+#include "coll/exec/exec.h"
+#include "coll/exec/mem.h"
+#include "coll/exec/net.h"
+#include "coll/exec/pool.h"
+#include "util/list.h"
+
+#define EXEC_BUCKETS	    64
+#define EXEC_TEXT_MAX	    512
+#define EXEC_PUT_PIECES_MAX 4 /* a place of more pieces is filled by a message */
+#define EXEC_BUFS	    3 /* PLAN_SRC, PLAN_DST, PLAN_SCRATCH */
+
+/* A handle of a peer that it told us once (rule F3: saves the key exchange only). */
+struct peer_handle {
+	uint64_t key;
+	uint64_t base;
+	uint32_t incarnation; /* 0: none */
+};
+
+/* A READY place of a peer, waiting for our SEND. */
+struct ready {
+	struct list link; /* exec_peer.ready */
+	uint32_t k;
+	uint32_t recv;
+	uint8_t choice;
+	uint8_t pieces;
+	uint64_t length; /* of all pieces */
+	struct ctl_entry piece[EXEC_PUT_PIECES_MAX];
+};
+
+/* What a request knows about one other rank. */
+struct exec_peer {
+	struct list link;     /* exec_req.peers */
+	struct list flush;    /* exec_req.flush while `announce` is not empty */
+	struct list announce; /* slots (RECV) whose READY is not sent yet */
+	struct list waiting;  /* slots (SEND) without READY */
+	struct list ready;    /* READY without slot */
+	int32_t rank;
+	uint32_t send_k, recv_k; /* next pair numbers */
+	uint32_t places;	 /* announced for put and not filled */
+	uint32_t puts;		 /* our puts in flight to it */
+	bool revoke_asked;	 /* it failed: wants REVOKED when puts is 0 */
+};
+
+enum slot_state {
+	SLOT_BLOCKED,  /* dependencies are missing */
+	SLOT_RUNNABLE, /* may start; on a list of the request */
+	SLOT_WAITING,  /* SEND without READY */
+	SLOT_ACTIVE,   /* operations in flight, or its place is open */
+	SLOT_DONE,
+	SLOT_STATES
+};
+
+/* One instance in the window. */
+struct slot {
+	struct list link; /* runnable, retry, local, or a list of its peer */
+	struct exec_req *req;
+	struct exec_peer *peer;
+	struct plan_instance inst;
+	uint64_t bytes;
+	uint32_t k;
+	uint32_t deps_left;
+	uint32_t dependents; /* first edge + 1, 0: none */
+	uint8_t state;	     /* enum slot_state */
+	bool place_open;     /* a peer may put into its range */
+	struct net_op *op;   /* posted receive, for cancelling */
+	struct ready *ready; /* SEND by put: where to */
+	uint32_t seg_count;  /* pieces of that put */
+	uint32_t seg_posted;
+	uint32_t seg_done;
+	struct stage *stage; /* packed payload, when pieces exceed the iov limit */
+};
+
+/* Links a waiting slot into the list of the one that it waits for. */
+struct edge {
+	uint32_t slot; /* index of the waiting one */
+	uint32_t next; /* edge + 1 */
+};
+
+/* The local step that is being worked on, piece by piece. */
+struct local {
+	struct slot *slot;
+	struct plan_piece_iter it[3]; /* dst, src, src2 */
+	uint64_t at[3];		      /* current piece: element offset */
+	uint64_t left[3];	      /* and what is left of it */
+};
+
+/* Memory of our own: scratch and staging, kept for reuse. */
+struct stage {
+	struct list link;
+	void *memory;
+	size_t size;
+	struct mem_entry *mr; /* as local buffer, once it was needed */
+};
+
+struct exec_req {
+	struct list link;   /* exec.reqs */
+	struct list bucket; /* exec.bucket */
+	struct exec *x;
+	enum exec_state state;
+	struct exec_call call;
+	int64_t deadline;
+	enum weft_result result;
+	char text[EXEC_TEXT_MAX];
+
+	/* window */
+	struct slot *slot;
+	struct edge *edge;
+	uint32_t slots; /* of the window now, a power of two */
+	uint32_t slots_max, edges_max;
+	uint32_t deps_max;
+	uint64_t base; /* oldest instance that is not retired */
+	uint64_t next; /* first that is not admitted */
+
+	/* buffers */
+	char *buf[EXEC_BUFS];
+	struct mem_entry *mr[EXEC_BUFS];
+	struct stage *scratch;
+	size_t elem_size;
+	struct plan_binding bind;
+	const uint64_t **bind_disp;
+	uint64_t *bind_memory;
+
+	/* peers */
+	struct exec_peer **peer_of; /* by rank */
+	struct list peers;
+	struct list flush;
+
+	struct list runnable;
+	struct list retry;
+	struct list local_queue;
+	struct local local;
+
+	uint32_t ops;	 /* operations in flight */
+	uint32_t places; /* open places of all peers */
+	int64_t moved;	 /* when the last instance was done */
+	int64_t probed;	 /* when we last asked whom we wait for */
+	int32_t blame;	 /* whom the rank that we wait for waits for, or -1 */
+};
+
+enum comm_state { COMM_UNKNOWN, COMM_OPEN, COMM_CLOSED };
+
+struct exec_comm {
+	enum comm_state state;
+	uint32_t next_call;	 /* first call that did not start here */
+	enum weft_result failed; /* first cause, or WEFT_SUCCESS */
+	char text[EXEC_TEXT_MAX];
+};
+
+/* A control message of a call that did not start here yet. */
+struct stash {
+	struct list link;
+	struct ctl_msg msg;
+};
+
+struct ctl_buf {
+	struct list link; /* exec.ctl_out, exec.ctl_idle */
+	struct exec *x;
+	int32_t peer;
+	size_t len;
+	char *data; /* CTL_MAX bytes, inside a registered slab */
+	void *desc;
+};
+
+struct ctl_slab;
+
+struct exec {
+	struct net net;
+	struct mem mem;
+	int32_t rank, size;
+	struct net_caps caps; /* agreed with all ranks */
+	struct weft_stats stats;
+	struct peer_handle **handles; /* [rank][id], NULL until the peer told one */
+	struct exec_comm *comms;
+	uint32_t comms_max;
+	struct list reqs;
+	struct list bucket[EXEC_BUCKETS];
+	struct list stash;
+	uint32_t stashed;
+	struct pool readys, peers, stashes;
+	struct list stages; /* free memory, largest last used first */
+	struct list ctl_free, ctl_out, ctl_repost;
+	struct ctl_slab *slabs;
+	uint64_t garbage; /* control messages and puts that named nothing of ours */
+};
+
+/* ---- engine.c ---- */
+struct exec_req *engine_find(struct exec *x, uint32_t comm, uint32_t call,
+			     uint32_t call_mask);
+void engine_link(struct exec *x, struct exec_req *req);
+void engine_unlink(struct exec_req *req);
+struct stage *stage_get(struct exec *x, size_t size);
+void stage_put(struct exec *x, struct stage *stage);
+int stage_desc(struct exec *x, struct stage *stage, void **desc);
+/* Keeps the first cause. */
+void exec_comm_fail(struct exec *x, uint32_t comm, enum weft_result result,
+		    const char *text);
+
+/* ---- ctl_io.c: control messages in and out ---- */
+enum weft_result ctl_io_open(struct exec *x);
+void ctl_io_close(struct exec *x);
+bool ctl_io_progress(struct exec *x);
+/* Queues and tries to send. src, of the message is filled in. -FI_ENOMEM. */
+int ctl_io_send(struct exec *x, int32_t peer, struct ctl_msg *msg);
+
+/* ---- events.c: what control messages mean ---- */
+void event_ctl(struct exec *x, const struct ctl_msg *msg);
+void event_stashed(struct exec_req *req);
+void event_peer_lost(struct exec *x, int32_t rank, const char *why);
+void event_data(void *arg, uint64_t word);
+
+/* ---- req.c: the window ---- */
+struct exec_peer *req_peer(struct exec_req *req, int32_t rank);
+void slot_set_state(struct slot *slot, enum slot_state state);
+void slot_done(struct slot *slot);
+bool req_run(struct exec_req *req);
+void req_settle(struct exec_req *req);
+/* Registration of a whole buffer, made at its first use; NULL where none is needed. */
+int req_mr(struct exec_req *req, uint8_t buf, bool remote, struct mem_entry **entry);
+/* Descriptor for local use of a buffer; *desc NULL where none is needed. */
+int req_desc(struct exec_req *req, uint8_t buf, void **desc);
+/* Pieces of a range as byte ranges; returns their number, at most max + 1. */
+uint32_t req_pieces(struct exec_req *req, const struct plan_range *range,
+		    struct iovec *iov, uint32_t max);
+
+/* ---- rx.c, tx.c, local.c: the kinds of steps. 0, -FI_EAGAIN, or another error ---- */
+int rx_start(struct slot *slot);
+void rx_flush(struct exec_req *req);
+void rx_filled(struct slot *slot);
+int tx_start(struct slot *slot);
+void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready);
+bool local_run(struct exec_req *req);
+/* Copies between a range and packed memory. */
+void local_pack(struct slot *slot, const struct plan_range *range, char *packed,
+		bool unpack);
+
+/* ---- fail.c ---- */
+__attribute__((format(printf, 4, 5))) void req_fail(struct exec_req *req,
+						    enum weft_result result,
+						    int32_t culprit, const char *fmt,
+						    ...);
+void req_fail_op(struct slot *slot, const struct net_result *result);
+void req_fail_post(struct slot *slot, const char *what, int rc);
+void req_drained(struct exec_req *req);
+void req_revoked(struct exec_req *req, struct exec_peer *peer);
+void req_answer_revoke(struct exec_req *req, struct exec_peer *peer);
+bool req_clock(struct exec_req *req, int64_t now);
+int32_t req_waits_for(const struct exec_req *req, struct slot **slot);
+
+#endif

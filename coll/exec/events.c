@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What arrives from peers: remote CQ data of puts and control messages. A message of a
+ * call that did not start here yet waits in the stash; one of a call that is over is
+ * answered where the peer waits for it, else dropped.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/exec/engine.h"
+#include "coll/exec/name.h"
+
+/* Early messages that are kept; more means that a peer runs wild. */
+#define STASH_MAX 65536
+
+/* ---- puts
+ * ---------------------------------------------------------------------------- */
+
+/* The slot that a put filled; NULL when the word names none that is open. */
+static struct slot *event_slot(struct exec_req *req, uint32_t index)
+{
+	const uint64_t number =
+		req->base + ((index - (uint32_t)req->base) & NAME_INDEX_MASK);
+	struct slot *slot;
+
+	if (number >= req->next)
+		return NULL;
+	slot = &req->slot[number & (req->slots - 1)];
+	return slot->place_open && list_empty(&slot->link) ? slot : NULL;
+}
+
+void event_data(void *arg, uint64_t word)
+{
+	struct exec *x = arg;
+	const struct name name = name_unpack(word);
+	struct exec_req *req = engine_find(x, name.comm, name.call, NAME_CALL_MASK);
+	struct slot *slot =
+		req && name.kind == NAME_PUT ? event_slot(req, name.index) : NULL;
+
+	if (!slot) {
+		x->garbage++;
+		return;
+	}
+	slot->place_open = false;
+	/* Fewer than announced only when the peer said REVOKED before. */
+	if (slot->peer->places) {
+		slot->peer->places--;
+		req->places--;
+	}
+	if (req->state == EXEC_RUNNING)
+		rx_filled(slot);
+	else
+		req_drained(req);
+}
+
+/* ---- control messages of a running call
+ * ---------------------------------------------- */
+
+static void event_handles(struct exec *x, int32_t src, const struct ctl_ready *ready)
+{
+	if (!ready->handles)
+		return;
+	if (!x->handles[src])
+		x->handles[src] = calloc(MEM_ENTRIES_MAX, sizeof(struct peer_handle));
+	if (!x->handles[src]) {
+		event_peer_lost(x, src, "no memory for its handles");
+		return;
+	}
+	for (int i = 0; i < ready->handles; i++) {
+		const struct ctl_handle *told = &ready->handle[i];
+		struct peer_handle *handle = &x->handles[src][told->id];
+
+		if ((int32_t)(told->incarnation - handle->incarnation) <= 0)
+			continue;
+		*handle = (struct peer_handle){.key = told->key,
+					       .base = told->base,
+					       .incarnation = told->incarnation};
+	}
+}
+
+static void event_ready(struct exec_req *req, const struct ctl_msg *msg)
+{
+	struct exec_peer *peer = req_peer(req, msg->src);
+	struct ready *ready = NULL;
+
+	for (int i = 0; i < msg->ready.entries; i++) {
+		const struct ctl_entry *entry = &msg->ready.entry[i];
+
+		if (!ready) {
+			ready = peer ? pool_get(&req->x->readys) : NULL;
+			if (!ready) {
+				req_fail(req, WEFT_ERR_NOMEM, -1,
+					 "no memory for a READY message");
+				return;
+			}
+			*ready = (struct ready){.k = entry->k,
+						.recv = entry->recv,
+						.choice = entry->choice};
+			list_init(&ready->link);
+		}
+		if (ready->pieces == EXEC_PUT_PIECES_MAX) {
+			pool_put(&req->x->readys, ready);
+			req_fail(req, WEFT_ERR_INTERNAL, msg->src,
+				 "rank %d announced a place of too many pieces",
+				 msg->src);
+			return;
+		}
+		ready->piece[ready->pieces++] = *entry;
+		ready->length += entry->length;
+		if (entry->more)
+			continue;
+		tx_ready(req, peer, ready);
+		ready = NULL;
+	}
+}
+
+static void event_fail(struct exec_req *req, const struct ctl_msg *msg)
+{
+	struct exec_peer *peer = req_peer(req, msg->src);
+
+	if (!peer)
+		return;
+	peer->revoke_asked = true;
+	if (req->state == EXEC_DRAINING) {
+		req_answer_revoke(req, peer);
+		return;
+	}
+	/* One report is enough: it goes on as it is. */
+	if (strstr(msg->fail.text, " reports: "))
+		req_fail(req, (enum weft_result)msg->fail.result, msg->fail.culprit, "%s",
+			 msg->fail.text);
+	else
+		req_fail(req, (enum weft_result)msg->fail.result, msg->fail.culprit,
+			 "rank %d reports: %s", msg->src, msg->fail.text);
+}
+
+static bool event_same_call(const struct ctl_call *a, const struct ctl_call *b)
+{
+	return a->coll == b->coll && a->count == b->count &&
+	       a->elem_size == b->elem_size && a->type == b->type && a->op == b->op &&
+	       a->root == b->root && a->algorithm == b->algorithm;
+}
+
+static void event_compare(struct exec_req *req, const struct ctl_msg *msg)
+{
+	const struct ctl_call *own = &req->call.id, *other = &msg->status.call;
+
+	if (req->state != EXEC_RUNNING || event_same_call(own, other))
+		return;
+	req_fail(
+		req, WEFT_ERR_MISMATCH, msg->src,
+		"call %u of communicator %u: rank %d runs %s of %llu %s %s root %d, this "
+		"rank %s of %llu %s %s root %d%s",
+		msg->call, msg->comm, msg->src,
+		weft_coll_name((enum weft_coll)other->coll),
+		(unsigned long long)other->count,
+		weft_type_name((enum weft_type)other->type),
+		weft_op_name((enum weft_op)other->op), other->root,
+		weft_coll_name((enum weft_coll)own->coll), (unsigned long long)own->count,
+		weft_type_name((enum weft_type)own->type),
+		weft_op_name((enum weft_op)own->op), own->root,
+		own->algorithm != other->algorithm ? " (by another algorithm)" : "");
+}
+
+static void event_probe(struct exec_req *req, const struct ctl_msg *msg)
+{
+	struct ctl_msg answer = {
+		.kind = CTL_STATUS,
+		.comm = msg->comm,
+		.call = msg->call,
+		.status = {.call = req->call.id, .waits_for = req_waits_for(req, NULL)}};
+
+	ctl_io_send(req->x, msg->src, &answer);
+	event_compare(req, msg);
+}
+
+static void event_status(struct exec_req *req, const struct ctl_msg *msg)
+{
+	event_compare(req, msg);
+	if (req->state == EXEC_RUNNING && msg->status.waits_for != req->x->rank)
+		req->blame = msg->status.waits_for;
+}
+
+static void event_req(struct exec_req *req, const struct ctl_msg *msg)
+{
+	struct exec_peer *peer;
+
+	switch (msg->kind) {
+	case CTL_READY:
+		if (req->state == EXEC_RUNNING)
+			event_ready(req, msg);
+		break;
+	case CTL_FAIL:
+		event_fail(req, msg);
+		break;
+	case CTL_REVOKED:
+		peer = req->peer_of[msg->src];
+		if (peer)
+			req_revoked(req, peer);
+		break;
+	case CTL_PROBE:
+		event_probe(req, msg);
+		break;
+	case CTL_STATUS:
+		event_status(req, msg);
+		break;
+	}
+}
+
+/* ---- before and after a call
+ * --------------------------------------------------------- */
+
+/* Whether the call may still start here: never in a communicator that is closed or that
+ * failed. */
+static bool event_is_early(const struct exec *x, const struct ctl_msg *msg)
+{
+	const struct exec_comm *comm;
+
+	if (msg->comm >= x->comms_max)
+		return true;
+	comm = &x->comms[msg->comm];
+	if (comm->state != COMM_OPEN)
+		return comm->state == COMM_UNKNOWN;
+	return comm->failed == WEFT_SUCCESS &&
+	       (int32_t)(msg->call - comm->next_call) >= 0;
+}
+
+static void event_stash(struct exec *x, const struct ctl_msg *msg)
+{
+	struct stash *stash;
+
+	if (msg->kind != CTL_READY && msg->kind != CTL_FAIL)
+		return;
+	stash = x->stashed < STASH_MAX ? pool_get(&x->stashes) : NULL;
+	if (!stash) {
+		x->garbage++;
+		return;
+	}
+	stash->msg = *msg;
+	x->stashed++;
+	list_push_back(&x->stash, &stash->link);
+}
+
+void event_ctl(struct exec *x, const struct ctl_msg *msg)
+{
+	struct exec_req *req = engine_find(x, msg->comm, msg->call, UINT32_MAX);
+
+	if (msg->kind == CTL_READY)
+		event_handles(x, msg->src, &msg->ready);
+	if (req) {
+		event_req(req, msg);
+	} else if (event_is_early(x, msg)) {
+		event_stash(x, msg);
+	} else if (msg->kind == CTL_FAIL) {
+		/* That call is over here: none of its puts is in flight. */
+		struct ctl_msg answer = {
+			.kind = CTL_REVOKED, .comm = msg->comm, .call = msg->call};
+
+		ctl_io_send(x, msg->src, &answer);
+	}
+}
+
+void event_stashed(struct exec_req *req)
+{
+	struct exec *x = req->x;
+
+	list_foreach_safe (pos, tmp, &x->stash) {
+		struct stash *stash = container_of(pos, struct stash, link);
+
+		if (stash->msg.comm != req->call.comm ||
+		    stash->msg.call != req->call.call)
+			continue;
+		list_remove(&stash->link);
+		x->stashed--;
+		if (req->state == EXEC_RUNNING || req->state == EXEC_DRAINING)
+			event_req(req, &stash->msg);
+		pool_put(&x->stashes, stash);
+	}
+}
+
+/* ---- peers that are gone
+ * ------------------------------------------------------------- */
+
+/* Whether the request still needs the peer. */
+static bool req_needs(const struct exec_req *req, const struct exec_peer *peer)
+{
+	for (uint64_t i = req->base; i < req->next; i++) {
+		const struct slot *slot = &req->slot[i & (req->slots - 1)];
+
+		if (slot->peer == peer && slot->state != SLOT_DONE)
+			return true;
+	}
+	return false;
+}
+
+void event_peer_lost(struct exec *x, int32_t rank, const char *why)
+{
+	list_foreach_safe (pos, tmp, &x->reqs) {
+		struct exec_req *req = container_of(pos, struct exec_req, link);
+		struct exec_peer *peer = req->peer_of[rank];
+
+		if (!peer)
+			continue;
+		if (req->state == EXEC_RUNNING && req_needs(req, peer))
+			req_fail(req, WEFT_ERR_PEER, rank, "rank %d is lost in %s: %s",
+				 rank, req->call.what, why);
+		/* Nothing of it arrives any more: its places are safe. */
+		if (req->state == EXEC_DRAINING)
+			req_revoked(req, peer);
+	}
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The executor: runs plans over any RDM provider. One per context: it owns the endpoint,
+ * the registrations and what peers told about theirs; its requests run plans, several at
+ * a time. Not thread-safe: the context's lock covers every call.
+ */
+#ifndef WEFT_EXEC_EXEC_H
+#define WEFT_EXEC_EXEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coll/boot/boot.h"
+#include "coll/exec/ctl.h"
+#include "coll/exec/net.h"
+#include "coll/plan/plan.h"
+
+/* Instances that a request looks ahead. Part of the contract with the checker: a plan
+ * that is free of deadlock only with a longer look may stand still here. */
+#define EXEC_WINDOW 256
+
+struct exec;
+struct exec_req;
+
+/* Opens the provider and exchanges addresses. Collective over boot. */
+enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
+			   int64_t timeout_us, struct exec **x);
+
+/* BUSY while requests are open. */
+enum weft_result exec_close(struct exec *x);
+
+const struct weft_stats *exec_stats(const struct exec *x);
+const struct net_caps *exec_caps(const struct exec *x);
+
+/* Communicators that take part: names of other ones are kept until they appear. */
+enum weft_result exec_comm_open(struct exec *x, uint32_t comm);
+void exec_comm_close(struct exec *x, uint32_t comm);
+/* Why a communicator failed first; WEFT_SUCCESS when it did not. */
+enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const char **text);
+
+/* Completions, retries, slices of local work, deadlines. True when anything moved. */
+bool exec_progress(struct exec *x);
+
+/* A call to run. Everything that it points to outlives the request. */
+struct exec_call {
+	uint32_t comm;
+	uint32_t call; /* number in its communicator, counted from 0 */
+	const struct plan *plan;
+	const struct plan_binding *bind; /* copied: the one snapshot of late tables */
+	void *src, *dst;		 /* PLAN_SRC, PLAN_DST */
+	enum weft_type type;
+	enum weft_op op;
+	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
+	struct ctl_call id; /* what the ranks must agree about */
+	const char *what;   /* "allreduce (ring)", static storage */
+};
+
+enum exec_state {
+	EXEC_IDLE, /* not started, or its outcome was taken */
+	EXEC_RUNNING,
+	EXEC_DRAINING, /* failed; memory may still be written (rule D3) */
+	EXEC_DONE,
+};
+
+/* A request is reused for many calls, its memory grows to what they need. */
+struct exec_req *exec_req_alloc(struct exec *x);
+void exec_req_release(struct exec_req *req); /* must be idle or done */
+
+/* ARG for late tables that make no sense, NOMEM; then it stays idle. */
+enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call);
+
+enum exec_state exec_req_state(const struct exec_req *req);
+int64_t exec_req_deadline(const struct exec_req *req); /* INT64_MAX: none */
+
+/* How it ended (state DONE) or is ending (DRAINING), and the sentence. */
+enum weft_result exec_req_result(const struct exec_req *req, const char **text);
+
+/* Monotonic clock, microseconds. */
+int64_t exec_now(void);
+
+/* Waiting between two calls of exec_progress() without the lock: spins a little, then
+ * yields, then sleeps. More ranks than cores need the last two. */
+struct exec_idle {
+	uint32_t empty;
+};
+void exec_idle_wait(struct exec_idle *idle, bool moved);
+
+#endif

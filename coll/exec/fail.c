@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How requests fail. The first failure counts. Rule D3: memory that a peer may write is
+ * not given back while it may still be written. So a failed request cancels its receives,
+ * closes its registrations, tells its peers (FAIL) and drains: it is done when every
+ * operation came back and every place that was announced for put is either filled,
+ * answered with REVOKED by the peer, or the peer cannot be reached any more. Closing the
+ * registration alone is not enough: a provider that is in the middle of receiving into
+ * the place goes on.
+ */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coll/exec/engine.h"
+
+/* Without movement for so long we ask the rank that we wait for what it does; and again
+ * after the second time. */
+#define PROBE_AFTER_US 200000
+#define PROBE_AGAIN_US 500000
+
+static void req_lists_drop(struct exec_req *req)
+{
+	while (list_pop_front(&req->runnable))
+		;
+	while (list_pop_front(&req->retry))
+		;
+	while (list_pop_front(&req->local_queue))
+		;
+	while (list_pop_front(&req->flush))
+		;
+	req->local.slot = NULL;
+}
+
+/* Places whose READY was never sent are not open to anybody. */
+static void req_announce_drop(struct exec_req *req, struct exec_peer *peer)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&peer->announce))) {
+		struct slot *slot = container_of(node, struct slot, link);
+
+		if (slot->place_open) {
+			slot->place_open = false;
+			peer->places--;
+			req->places--;
+		}
+	}
+}
+
+static void req_tell(struct exec_req *req, int32_t culprit)
+{
+	struct ctl_msg msg = {.kind = CTL_FAIL,
+			      .comm = req->call.comm,
+			      .call = req->call.call,
+			      .fail = {.result = req->result, .culprit = culprit}};
+
+	snprintf(msg.fail.text, sizeof(msg.fail.text), "%.*s", CTL_TEXT_MAX - 1,
+		 req->text);
+	list_foreach (pos, &req->peers) {
+		struct exec_peer *peer = container_of(pos, struct exec_peer, link);
+
+		/* Without memory the peer finds out by its own deadline, and the
+		 * place stays ours until the context is closed. */
+		ctl_io_send(req->x, peer->rank, &msg);
+	}
+}
+
+static void req_revoke(struct exec_req *req)
+{
+	for (int i = 0; i < EXEC_BUFS; i++) {
+		if (!req->mr[i] || !req->mr[i]->remote)
+			continue;
+		mem_revoke(req->mr[i]);
+		/* Where local operations use it too, it goes when they are back. */
+		if (req->x->net.mr_local)
+			continue;
+		mem_put(&req->x->mem, req->mr[i]);
+		req->mr[i] = NULL;
+	}
+}
+
+void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
+	      const char *fmt, ...)
+{
+	struct exec *x = req->x;
+	va_list ap;
+
+	if (req->state != EXEC_RUNNING)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(req->text, sizeof(req->text), fmt, ap);
+	va_end(ap);
+	req->result = result;
+	req->state = EXEC_DRAINING;
+	exec_comm_fail(x, req->call.comm, result, req->text);
+	req_lists_drop(req);
+	for (uint64_t i = req->base; i < req->next; i++) {
+		struct slot *slot = &req->slot[i & (req->slots - 1)];
+
+		if (slot->op)
+			fi_cancel(&x->net.ep->fid, slot->op);
+	}
+	req_tell(req, culprit);
+	list_foreach (pos, &req->peers) {
+		struct exec_peer *peer = container_of(pos, struct exec_peer, link);
+
+		req_announce_drop(req, peer);
+		req_answer_revoke(req, peer);
+	}
+	req_revoke(req);
+	req_drained(req);
+}
+
+void req_drained(struct exec_req *req)
+{
+	if (req->state == EXEC_DRAINING && req->ops == 0 && req->places == 0)
+		req_settle(req);
+}
+
+void req_revoked(struct exec_req *req, struct exec_peer *peer)
+{
+	if (req->state != EXEC_DRAINING)
+		return;
+	req->places -= peer->places;
+	peer->places = 0;
+	req_drained(req);
+}
+
+void req_answer_revoke(struct exec_req *req, struct exec_peer *peer)
+{
+	struct ctl_msg msg = {
+		.kind = CTL_REVOKED, .comm = req->call.comm, .call = req->call.call};
+
+	if (!peer->revoke_asked || peer->puts)
+		return;
+	if (ctl_io_send(req->x, peer->rank, &msg) == 0)
+		peer->revoke_asked = false;
+}
+
+void req_fail_op(struct slot *slot, const struct net_result *result)
+{
+	req_fail(slot->req, WEFT_ERR_PEER, slot->inst.peer,
+		 "%s with rank %d failed in %s: %s",
+		 slot->inst.kind == PLAN_SEND ? "sending" : "receiving", slot->inst.peer,
+		 slot->req->call.what, result->text);
+}
+
+void req_fail_post(struct slot *slot, const char *what, int rc)
+{
+	struct exec_req *req = slot->req;
+
+	if (rc == -FI_ENOMEM)
+		req_fail(req, WEFT_ERR_NOMEM, -1, "%s in %s: no memory", what,
+			 req->call.what);
+	else if (slot->peer)
+		req_fail(req, WEFT_ERR_PEER, slot->inst.peer,
+			 "rank %d cannot be reached in %s: %s", slot->inst.peer,
+			 req->call.what, fi_strerror(-rc));
+	else
+		req_fail(req, WEFT_ERR_INTERNAL, -1, "%s in %s: %s", what, req->call.what,
+			 fi_strerror(-rc));
+}
+
+/* ---- waiting
+ * ------------------------------------------------------------------------- */
+
+int32_t req_waits_for(const struct exec_req *req, struct slot **out)
+{
+	for (uint64_t i = req->base; i < req->next; i++) {
+		struct slot *slot = &req->slot[i & (req->slots - 1)];
+
+		if (!slot->peer || slot->state == SLOT_BLOCKED ||
+		    slot->state == SLOT_DONE)
+			continue;
+		if (out)
+			*out = slot;
+		return slot->inst.peer;
+	}
+	return -1;
+}
+
+static const char *slot_waits_for(const struct slot *slot)
+{
+	if (slot->inst.kind == PLAN_RECV)
+		return "its data";
+	if (slot->state == SLOT_WAITING)
+		return "its place to be ready";
+	if (slot->state == SLOT_RUNNABLE)
+		return "the connection";
+	return "a send to complete";
+}
+
+static void req_timed_out(struct exec_req *req)
+{
+	struct slot *slot = NULL;
+	const int32_t rank = req_waits_for(req, &slot);
+	char behind[64] = "";
+
+	if (!slot) {
+		req_fail(req, WEFT_ERR_TIMEOUT, -1,
+			 "%s, call %u of communicator %u: not finished within %.3f s",
+			 req->call.what, req->call.call, req->call.comm,
+			 (double)req->call.timeout_us * 1e-6);
+		return;
+	}
+	if (req->blame >= 0 && req->blame != rank)
+		snprintf(behind, sizeof(behind), ", which waits for rank %d", req->blame);
+	req_fail(req, WEFT_ERR_TIMEOUT, req->blame >= 0 ? req->blame : rank,
+		 "%s, call %u of communicator %u: no answer from rank %d within %.3f s "
+		 "(waiting for %s: %llu bytes, pair %u)%s",
+		 req->call.what, req->call.call, req->call.comm, rank,
+		 (double)req->call.timeout_us * 1e-6, slot_waits_for(slot),
+		 (unsigned long long)slot->bytes, slot->k, behind);
+}
+
+static void req_probe(struct exec_req *req)
+{
+	const int32_t rank = req_waits_for(req, NULL);
+	struct ctl_msg msg = {.kind = CTL_PROBE,
+			      .comm = req->call.comm,
+			      .call = req->call.call,
+			      .status = {.call = req->call.id, .waits_for = rank}};
+
+	if (rank >= 0)
+		ctl_io_send(req->x, rank, &msg);
+}
+
+bool req_clock(struct exec_req *req, int64_t now)
+{
+	if (req->state != EXEC_RUNNING)
+		return false;
+	if (req->moved == 0) {
+		req->moved = now;
+		req->blame = -1;
+		return false;
+	}
+	if (now >= req->deadline) {
+		req_timed_out(req);
+		return true;
+	}
+	if (now - req->moved > PROBE_AFTER_US && now - req->probed > PROBE_AGAIN_US) {
+		req->probed = now;
+		req_probe(req);
+	}
+	return false;
+}

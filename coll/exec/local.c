@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Local steps: COPY and REDUCE, and packing for staging. One step of a request is worked
+ * on at a time, in slices, so that the network is polled in between.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "coll/exec/engine.h"
+#include "coll/exec/reduce.h"
+
+/* Work between two looks at the network: some 20 us of it. */
+#define LOCAL_SLICE_BYTES ((uint64_t)256 << 10)
+
+static void local_begin(struct exec_req *req, struct slot *slot)
+{
+	struct local *local = &req->local;
+	const struct plan_range *range[3] = {&slot->inst.dst, &slot->inst.src,
+					     &slot->inst.src2};
+	const int count = slot->inst.kind == PLAN_REDUCE ? 3 : 2;
+
+	local->slot = slot;
+	for (int i = 0; i < count; i++) {
+		plan_piece_begin(&local->it[i], req->call.plan, &req->bind, range[i]);
+		local->left[i] = 0;
+	}
+}
+
+/* Elements that lie together in every operand now, at most max; 0 at the end. */
+static uint64_t local_step(struct local *local, int count, uint64_t max)
+{
+	uint64_t step = max;
+
+	for (int i = 0; i < count; i++) {
+		if (local->left[i] == 0 &&
+		    !plan_piece_next(&local->it[i], &local->at[i], &local->left[i]))
+			return 0;
+		if (local->left[i] < step)
+			step = local->left[i];
+	}
+	return step;
+}
+
+static void local_apply(struct exec_req *req, uint64_t elements)
+{
+	const struct local *local = &req->local;
+	const struct plan_instance *inst = &local->slot->inst;
+	const uint64_t divisor = req->call.plan->divisor;
+	const bool scale = inst->flags & PLAN_SCALE;
+	const size_t size = req->elem_size;
+	char *dst = req->buf[inst->dst.buf] + local->at[0] * size;
+	const char *src = req->buf[inst->src.buf] + local->at[1] * size;
+
+	if (inst->kind == PLAN_REDUCE) {
+		const char *src2 = req->buf[inst->src2.buf] + local->at[2] * size;
+
+		reduce_apply(req->call.type, req->call.op, dst, src, src2, elements);
+		if (scale)
+			reduce_scale(req->call.type, dst, dst, elements, divisor);
+		req->x->stats.reduced_bytes += elements * size;
+		return;
+	}
+	if (scale)
+		reduce_scale(req->call.type, dst, src, elements, divisor);
+	else if (dst != src)
+		memmove(dst, src, elements * size);
+	req->x->stats.plan_copy_bytes += elements * size;
+}
+
+/* Works on the current step; true when it is done. */
+static bool local_slice(struct exec_req *req, uint64_t *budget)
+{
+	struct local *local = &req->local;
+	const int count = local->slot->inst.kind == PLAN_REDUCE ? 3 : 2;
+
+	while (*budget) {
+		uint64_t step = local_step(local, count, *budget);
+
+		if (!step)
+			return true;
+		local_apply(req, step);
+		*budget -= step;
+		for (int i = 0; i < count; i++) {
+			local->at[i] += step;
+			local->left[i] -= step;
+		}
+	}
+	return false;
+}
+
+bool local_run(struct exec_req *req)
+{
+	uint64_t budget = LOCAL_SLICE_BYTES / req->elem_size;
+	bool moved = false;
+
+	while (budget) {
+		struct slot *slot = req->local.slot;
+
+		if (!slot) {
+			struct list *node = list_pop_front(&req->local_queue);
+
+			if (!node)
+				break;
+			slot = container_of(node, struct slot, link);
+			local_begin(req, slot);
+		}
+		moved = true;
+		if (!local_slice(req, &budget))
+			break;
+		req->local.slot = NULL;
+		slot_done(slot);
+	}
+	return moved;
+}
+
+void local_pack(struct slot *slot, const struct plan_range *range, char *packed,
+		bool unpack)
+{
+	struct exec_req *req = slot->req;
+	struct plan_piece_iter it;
+	uint64_t offset, length;
+
+	plan_piece_begin(&it, req->call.plan, &req->bind, range);
+	while (plan_piece_next(&it, &offset, &length)) {
+		char *piece = req->buf[range->buf] + offset * req->elem_size;
+		const size_t bytes = length * req->elem_size;
+
+		memcpy(unpack ? piece : packed, unpack ? packed : piece, bytes);
+		packed += bytes;
+	}
+	req->x->stats.staged_bytes += slot->bytes;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fixed-size objects with stable addresses, taken from chunks: grows when it must, gives
+ * memory back only at the end, so that in steady state the data path allocates nothing.
+ */
+#ifndef WEFT_EXEC_POOL_H
+#define WEFT_EXEC_POOL_H
+
+#include <stddef.h>
+
+struct pool {
+	size_t size; /* of an object, bytes; at least a pointer */
+	void *free;  /* first free object; each begins with the next pointer */
+	struct pool_chunk *chunks;
+};
+
+void pool_init(struct pool *pool, size_t size);
+void pool_fini(struct pool *pool);
+
+/* Not cleared; NULL when memory ran out. */
+void *pool_get(struct pool *pool);
+void pool_put(struct pool *pool, void *object);
+
+#endif

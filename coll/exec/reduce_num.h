@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Scalar arithmetic of the reductions, one function per operation and number format, each
+ * free of branches so that a loop over it vectorises. The order of min and max is total:
+ * -0 is less than +0, and NaN wins, so that all ranks find the same bits whatever the
+ * order of operands. Conversions round to nearest even and treat denormals without
+ * denormal fp32 arithmetic, so that a process that flushes denormals gets the same fp16
+ * result.
+ */
+#ifndef WEFT_EXEC_REDUCE_NUM_H
+#define WEFT_EXEC_REDUCE_NUM_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t num_bits32(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, sizeof(u));
+	return u;
+}
+
+static inline float num_float(uint32_t u)
+{
+	float f;
+
+	memcpy(&f, &u, sizeof(f));
+	return f;
+}
+
+static inline uint64_t num_bits64(double d)
+{
+	uint64_t u;
+
+	memcpy(&u, &d, sizeof(u));
+	return u;
+}
+
+static inline double num_double(uint64_t u)
+{
+	double d;
+
+	memcpy(&d, &u, sizeof(d));
+	return d;
+}
+
+/* binary16 to fp32: exact. Signalling NaNs stay as they are. */
+static inline float num_from_fp16(uint16_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+	uint32_t mag = h & 0x7fffu;
+	uint32_t normal = (mag << 13) + ((127u - 15u) << 23);
+	uint32_t special = (mag << 13) | 0x7f800000u;
+	/* 0.5 has a unit in the last place of 2^-24, which is a denormal's unit. */
+	uint32_t denormal = num_bits32(num_float(0x3f000000u + mag) - 0.5f);
+	uint32_t u = mag < 0x0400u ? denormal : normal;
+
+	u = mag >= 0x7c00u ? special : u;
+	return num_float(u | sign);
+}
+
+static inline uint16_t num_to_fp16(float f)
+{
+	uint32_t u = num_bits32(f);
+	uint32_t sign = (u >> 16) & 0x8000u;
+	uint32_t mag = u & 0x7fffffffu;
+	uint32_t odd = (mag >> 13) & 1u;
+	uint32_t normal = (mag - ((127u - 15u) << 23) + 0xfffu + odd) >> 13;
+	/* The addition to 0.5 rounds to the denormal's unit, to nearest even. */
+	uint32_t small = mag < 0x38800000u ? mag : 0;
+	uint32_t denormal = num_bits32(num_float(small) + 0.5f) - 0x3f000000u;
+	uint32_t nan = 0x7e00u | ((mag >> 13) & 0x3ffu);
+	uint32_t h;
+
+	normal = normal > 0x7c00u ? 0x7c00u : normal;
+	h = mag < 0x38800000u ? denormal : normal;
+	h = mag > 0x7f800000u ? nan : h;
+	return (uint16_t)(h | sign);
+}
+
+static inline float num_from_bf16(uint16_t h)
+{
+	return num_float((uint32_t)h << 16);
+}
+
+static inline uint16_t num_to_bf16(float f)
+{
+	uint32_t u = num_bits32(f);
+	uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+	uint32_t nan = (u >> 16) | 0x40u;
+
+	return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+static inline float num_as_is_float(float f)
+{
+	return f;
+}
+
+static inline double num_as_is_double(double d)
+{
+	return d;
+}
+
+static inline float num_min_float(float a, float b)
+{
+	float m = a < b ? a : b;
+
+	m = a == b ? num_float(num_bits32(a) | num_bits32(b)) : m;
+	return a == a ? m : a;
+}
+
+static inline float num_max_float(float a, float b)
+{
+	float m = a > b ? a : b;
+
+	m = a == b ? num_float(num_bits32(a) & num_bits32(b)) : m;
+	return a == a ? m : a;
+}
+
+static inline double num_min_double(double a, double b)
+{
+	double m = a < b ? a : b;
+
+	m = a == b ? num_double(num_bits64(a) | num_bits64(b)) : m;
+	return a == a ? m : a;
+}
+
+static inline double num_max_double(double a, double b)
+{
+	double m = a > b ? a : b;
+
+	m = a == b ? num_double(num_bits64(a) & num_bits64(b)) : m;
+	return a == a ? m : a;
+}
+
+/*
+ * Division that truncates towards zero. Up to 32 bits the quotient is taken in fp64,
+ * which vectorises, and is exact: a quotient that is no integer is at least 1/divisor
+ * away from one, that is 2^-32 of its value, far above fp64's 2^-53. Divisors beyond 2^32
+ * are larger than any element.
+ */
+static inline int32_t num_div_small(int32_t a, double divisor)
+{
+	return (int32_t)((double)a / divisor);
+}
+
+static inline uint32_t num_div_usmall(uint32_t a, double divisor)
+{
+	return (uint32_t)((double)a / divisor);
+}
+
+static inline int64_t num_div_int64(int64_t a, uint64_t divisor)
+{
+	uint64_t mag = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+	uint64_t q = mag / divisor;
+
+	return (int64_t)(a < 0 ? 0 - q : q);
+}
+
+static inline uint64_t num_div_uint64(uint64_t a, uint64_t divisor)
+{
+	return a / divisor;
+}
+
+#endif

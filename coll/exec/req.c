@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requests and their window. Instances are admitted in program order while they fit the
+ * window, wait for what they depend on, and are retired in order. Everything that a
+ * request needs while it runs is allocated here, before it starts.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/api/error.h"
+#include "coll/exec/engine.h"
+
+static const char *const slot_state_name[SLOT_STATES] = {
+	[SLOT_BLOCKED] = "blocked", [SLOT_RUNNABLE] = "runnable",
+	[SLOT_WAITING] = "waiting", [SLOT_ACTIVE] = "active",
+	[SLOT_DONE] = "done",
+};
+
+/* Bit s of a row: the state may change to s. */
+static const uint8_t slot_next[SLOT_STATES] = {
+	[SLOT_BLOCKED] = 1 << SLOT_RUNNABLE,
+	[SLOT_RUNNABLE] = 1 << SLOT_WAITING | 1 << SLOT_ACTIVE,
+	[SLOT_WAITING] = 1 << SLOT_RUNNABLE,
+	[SLOT_ACTIVE] = 1 << SLOT_DONE,
+	[SLOT_DONE] = 0,
+};
+
+void slot_set_state(struct slot *slot, enum slot_state state)
+{
+	if (!(slot_next[slot->state] & 1 << state)) {
+		fprintf(stderr, "weft: instance %llu cannot go from %s to %s\n",
+			(unsigned long long)slot->inst.number,
+			slot_state_name[slot->state], slot_state_name[state]);
+		abort();
+	}
+	slot->state = (uint8_t)state;
+}
+
+/* ---- life
+ * ---------------------------------------------------------------------------- */
+
+struct exec_req *exec_req_alloc(struct exec *x)
+{
+	struct exec_req *req = calloc(1, sizeof(*req));
+
+	if (!req)
+		return NULL;
+	req->x = x;
+	req->peer_of = calloc((size_t)x->size, sizeof(struct exec_peer *));
+	if (!req->peer_of) {
+		free(req);
+		return NULL;
+	}
+	list_init(&req->link);
+	list_init(&req->bucket);
+	list_init(&req->peers);
+	list_init(&req->flush);
+	list_init(&req->runnable);
+	list_init(&req->retry);
+	list_init(&req->local_queue);
+	return req;
+}
+
+void exec_req_release(struct exec_req *req)
+{
+	free(req->slot);
+	free(req->edge);
+	free(req->bind_disp);
+	free(req->bind_memory);
+	free(req->peer_of);
+	free(req);
+}
+
+static void req_peers_free(struct exec_req *req)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&req->peers))) {
+		struct exec_peer *peer = container_of(node, struct exec_peer, link);
+		struct list *r;
+
+		while ((r = list_pop_front(&peer->ready)))
+			pool_put(&req->x->readys, container_of(r, struct ready, link));
+		req->peer_of[peer->rank] = NULL;
+		pool_put(&req->x->peers, peer);
+	}
+}
+
+/* Gives back what the finished request held and leaves its outcome. */
+void req_settle(struct exec_req *req)
+{
+	struct exec *x = req->x;
+
+	for (int i = 0; i < EXEC_BUFS; i++) {
+		if (req->mr[i])
+			mem_put(&x->mem, req->mr[i]);
+		req->mr[i] = NULL;
+	}
+	if (req->scratch)
+		stage_put(x, req->scratch);
+	req->scratch = NULL;
+	for (uint32_t i = 0; i < req->slots; i++) {
+		if (req->slot[i].stage)
+			stage_put(x, req->slot[i].stage);
+		if (req->slot[i].ready)
+			pool_put(&x->readys, req->slot[i].ready);
+		req->slot[i].stage = NULL;
+		req->slot[i].ready = NULL;
+	}
+	req_peers_free(req);
+	engine_unlink(req);
+	req->state = EXEC_DONE;
+	if (req->result == WEFT_SUCCESS)
+		x->stats.calls++;
+}
+
+enum exec_state exec_req_state(const struct exec_req *req)
+{
+	return req->state;
+}
+
+int64_t exec_req_deadline(const struct exec_req *req)
+{
+	return req->deadline;
+}
+
+enum weft_result exec_req_result(const struct exec_req *req, const char **text)
+{
+	*text = req->text;
+	return req->result;
+}
+
+/* ---- start
+ * --------------------------------------------------------------------------- */
+
+/* Copies the late tables: all of a call come from this one snapshot (rule F1). */
+static enum weft_result req_bind(struct exec_req *req, const struct plan *plan,
+				 const struct plan_binding *bind)
+{
+	size_t entries = 0, at = 0;
+
+	free(req->bind_disp);
+	free(req->bind_memory);
+	req->bind_disp = NULL;
+	req->bind_memory = NULL;
+	req->bind.disp = NULL;
+	for (uint32_t p = 0; p < plan->part_count; p++) {
+		if (plan->part[p].kind == PLAN_LATE)
+			entries += (size_t)plan->part[p].parts + 1;
+	}
+	if (!entries)
+		return WEFT_SUCCESS;
+	req->bind_disp = calloc(plan->part_count, sizeof(*req->bind_disp));
+	req->bind_memory = calloc(entries, sizeof(*req->bind_memory));
+	if (!req->bind_disp || !req->bind_memory)
+		return error_set(WEFT_ERR_NOMEM, "no memory for %zu counts", entries);
+	for (uint32_t p = 0; p < plan->part_count; p++) {
+		const struct plan_part *part = &plan->part[p];
+		const uint64_t *disp = bind ? bind->disp[p] : NULL;
+
+		if (part->kind != PLAN_LATE)
+			continue;
+		if (!disp)
+			return error_set(WEFT_ERR_ARG, "late table %u is missing", p);
+		memcpy(req->bind_memory + at, disp,
+		       ((size_t)part->parts + 1) * sizeof(*disp));
+		req->bind_disp[p] = req->bind_memory + at;
+		at += (size_t)part->parts + 1;
+	}
+	req->bind.disp = req->bind_disp;
+	/* The copy is checked, not the caller's array, which may change meanwhile. */
+	if (!plan_binding_valid(plan, &req->bind))
+		return error_set(WEFT_ERR_ARG, "the counts of the call do not ascend or "
+					       "exceed what the buffers hold");
+	return WEFT_SUCCESS;
+}
+
+/* Slots for the window and one edge per dependency that a slot can have. */
+static enum weft_result req_window(struct exec_req *req, const struct plan *plan)
+{
+	uint32_t slots = 1, edges;
+
+	req->deps_max = 0;
+	for (uint32_t s = 0; s < plan->step_count; s++) {
+		if (plan->step[s].dep_count > req->deps_max)
+			req->deps_max = plan->step[s].dep_count;
+	}
+	while (slots < EXEC_WINDOW && slots < plan->instances)
+		slots *= 2;
+	edges = slots * req->deps_max;
+	if (slots > req->slots_max) {
+		free(req->slot);
+		req->slot = calloc(slots, sizeof(*req->slot));
+		req->slots_max = req->slot ? slots : 0;
+	}
+	if (edges > req->edges_max) {
+		free(req->edge);
+		req->edge = calloc(edges, sizeof(*req->edge));
+		req->edges_max = req->edge ? edges : 0;
+	}
+	if (!req->slot || (edges && !req->edge))
+		return error_set(WEFT_ERR_NOMEM, "no memory for a window of %u steps",
+				 slots);
+	memset(req->slot, 0, slots * sizeof(*req->slot));
+	req->slots = slots;
+	return WEFT_SUCCESS;
+}
+
+static enum weft_result req_buffers(struct exec_req *req, const struct exec_call *call)
+{
+	const uint64_t elements = call->plan->buf_len[PLAN_SCRATCH];
+
+	req->elem_size = weft_type_size(call->type);
+	req->buf[PLAN_SRC] = call->src;
+	req->buf[PLAN_DST] = call->dst;
+	req->buf[PLAN_SCRATCH] = NULL;
+	if (!elements)
+		return WEFT_SUCCESS;
+	req->scratch = stage_get(req->x, elements * req->elem_size);
+	if (!req->scratch)
+		return error_set(WEFT_ERR_NOMEM, "no memory for %llu bytes of scratch",
+				 (unsigned long long)(elements * req->elem_size));
+	req->buf[PLAN_SCRATCH] = req->scratch->memory;
+	return WEFT_SUCCESS;
+}
+
+static void req_reset(struct exec_req *req, const struct exec_call *call)
+{
+	const int64_t now = exec_now();
+
+	req->call = *call;
+	req->call.bind = NULL;
+	req->result = WEFT_SUCCESS;
+	req->text[0] = '\0';
+	req->base = 0;
+	req->next = 0;
+	req->ops = 0;
+	req->places = 0;
+	req->local.slot = NULL;
+	req->moved = now;
+	req->probed = now;
+	req->blame = -1;
+	req->deadline = call->timeout_us == WEFT_TIMEOUT_INFINITE ||
+					call->timeout_us > INT64_MAX - now
+				? INT64_MAX
+				: now + call->timeout_us;
+}
+
+enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call)
+{
+	enum weft_result result;
+
+	if (call->comm >= req->x->comms_max ||
+	    req->x->comms[call->comm].state != COMM_OPEN)
+		return error_set(WEFT_ERR_NOMEM, "communicator %u has no place",
+				 call->comm);
+	result = req_window(req, call->plan);
+	if (result == WEFT_SUCCESS)
+		result = req_bind(req, call->plan, call->bind);
+	if (result == WEFT_SUCCESS)
+		result = req_buffers(req, call);
+	if (result != WEFT_SUCCESS)
+		return result;
+	req_reset(req, call);
+	req->state = EXEC_RUNNING;
+	engine_link(req->x, req);
+	event_stashed(req);
+	req_run(req);
+	return WEFT_SUCCESS;
+}
+
+/* ---- what steps need
+ * ----------------------------------------------------------------- */
+
+struct exec_peer *req_peer(struct exec_req *req, int32_t rank)
+{
+	struct exec_peer *peer = req->peer_of[rank];
+
+	if (peer)
+		return peer;
+	peer = pool_get(&req->x->peers);
+	if (!peer)
+		return NULL;
+	memset(peer, 0, sizeof(*peer));
+	peer->rank = rank;
+	list_init(&peer->flush);
+	list_init(&peer->announce);
+	list_init(&peer->waiting);
+	list_init(&peer->ready);
+	list_push_back(&req->peers, &peer->link);
+	req->peer_of[rank] = peer;
+	return peer;
+}
+
+int req_mr(struct exec_req *req, uint8_t buf, bool remote, struct mem_entry **entry)
+{
+	const size_t len = req->call.plan->buf_len[buf] * req->elem_size;
+
+	if (!req->mr[buf]) {
+		int rc = mem_get(&req->x->mem, req->buf[buf], len, remote, &req->mr[buf]);
+
+		if (rc)
+			return rc;
+	}
+	*entry = req->mr[buf];
+	return 0;
+}
+
+int req_desc(struct exec_req *req, uint8_t buf, void **desc)
+{
+	struct mem_entry *entry;
+	int rc;
+
+	*desc = NULL;
+	if (!req->x->net.mr_local)
+		return 0;
+	rc = req_mr(req, buf, buf != PLAN_SRC && req->x->caps.put, &entry);
+	if (!rc)
+		*desc = fi_mr_desc(entry->mr);
+	return rc;
+}
+
+uint32_t req_pieces(struct exec_req *req, const struct plan_range *range,
+		    struct iovec *iov, uint32_t max)
+{
+	struct plan_piece_iter it;
+	uint64_t offset, length;
+	uint32_t count = 0;
+
+	plan_piece_begin(&it, req->call.plan, &req->bind, range);
+	while (plan_piece_next(&it, &offset, &length)) {
+		if (count == max)
+			return max + 1;
+		iov[count].iov_base = req->buf[range->buf] + offset * req->elem_size;
+		iov[count].iov_len = length * req->elem_size;
+		count++;
+	}
+	return count;
+}
+
+/* ---- the window
+ * ---------------------------------------------------------------------- */
+
+static struct slot *req_slot(struct exec_req *req, uint64_t number)
+{
+	return &req->slot[number & (req->slots - 1)];
+}
+
+static void slot_enable(struct slot *slot)
+{
+	slot_set_state(slot, SLOT_RUNNABLE);
+	list_push_back(&slot->req->runnable, &slot->link);
+}
+
+void slot_done(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	uint32_t edge = slot->dependents;
+
+	slot_set_state(slot, SLOT_DONE);
+	while (edge) {
+		struct slot *waiting = &req->slot[req->edge[edge - 1].slot];
+
+		edge = req->edge[edge - 1].next;
+		if (--waiting->deps_left == 0)
+			slot_enable(waiting);
+	}
+	slot->dependents = 0;
+}
+
+static void slot_add_deps(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	const struct plan *plan = req->call.plan;
+	const struct plan_step *step = &plan->step[slot->inst.step];
+	const uint32_t index = (uint32_t)(slot - req->slot);
+
+	for (uint32_t d = 0; d < step->dep_count; d++) {
+		const uint32_t e = index * req->deps_max + d;
+		struct slot *on;
+		uint64_t number;
+
+		if (!plan_dep_instance(plan, &plan->dep[step->dep_first + d], &slot->inst,
+				       &number) ||
+		    number < req->base)
+			continue;
+		on = req_slot(req, number);
+		if (on->state == SLOT_DONE)
+			continue;
+		req->edge[e].slot = index;
+		req->edge[e].next = on->dependents;
+		on->dependents = e + 1;
+		slot->deps_left++;
+	}
+}
+
+/* False when memory ran out. */
+static bool req_admit_one(struct exec_req *req)
+{
+	struct slot *slot = req_slot(req, req->next);
+
+	memset(slot, 0, sizeof(*slot));
+	list_init(&slot->link);
+	slot->req = req;
+	slot->state = SLOT_BLOCKED;
+	plan_instance_at(req->call.plan, req->next, &slot->inst);
+	slot->bytes =
+		plan_range_elements(req->call.plan, &req->bind,
+				    slot->inst.kind == PLAN_SEND ? &slot->inst.src
+								 : &slot->inst.dst) *
+		req->elem_size;
+	if (slot->inst.kind == PLAN_SEND || slot->inst.kind == PLAN_RECV) {
+		slot->peer = req_peer(req, slot->inst.peer);
+		if (!slot->peer)
+			return false;
+		slot->k = slot->inst.kind == PLAN_SEND ? slot->peer->send_k++
+						       : slot->peer->recv_k++;
+	}
+	req->next++;
+	slot_add_deps(slot);
+	if (slot->deps_left == 0)
+		slot_enable(slot);
+	return true;
+}
+
+/* Retires what is done, admits what fits. */
+static void req_admit(struct exec_req *req)
+{
+	const uint64_t total = req->call.plan->instances;
+
+	while (req->base < req->next && req_slot(req, req->base)->state == SLOT_DONE) {
+		req->base++;
+		req->moved = 0; /* the clock is read once, by req_clock */
+	}
+	while (req->next < total && req->next - req->base < req->slots) {
+		if (!req_admit_one(req)) {
+			req_fail(req, WEFT_ERR_NOMEM, -1, "no memory for another peer");
+			return;
+		}
+	}
+}
+
+static int slot_start(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+
+	switch (slot->inst.kind) {
+	case PLAN_SEND:
+		return tx_start(slot);
+	case PLAN_RECV:
+		return rx_start(slot);
+	default:
+		slot_set_state(slot, SLOT_ACTIVE);
+		list_push_back(&req->local_queue, &slot->link);
+		return 0;
+	}
+}
+
+/* Starts what may start; true when something did. */
+static bool req_start_runnable(struct exec_req *req)
+{
+	bool moved = false;
+	struct list *node;
+
+	while (req->state == EXEC_RUNNING && (node = list_pop_front(&req->runnable))) {
+		struct slot *slot = container_of(node, struct slot, link);
+		int rc = slot_start(slot);
+
+		if (rc == -FI_EAGAIN)
+			list_push_back(&req->retry, &slot->link);
+		else if (rc)
+			req_fail_post(slot, "starting a transfer", rc);
+		else
+			moved = true;
+	}
+	return moved;
+}
+
+static bool req_run_once(struct exec_req *req)
+{
+	bool moved = req_start_runnable(req);
+
+	if (req->state == EXEC_RUNNING)
+		req_admit(req);
+	if (req->state == EXEC_RUNNING && list_empty(&req->runnable)) {
+		/* Announce places before working on local steps: peers need not
+		 * wait for our arithmetic. */
+		rx_flush(req);
+		if (local_run(req))
+			moved = true;
+		req_admit(req);
+	}
+	return moved;
+}
+
+bool req_run(struct exec_req *req)
+{
+	bool moved = false;
+	struct list *node;
+
+	if (req->state != EXEC_RUNNING)
+		return false;
+	while ((node = list_pop_front(&req->retry)))
+		list_push_back(&req->runnable, node);
+	do {
+		if (req_run_once(req))
+			moved = true;
+	} while (req->state == EXEC_RUNNING && !list_empty(&req->runnable));
+	if (req->state == EXEC_RUNNING && req->base == req->call.plan->instances)
+		req_settle(req);
+	return moved;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RECV steps. The receiver chooses how a pair travels (rule F3). Up to the size that all
+ * ranks agreed on it is a tagged message, straight into the destination: it cannot land
+ * before this receive is posted. Above, a READY says put or message; places of the same
+ * peer that become ready together share one control message.
+ */
+#include "config.h"
+
+#include "coll/exec/engine.h"
+#include "coll/exec/name.h"
+
+static void rx_message_done(struct net_op *op, const struct net_result *result)
+{
+	struct slot *slot = op->owner;
+	struct exec_req *req = slot->req;
+
+	net_op_release(&req->x->net, op);
+	slot->op = NULL;
+	req->ops--;
+	if (req->state != EXEC_RUNNING) {
+		req_drained(req);
+		return;
+	}
+	if (result->err == FI_ETRUNC) {
+		req_fail(req, WEFT_ERR_MISMATCH, slot->inst.peer,
+			 "rank %d sent more than the %llu bytes that this rank expects "
+			 "in %s: every rank must give the same count and type",
+			 slot->inst.peer, (unsigned long long)slot->bytes,
+			 req->call.what);
+		return;
+	}
+	if (result->err) {
+		req_fail_op(slot, result);
+		return;
+	}
+	if (result->len != slot->bytes) {
+		req_fail(req, WEFT_ERR_MISMATCH, slot->inst.peer,
+			 "rank %d sent %zu bytes, this rank expects %llu in %s: every "
+			 "rank must give the same count and type",
+			 slot->inst.peer, result->len, (unsigned long long)slot->bytes,
+			 req->call.what);
+		return;
+	}
+	rx_filled(slot);
+}
+
+void rx_filled(struct slot *slot)
+{
+	if (slot->stage) {
+		local_pack(slot, &slot->inst.dst, slot->stage->memory, true);
+		stage_put(slot->req->x, slot->stage);
+		slot->stage = NULL;
+	}
+	slot_done(slot);
+}
+
+/* The iovec of a message: the range itself, or staging when it has too many pieces. */
+static int rx_message_iov(struct slot *slot, struct iovec *iov, uint32_t *count)
+{
+	struct exec *x = slot->req->x;
+	const uint32_t limit = (uint32_t)x->net.iov_limit;
+
+	*count = req_pieces(slot->req, &slot->inst.dst, iov, limit);
+	if (*count <= limit)
+		return 0;
+	if (!slot->stage)
+		slot->stage = stage_get(x, slot->bytes);
+	if (!slot->stage)
+		return -FI_ENOMEM;
+	iov[0] = (struct iovec){slot->stage->memory, slot->bytes};
+	*count = 1;
+	return 0;
+}
+
+static int rx_post(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	struct exec *x = req->x;
+	struct iovec iov[NET_IOV_MAX + 1];
+	void *desc[NET_IOV_MAX] = {NULL};
+	struct net_op *op;
+	uint32_t count;
+	int rc;
+
+	rc = rx_message_iov(slot, iov, &count);
+	if (!rc && !slot->stage && slot->bytes)
+		rc = req_desc(req, slot->inst.dst.buf, &desc[0]);
+	if (!rc && slot->stage)
+		rc = stage_desc(x, slot->stage, &desc[0]);
+	if (rc)
+		return rc;
+	for (uint32_t i = 1; i < count; i++)
+		desc[i] = desc[0];
+	op = net_op_alloc(&x->net);
+	if (!op)
+		return -FI_ENOMEM;
+	op->done = rx_message_done;
+	op->owner = slot;
+	op->peer = slot->inst.peer;
+	rc = (int)fi_trecvv(
+		x->net.ep, iov, desc, count, x->net.addr[slot->inst.peer],
+		name_pack(NAME_MESSAGE, req->call.comm, req->call.call, slot->k), 0, op);
+	if (rc) {
+		net_op_release(&x->net, op);
+		return rc;
+	}
+	slot->op = op;
+	req->ops++;
+	return 0;
+}
+
+/* Whether peers shall put into this place: few pieces, and a registration. */
+static bool rx_may_put(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	const uint32_t max = req->x->caps.put_pieces ? EXEC_PUT_PIECES_MAX : 1;
+	struct iovec iov[EXEC_PUT_PIECES_MAX];
+	struct mem_entry *entry;
+
+	return req->x->caps.put && slot->inst.dst.buf != PLAN_SRC &&
+	       req_pieces(req, &slot->inst.dst, iov, max) <= max &&
+	       req_mr(req, slot->inst.dst.buf, true, &entry) == 0 && entry->remote;
+}
+
+int rx_start(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	struct exec_peer *peer = slot->peer;
+	const bool announce = slot->bytes > req->x->caps.message_max;
+	const bool put = announce && rx_may_put(slot);
+
+	if (!put) {
+		int rc = rx_post(slot);
+
+		if (rc)
+			return rc;
+	}
+	slot_set_state(slot, SLOT_ACTIVE);
+	if (!announce)
+		return 0;
+	slot->place_open = put;
+	if (put) {
+		peer->places++;
+		req->places++;
+	}
+	list_push_back(&peer->announce, &slot->link);
+	if (list_empty(&peer->flush))
+		list_push_back(&req->flush, &peer->flush);
+	return 0;
+}
+
+/* ---- READY
+ * --------------------------------------------------------------------------- */
+
+static void rx_add_handle(struct exec_req *req, struct ctl_ready *ready,
+			  struct mem_entry *entry, int32_t rank)
+{
+	if (mem_tell(entry, rank))
+		return;
+	ready->handle[ready->handles++] = (struct ctl_handle){
+		.id = entry->id,
+		.incarnation = entry->incarnation,
+		.key = entry->key,
+		.base = entry->base,
+	};
+	req->x->stats.handles++;
+}
+
+/* Adds the place to the message; false when it has no room left. */
+static bool rx_add_place(struct slot *slot, struct ctl_ready *ready)
+{
+	struct exec_req *req = slot->req;
+	struct iovec iov[EXEC_PUT_PIECES_MAX];
+	struct ctl_entry entry = {.k = slot->k,
+				  .recv = (uint32_t)(slot->inst.number & NAME_INDEX_MASK),
+				  .choice = CTL_CHOICE_MESSAGE,
+				  .length = slot->bytes};
+	struct mem_entry *mr;
+	uint32_t count;
+
+	if (!slot->place_open) {
+		if (ready->entries == CTL_ENTRY_MAX)
+			return false;
+		ready->entry[ready->entries++] = entry;
+		return true;
+	}
+	count = req_pieces(req, &slot->inst.dst, iov, EXEC_PUT_PIECES_MAX);
+	if (ready->entries + count > CTL_ENTRY_MAX)
+		return false;
+	mr = req->mr[slot->inst.dst.buf];
+	rx_add_handle(req, ready, mr, slot->inst.peer);
+	entry.choice = CTL_CHOICE_PUT;
+	entry.handle = mr->id;
+	entry.incarnation = mr->incarnation;
+	for (uint32_t i = 0; i < count; i++) {
+		entry.more = i + 1 < count;
+		entry.offset = (uint64_t)((uintptr_t)iov[i].iov_base - mr->start);
+		entry.length = iov[i].iov_len;
+		ready->entry[ready->entries++] = entry;
+	}
+	return true;
+}
+
+/* One message of READY places; false when memory ran out. */
+static bool rx_flush_message(struct exec_req *req, struct exec_peer *peer)
+{
+	struct ctl_msg msg = {
+		.kind = CTL_READY, .comm = req->call.comm, .call = req->call.call};
+
+	while (!list_empty(&peer->announce)) {
+		struct slot *slot = container_of(peer->announce.next, struct slot, link);
+
+		if (!rx_add_place(slot, &msg.ready))
+			break;
+		list_remove(&slot->link);
+	}
+	req->x->stats.readys++;
+	return ctl_io_send(req->x, peer->rank, &msg) == 0;
+}
+
+void rx_flush(struct exec_req *req)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&req->flush))) {
+		struct exec_peer *peer = container_of(node, struct exec_peer, flush);
+
+		while (!list_empty(&peer->announce)) {
+			if (rx_flush_message(req, peer))
+				continue;
+			req_fail(req, WEFT_ERR_NOMEM, -1,
+				 "no memory for a control message");
+			return;
+		}
+	}
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SEND steps: a tagged message from the source range, at once when it is small, or what
+ * the receiver's READY says. A put of several pieces sends all but the last as plain
+ * writes that complete on delivery, and the last, which carries the remote CQ data, only
+ * after them: so the receiver's event is right on providers that order nothing.
+ */
+#include "config.h"
+
+#include "coll/exec/engine.h"
+#include "coll/exec/name.h"
+
+/* ---- messages
+ * ------------------------------------------------------------------------ */
+
+static void tx_message_done(struct net_op *op, const struct net_result *result)
+{
+	struct slot *slot = op->owner;
+	struct exec_req *req = slot->req;
+
+	net_op_release(&req->x->net, op);
+	req->ops--;
+	if (slot->stage) {
+		stage_put(req->x, slot->stage);
+		slot->stage = NULL;
+	}
+	if (req->state != EXEC_RUNNING)
+		req_drained(req);
+	else if (result->err)
+		req_fail_op(slot, result);
+	else
+		slot_done(slot);
+}
+
+static int tx_message_iov(struct slot *slot, struct iovec *iov, uint32_t *count)
+{
+	struct exec *x = slot->req->x;
+	const uint32_t limit = (uint32_t)x->net.iov_limit;
+
+	*count = req_pieces(slot->req, &slot->inst.src, iov, limit);
+	if (*count <= limit)
+		return 0;
+	if (!slot->stage) {
+		slot->stage = stage_get(x, slot->bytes);
+		if (!slot->stage)
+			return -FI_ENOMEM;
+		local_pack(slot, &slot->inst.src, slot->stage->memory, false);
+	}
+	iov[0] = (struct iovec){slot->stage->memory, slot->bytes};
+	*count = 1;
+	return 0;
+}
+
+static int tx_message(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	struct exec *x = req->x;
+	struct iovec iov[NET_IOV_MAX + 1];
+	void *desc[NET_IOV_MAX] = {NULL};
+	struct net_op *op;
+	uint32_t count;
+	int rc;
+
+	rc = tx_message_iov(slot, iov, &count);
+	if (!rc && !slot->stage && slot->bytes)
+		rc = req_desc(req, slot->inst.src.buf, &desc[0]);
+	if (!rc && slot->stage)
+		rc = stage_desc(x, slot->stage, &desc[0]);
+	if (rc)
+		return rc;
+	for (uint32_t i = 1; i < count; i++)
+		desc[i] = desc[0];
+	op = net_op_alloc(&x->net);
+	if (!op)
+		return -FI_ENOMEM;
+	op->done = tx_message_done;
+	op->owner = slot;
+	op->peer = slot->inst.peer;
+	rc = (int)fi_tsendv(
+		x->net.ep, iov, desc, count, x->net.addr[slot->inst.peer],
+		name_pack(NAME_MESSAGE, req->call.comm, req->call.call, slot->k), op);
+	if (rc) {
+		net_op_release(&x->net, op);
+		return rc;
+	}
+	req->ops++;
+	x->stats.msgs++;
+	x->stats.msg_bytes += slot->bytes;
+	slot_set_state(slot, SLOT_ACTIVE);
+	return 0;
+}
+
+/* ---- puts
+ * ---------------------------------------------------------------------------- */
+
+/* A piece of a put: where from, where to. */
+struct segment {
+	char *from;
+	size_t len;
+	uint64_t remote;
+	uint64_t key;
+};
+
+/*
+ * Segment `index` of the put: source pieces and place pieces cut each other. Returns the
+ * number of segments when index is none of them.
+ */
+static uint32_t tx_segment(struct slot *slot, uint32_t index, struct segment *seg)
+{
+	struct exec_req *req = slot->req;
+	const struct ready *ready = slot->ready;
+	const struct peer_handle *handles = req->x->handles[slot->inst.peer];
+	struct plan_piece_iter it;
+	uint64_t offset = 0, length = 0, used = 0, place_used = 0;
+	uint32_t count = 0, piece = 0;
+
+	plan_piece_begin(&it, req->call.plan, &req->bind, &slot->inst.src);
+	while (piece < ready->pieces) {
+		const struct ctl_entry *place = &ready->piece[piece];
+		uint64_t len;
+
+		if (used == length) {
+			if (!plan_piece_next(&it, &offset, &length))
+				break;
+			length *= req->elem_size;
+			used = 0;
+		}
+		len = length - used;
+		if (len > place->length - place_used)
+			len = place->length - place_used;
+		if (len && count++ == index) {
+			seg->from = req->buf[slot->inst.src.buf] +
+				    offset * req->elem_size + used;
+			seg->len = len;
+			seg->remote =
+				handles[place->handle].base + place->offset + place_used;
+			seg->key = handles[place->handle].key;
+			return count;
+		}
+		used += len;
+		place_used += len;
+		if (place_used == place->length) {
+			piece++;
+			place_used = 0;
+		}
+	}
+	return count;
+}
+
+static int tx_put_more(struct slot *slot);
+
+static void tx_put_done(struct net_op *op, const struct net_result *result)
+{
+	struct slot *slot = op->owner;
+	struct exec_req *req = slot->req;
+
+	net_op_release(&req->x->net, op);
+	req->ops--;
+	slot->peer->puts--;
+	slot->seg_done++;
+	if (req->state != EXEC_RUNNING) {
+		req_answer_revoke(req, slot->peer);
+		req_drained(req);
+		return;
+	}
+	if (result->err) {
+		req_fail_op(slot, result);
+		return;
+	}
+	if (slot->seg_done == slot->seg_count) {
+		pool_put(&req->x->readys, slot->ready);
+		slot->ready = NULL;
+		slot_done(slot);
+	} else if (slot->seg_posted < slot->seg_count && list_empty(&slot->link)) {
+		/* req_run() goes on with it: posting from inside a completion
+		 * would nest without bound. */
+		list_push_back(&req->retry, &slot->link);
+	}
+}
+
+static int tx_put_segment(struct slot *slot, const struct segment *seg, bool last)
+{
+	struct exec_req *req = slot->req;
+	struct exec *x = req->x;
+	struct iovec iov = {seg->from, seg->len};
+	struct fi_rma_iov rma = {seg->remote, seg->len, seg->key};
+	struct net_op *op = net_op_alloc(&x->net);
+	void *desc;
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = x->net.addr[slot->inst.peer],
+		.rma_iov = &rma,
+		.rma_iov_count = 1,
+		.context = op,
+		.data = name_pack(NAME_PUT, req->call.comm, req->call.call,
+				  slot->ready->recv),
+	};
+	uint64_t flags =
+		FI_COMPLETION | (last ? FI_REMOTE_CQ_DATA : FI_DELIVERY_COMPLETE);
+	int rc;
+
+	if (!op)
+		return -FI_ENOMEM;
+	op->done = tx_put_done;
+	op->owner = slot;
+	op->peer = slot->inst.peer;
+	rc = req_desc(req, slot->inst.src.buf, &desc);
+	if (!rc)
+		rc = (int)fi_writemsg(x->net.ep, &msg, flags);
+	if (rc) {
+		net_op_release(&x->net, op);
+		return rc;
+	}
+	req->ops++;
+	slot->peer->puts++;
+	slot->seg_posted++;
+	x->stats.puts++;
+	x->stats.put_bytes += seg->len;
+	return 0;
+}
+
+/* Posts what may be posted of a put now. */
+static int tx_put_more(struct slot *slot)
+{
+	while (slot->seg_posted < slot->seg_count) {
+		const bool last = slot->seg_posted + 1 == slot->seg_count;
+		struct segment seg = {0};
+		int rc;
+
+		if (last && slot->seg_done != slot->seg_posted)
+			return 0;
+		tx_segment(slot, slot->seg_posted, &seg);
+		rc = tx_put_segment(slot, &seg, last);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Whether we know the handles that a place names: the message that brought one may still
+ * be under way. */
+static bool tx_handles_known(const struct slot *slot)
+{
+	const struct peer_handle *handles = slot->req->x->handles[slot->inst.peer];
+
+	for (uint32_t i = 0; i < slot->ready->pieces; i++) {
+		const struct ctl_entry *place = &slot->ready->piece[i];
+
+		if (!handles || handles[place->handle].incarnation != place->incarnation)
+			return false;
+	}
+	return true;
+}
+
+static int tx_put(struct slot *slot)
+{
+	struct segment seg;
+
+	if (!tx_handles_known(slot))
+		return -FI_EAGAIN;
+	if (slot->state == SLOT_RUNNABLE) {
+		slot->seg_count = tx_segment(slot, UINT32_MAX, &seg);
+		slot_set_state(slot, SLOT_ACTIVE);
+	}
+	return tx_put_more(slot);
+}
+
+/* ---- starting
+ * ------------------------------------------------------------------------ */
+
+static struct ready *tx_find_ready(struct exec_peer *peer, uint32_t k)
+{
+	list_foreach (pos, &peer->ready) {
+		struct ready *ready = container_of(pos, struct ready, link);
+
+		if (ready->k == k) {
+			list_remove(&ready->link);
+			return ready;
+		}
+	}
+	return NULL;
+}
+
+int tx_start(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	struct exec_peer *peer = slot->peer;
+
+	if (slot->bytes <= req->x->caps.message_max)
+		return tx_message(slot);
+	if (!slot->ready)
+		slot->ready = tx_find_ready(peer, slot->k);
+	if (!slot->ready) {
+		slot_set_state(slot, SLOT_WAITING);
+		list_push_back(&peer->waiting, &slot->link);
+		return 0;
+	}
+	if (slot->ready->length != slot->bytes) {
+		req_fail(req, WEFT_ERR_MISMATCH, peer->rank,
+			 "rank %d expects %llu bytes, this rank sends %llu in %s: every "
+			 "rank must give the same count and type",
+			 peer->rank, (unsigned long long)slot->ready->length,
+			 (unsigned long long)slot->bytes, req->call.what);
+		return 0;
+	}
+	return slot->ready->choice == CTL_CHOICE_PUT ? tx_put(slot) : tx_message(slot);
+}
+
+void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready)
+{
+	list_foreach (pos, &peer->waiting) {
+		struct slot *slot = container_of(pos, struct slot, link);
+
+		if (slot->k != ready->k)
+			continue;
+		list_remove(&slot->link);
+		slot->ready = ready;
+		slot_set_state(slot, SLOT_RUNNABLE);
+		list_push_back(&req->runnable, &slot->link);
+		return;
+	}
+	list_push_back(&peer->ready, &ready->link);
+}
