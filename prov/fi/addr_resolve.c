@@ -41,22 +41,31 @@ bool wfi_addr_is_any(const struct wire_addr *addr)
 	return addr->in.sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-/* Scope and flow label are not part of an address here, nor is sin_zero. */
-static void addr_take(struct wire_addr *out, const struct sockaddr *sa)
+/* Scope and flow label are not part of an address here, nor is sin_zero. The caller's
+ * bytes may lie at any address. */
+bool wfi_addr_take(const void *sa, size_t len, struct wire_addr *out)
 {
+	struct sockaddr_in6 in6;
+	struct sockaddr_in in;
+	sa_family_t family;
+
+	if (!sa || len < sizeof(family))
+		return false;
+	memcpy(&family, sa, sizeof(family));
+	if ((family != AF_INET && family != AF_INET6) || len < family_len(family))
+		return false;
 	memset(out, 0, sizeof(*out));
-	out->sa.sa_family = sa->sa_family;
-	if (sa->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
-
-		out->in6.sin6_addr = in6->sin6_addr;
-		out->in6.sin6_port = in6->sin6_port;
+	out->sa.sa_family = family;
+	if (family == AF_INET6) {
+		memcpy(&in6, sa, sizeof(in6));
+		out->in6.sin6_addr = in6.sin6_addr;
+		out->in6.sin6_port = in6.sin6_port;
 	} else {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
-
-		out->in.sin_addr = in->sin_addr;
-		out->in.sin_port = in->sin_port;
+		memcpy(&in, sa, sizeof(in));
+		out->in.sin_addr = in.sin_addr;
+		out->in.sin_port = in.sin_port;
 	}
+	return true;
 }
 
 int wfi_addr_resolve(const char *node, const char *service, uint64_t flags,
@@ -79,9 +88,9 @@ int wfi_addr_resolve(const char *node, const char *service, uint64_t flags,
 			service ? service : "", rc ? gai_strerror(rc) : "nothing found");
 		return -FI_ENODATA;
 	}
-	addr_take(out, found->ai_addr);
+	rc = wfi_addr_take(found->ai_addr, found->ai_addrlen, out) ? 0 : -FI_ENODATA;
 	freeaddrinfo(found);
-	return 0;
+	return rc;
 }
 
 bool wfi_addr_route(const struct wire_addr *to, struct wire_addr *out)
@@ -100,8 +109,8 @@ bool wfi_addr_route(const struct wire_addr *to, struct wire_addr *out)
 	if (fd < 0)
 		return false;
 	if (connect(fd, &dst.sa, family_len(family)) == 0 &&
-	    getsockname(fd, (struct sockaddr *)&self, &len) == 0) {
-		addr_take(out, (const struct sockaddr *)&self);
+	    getsockname(fd, (struct sockaddr *)&self, &len) == 0 &&
+	    wfi_addr_take(&self, len, out)) {
 		wfi_addr_set_port(out, 0);
 		good = !wfi_addr_is_any(out);
 	}

@@ -5,6 +5,7 @@
 #define WEFT_FI_ADDR_RESOLVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -17,6 +18,10 @@
  */
 int wfi_addr_resolve(const char *node, const char *service, uint64_t flags,
 		     sa_family_t family, struct wire_addr *out);
+
+/* As an application gave it: neither a host nor a port is needed. False when sa is no
+ * whole IPv4 or IPv6 address. */
+bool wfi_addr_take(const void *sa, size_t len, struct wire_addr *out);
 
 /* The local host part that routes to `to`; port 0. False when there is no route. */
 bool wfi_addr_route(const struct wire_addr *to, struct wire_addr *out);

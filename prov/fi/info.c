@@ -29,24 +29,19 @@ struct request {
 /* ---- addresses
  * ------------------------------------------------------------------------- */
 
-/* Takes over what the hints name. Neither a port nor, for a source, a host is needed. */
+/* The hints name an address of this family. */
 static bool addr_from_hint(const void *sa, size_t len, sa_family_t family,
 			   struct wire_addr *out)
 {
-	size_t need = family == AF_INET6 ? sizeof(out->in6) : sizeof(out->in);
-
-	if (!sa || len < need || ((const struct sockaddr *)sa)->sa_family != family)
-		return false;
-	memset(out, 0, sizeof(*out));
-	memcpy(out, sa, need);
-	return true;
+	return wfi_addr_take(sa, len, out) && out->sa.sa_family == family;
 }
 
 /* The hints name an address, but of the other family: no answer in this one. */
 static bool addr_is_other(const void *sa, size_t len, sa_family_t family)
 {
-	return sa && len >= sizeof(struct sockaddr) &&
-	       ((const struct sockaddr *)sa)->sa_family != family;
+	struct wire_addr addr;
+
+	return wfi_addr_take(sa, len, &addr) && addr.sa.sa_family != family;
 }
 
 /* 1: there is one, 0: none was asked for, or -FI_ENODATA. */

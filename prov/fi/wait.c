@@ -184,6 +184,7 @@ static int epoll_join(struct wfi_wait *w, int fd)
  */
 static int join_pollables(struct wfi_wait *w)
 {
+	w->unjoined = false;
 	for (uint32_t i = 0; i < w->row_count; i++) {
 		struct wfi_wait_row *row = &w->rows[i];
 		int fd, rc;
@@ -191,8 +192,10 @@ static int join_pollables(struct wfi_wait *w)
 		if (row->fd >= 0)
 			continue;
 		fd = row->p->ops->fd(row->p);
-		if (fd < 0)
+		if (fd < 0) {
+			w->unjoined = true;
 			continue;
+		}
 		rc = epoll_join(w, fd);
 		if (rc)
 			return rc;
@@ -296,15 +299,26 @@ void wfi_wait_disarm_slow(struct wfi_wait *w)
 	sleeping_update(w);
 }
 
+static void wake_sleepers(struct wfi_domain *domain, bool all)
+{
+	list_foreach_safe (pos, tmp, &domain->sleeping) {
+		struct wfi_wait *w = container_of(pos, struct wfi_wait, node);
+
+		if (all || w->unjoined)
+			wfi_wait_wake(w);
+	}
+}
+
 void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p)
 {
+	if (p->ops->fd(p) >= 0)
+		wake_sleepers(domain, false);
 	for (int i = 0; i < REARM_TRIES; i++) {
 		if (p->ops->arm(p) == 0)
 			return;
 		p->ops->progress(p);
 	}
-	list_foreach_safe (pos, tmp, &domain->sleeping)
-		wfi_wait_wake(container_of(pos, struct wfi_wait, node));
+	wake_sleepers(domain, true);
 }
 
 /* ---- sleeping

@@ -38,6 +38,7 @@ struct wfi_wait {
 	uint32_t sleepers; /* threads in wfi_wait_sleep */
 	bool armed;	   /* the application may sleep on epfd by itself */
 	bool signaled;	   /* evfd is readable */
+	bool unjoined;	   /* at the last sleep a pollable had no descriptor yet */
 	int epfd;
 	int evfd;
 	int tmfd;
@@ -61,7 +62,8 @@ uint64_t wfi_now_ns(void);
 /* As libfabric's calls give it: milliseconds, negative for ever (UINT64_MAX). */
 uint64_t wfi_deadline(int timeout_ms);
 
-/* Arms p again, or wakes all sleepers of the domain if it never comes to rest. */
+/* Arms p again. Wakes sleepers that don't have its descriptor yet (it was enabled
+ * meanwhile), and all of the domain's if it never comes to rest. */
 void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p);
 
 static inline void wfi_domain_rearm(struct wfi_domain *domain, struct wfi_pollable *p)

@@ -253,24 +253,34 @@ void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_add
 	}
 }
 
-void proto_removed(struct proto_ep *ep, uint64_t fi_addr)
+/* The entry is still there: the lowest other mapping of the same peer, if there is one.
+ */
+static uint64_t other_source(const struct proto_ep *ep, const struct proto_peer *pp,
+			     uint64_t but)
 {
-	struct proto_peer *pp = proto_mapped(ep, fi_addr);
-
-	if (!pp) {
-		return;
-	}
-	ep->map[fi_addr] = NULL;
-	if (pp->source == fi_addr) {
-		pp->source = FI_ADDR_NOTAVAIL;
-		for (size_t i = 0; i < ep->map_len; i++) {
-			if (ep->map[i] == pp) {
-				pp->source = i;
-				break;
-			}
+	for (size_t i = 0; i < ep->map_len; i++) {
+		if (i != but && ep->map[i] == pp) {
+			return i;
 		}
 	}
-	proto_peer_unref(ep, pp);
+	return FI_ADDR_NOTAVAIL;
+}
+
+void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr)
+{
+	struct peer *p = peer_find(&ep->peers, addr);
+	struct proto_peer *pp = proto_peer_of(p);
+
+	if (!p) {
+		return;
+	}
+	if (pp->source == fi_addr) {
+		pp->source = other_source(ep, pp, fi_addr);
+	}
+	if (proto_mapped(ep, fi_addr) == pp) {
+		ep->map[fi_addr] = NULL;
+		proto_peer_unref(ep, pp);
+	}
 }
 
 void proto_set_min_multi_recv(struct proto_ep *ep, size_t len)

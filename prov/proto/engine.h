@@ -130,7 +130,7 @@ struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
 			     const struct wire_addr *addr);
 /* The address vector has a new entry; one is about to go. */
 void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
-void proto_removed(struct proto_ep *ep, uint64_t fi_addr);
+void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
 
 /* 0, or -FI_EAGAIN when there is no operation left. */
 ssize_t proto_send(struct proto_ep *ep, struct proto_peer *to, const struct proto_msg *m);

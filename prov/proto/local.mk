@@ -15,3 +15,9 @@ PROV_SOURCES += \
 	%D%/tx_op.c %D%/tx_op.h \
 	%D%/wire_pkt.c %D%/wire_pkt.h \
 	%D%/xfer.c %D%/xfer.h
+
+check_PROGRAMS += %D%/tests/test_engine
+TESTS += %D%/tests/test_engine
+%C%_tests_test_engine_SOURCES = %D%/tests/test_engine.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
+%C%_tests_test_engine_LDADD = prov/libprov.la

@@ -61,6 +61,8 @@ static int engine_progress(struct wfi_pollable *p)
 	uint64_t n;
 	int count, errors;
 
+	if (atomic_load(&g->disabled))
+		return 0;
 	atomic_store(&g->armed, false);
 	atomic_fetch_add(&g->polls, 1);
 	if (read(g->fd, &n, sizeof(n)) < 0)
@@ -82,6 +84,8 @@ static int engine_arm(struct wfi_pollable *p)
 {
 	struct engine *g = (struct engine *)p;
 
+	if (atomic_load(&g->disabled))
+		return 0;
 	atomic_store(&g->armed, true);
 	return atomic_load(&g->pending) || atomic_load(&g->pending_errors) ? -FI_EAGAIN
 									   : 0;
@@ -89,7 +93,9 @@ static int engine_arm(struct wfi_pollable *p)
 
 static int engine_fd(struct wfi_pollable *p)
 {
-	return ((struct engine *)p)->fd;
+	struct engine *g = (struct engine *)p;
+
+	return atomic_load(&g->disabled) ? -1 : g->fd;
 }
 
 static uint64_t engine_due(struct wfi_pollable *p)

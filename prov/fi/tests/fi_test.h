@@ -54,6 +54,7 @@ struct engine {
 	struct wfi_cntr *cntr;
 	struct wfi_cntr *error_cntr;
 	int fd;
+	atomic_bool disabled; /* no descriptor yet, nothing is delivered */
 	atomic_int pending;
 	atomic_int pending_errors;
 	atomic_bool armed;

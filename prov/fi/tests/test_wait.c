@@ -261,6 +261,27 @@ static void test_attach_while_asleep(void)
 	cq_close(cq);
 }
 
+static void test_enable_while_asleep(void)
+{
+	struct wfi_domain *domain = wfi_domain_of(env.domain);
+	struct fid_cq *cq;
+	struct reader r;
+
+	atomic_store(&engine.disabled, true);
+	cq = cq_open(FI_WAIT_UNSPEC);
+	engine.cq = wfi_cq_of(&cq->fid);
+	reader_start(&r, cq);
+	sleep_ms(50);
+	wfi_domain_lock(domain);
+	atomic_store(&engine.disabled, false);
+	wfi_domain_rearm(domain, &engine.base);
+	wfi_domain_unlock(domain);
+	sleep_ms(50);
+	post_one(NULL);
+	reader_expect(&r, 1, "an engine that was enabled after the sleep began");
+	cq_close(cq);
+}
+
 static void test_no_descriptors(void)
 {
 	struct fid_cq *cq = cq_open(FI_WAIT_UNSPEC);
@@ -325,6 +346,7 @@ int main(void)
 	test_due();
 	test_trywait();
 	test_attach_while_asleep();
+	test_enable_while_asleep();
 	test_no_descriptors();
 	test_restless();
 	engine_fini(&engine);
