@@ -39,9 +39,19 @@ TESTS += %D%/own/stranger
 check_PROGRAMS += %D%/own/waits
 TESTS += %D%/own/waits
 %C%_own_waits_SOURCES = %D%/own/waits.c $(fabtests_own)
-%C%_own_waits_LDADD = $(LIBFABRIC_LIBS)
+%C%_own_waits_LDADD = $(LIBFABRIC_LIBS) -lpthread
 
 check_PROGRAMS += %D%/own/getinfo
 TESTS += %D%/own/getinfo
 %C%_own_getinfo_SOURCES = %D%/own/getinfo.c $(fabtests_own)
 %C%_own_getinfo_LDADD = $(LIBFABRIC_LIBS)
+
+# Its own symbols stand in front of the C library's.
+check_PROGRAMS += %D%/own/faults
+TESTS += %D%/own/faults
+%C%_own_faults_SOURCES = %D%/own/faults.c %D%/own/fault.c %D%/own/fault.h $(fabtests_own)
+%C%_own_faults_LDFLAGS = -Wl,--export-dynamic
+%C%_own_faults_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
+
+TESTS += %D%/own/pingpong.t
+EXTRA_DIST += %D%/own/pingpong.t

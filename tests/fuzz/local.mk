@@ -10,3 +10,12 @@ check_PROGRAMS += %D%/test_boot_wire
 TESTS += %D%/test_boot_wire
 %C%_test_boot_wire_SOURCES = %D%/boot_wire.c %D%/random.c
 %C%_test_boot_wire_LDADD = coll/libcoll.la
+
+FUZZERS += %D%/fuzz_shm_hello
+%C%_fuzz_shm_hello_SOURCES = %D%/shm_hello.c %D%/engine.c
+%C%_fuzz_shm_hello_LDADD = prov/libprov.la
+%C%_fuzz_shm_hello_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_shm_hello
+TESTS += %D%/test_shm_hello
+%C%_test_shm_hello_SOURCES = %D%/shm_hello.c %D%/random.c
+%C%_test_shm_hello_LDADD = prov/libprov.la

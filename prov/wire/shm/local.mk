@@ -17,8 +17,13 @@ PROV_SOURCES += \
 EXTRA_DIST += %D%/README.md
 
 check_PROGRAMS += \
-	%D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm %D%/tests/test_life
-TESTS += %D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm %D%/tests/test_life
+	%D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm \
+	%D%/tests/test_life %D%/tests/test_door %D%/tests/test_sleep \
+	%D%/tests/test_many
+TESTS += \
+	%D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm \
+	%D%/tests/test_life %D%/tests/test_door %D%/tests/test_sleep \
+	%D%/tests/test_many
 %C%_tests_test_format_SOURCES = %D%/tests/test_format.c
 %C%_tests_test_format_LDADD = prov/libprov.la
 %C%_tests_test_ring_SOURCES = %D%/tests/test_ring.c
@@ -27,6 +32,12 @@ TESTS += %D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm %D%/tests/
 %C%_tests_test_shm_LDADD = prov/libprov.la
 %C%_tests_test_life_SOURCES = %D%/tests/test_life.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_life_LDADD = prov/libprov.la
+%C%_tests_test_door_SOURCES = %D%/tests/test_door.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_door_LDADD = prov/libprov.la
+%C%_tests_test_sleep_SOURCES = %D%/tests/test_sleep.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_sleep_LDADD = prov/libprov.la
+%C%_tests_test_many_SOURCES = %D%/tests/test_many.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_many_LDADD = prov/libprov.la
 
 # Figures, not a test: run by hand.
 check_PROGRAMS += %D%/tests/bench_shm

@@ -30,6 +30,21 @@ static void hello_fill(const struct shm_link *link, enum shm_hello_kind kind,
 	fds[SHM_FD_PAIR] = link->pair_fd;
 }
 
+/* The hello could not be sent: the door may have said why before it closed. Else it is
+ * busy or closed just now, and worth a retry. */
+static int dial_refused(struct shm_link *link)
+{
+	struct shm_parcel parcel;
+	int ret = -FI_ECONNREFUSED;
+
+	if (shm_parcel_recv(link->sock, SHM_ANSWER, &parcel) == 0) {
+		if (parcel.hello.kind == SHM_REFUSAL)
+			ret = parcel.hello.status;
+		shm_parcel_drop(&parcel);
+	}
+	return ret;
+}
+
 /* Everything that dialling does to a link that has its index. Mutex held; on failure the
  * link is freed by the caller. */
 static int link_dial(struct shm_link *link, const struct wire_addr *to)
@@ -54,7 +69,7 @@ static int link_dial(struct shm_link *link, const struct wire_addr *to)
 	hello_fill(link, SHM_HELLO, &hello, fds);
 	ret = shm_parcel_send(link->sock, &hello, fds);
 	if (ret)
-		return -FI_ECONNREFUSED; /* closed in between, or busy: worth a retry */
+		return dial_refused(link);
 	return shm_helper_watch(ep, link);
 }
 

@@ -113,7 +113,7 @@ err_memory:
 /* Whether a living peer is just using a key (that one, or any). Mutex held, or alone. */
 static bool ep_key_in_use(struct shm_ep *ep, const uint64_t *key)
 {
-	for (uint32_t i = 0; i < SHM_HUB_BITS; i++) {
+	for (uint32_t i = 0; i < ep->link_top; i++) {
 		struct shm_link *link = ep->links[i];
 
 		if (!link || !link->hazard_peer || atomic_load(&link->gone))
@@ -164,11 +164,9 @@ void shm_ep_close(struct wire_ep *wep)
 	/* The helper still hears of peers that end meanwhile. */
 	ep_quiesce(ep, NULL, shm_now() + EP_CLOSE_WAIT_NS);
 	shm_helper_stop(ep);
-	for (uint32_t i = 0; i < SHM_HUB_BITS; i++) {
-		struct shm_link *link = ep->links[i];
+	while (ep->link_top > 0) {
+		struct shm_link *link = ep->links[ep->link_top - 1];
 
-		if (!link)
-			continue;
 		/* Orderly: what was committed is still read by the peer. */
 		if (link->state == SHM_LINK_UP)
 			atomic_store_explicit(&link->tx.mem->closed, 1,
@@ -253,7 +251,8 @@ static void ep_heat(struct shm_ep *ep)
 		summary &= summary - 1;
 		while (bits) {
 			uint32_t index = w * 64 + (uint32_t)__builtin_ctzll(bits);
-			struct shm_link *link = ep->links[index];
+			struct shm_link *link =
+				index < ep->link_top ? ep->links[index] : NULL;
 
 			bits &= bits - 1;
 			if (link && !link->limbo)

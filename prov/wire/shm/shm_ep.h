@@ -48,7 +48,7 @@ struct shm_ep {
 
 	pthread_mutex_t mutex;
 	struct shm_link **links; /* mutex: by index, SHM_HUB_BITS of them */
-	uint32_t link_hint;	 /* mutex: where to look for a free index */
+	uint32_t link_top;	 /* mutex: no link at this index or above */
 	uint32_t link_generation;
 	struct list news;	/* mutex: links that progress must hear about */
 	_Atomic(bool) has_news; /* read without */

@@ -100,6 +100,10 @@ int shm_parcel_recv(int sock, enum shm_hello_kind kind, struct shm_parcel *parce
 	for (int i = 0; i < SHM_FD_COUNT; i++)
 		parcel->fds[i] = -1;
 	n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	/* Told once when the other end closed without reading all; what it sent before
+	 * that is still there. */
+	if (n < 0 && errno == ECONNRESET)
+		n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? -FI_EAGAIN : -FI_ECONNRESET;
 	count = parcel_collect(&msg, parcel->fds);

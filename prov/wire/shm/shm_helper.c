@@ -230,7 +230,7 @@ static void link_gone(struct shm_ep *ep, struct shm_link *link)
 static void link_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 		       uint32_t events)
 {
-	struct shm_link *link = index < SHM_HUB_BITS ? ep->links[index] : NULL;
+	struct shm_link *link = index < ep->link_top ? ep->links[index] : NULL;
 
 	if (!link || link->generation != generation)
 		return;
@@ -260,7 +260,7 @@ static void deadlines_expire(struct shm_ep *ep, uint64_t now)
 	if (h->answer_next == 0 || now < h->answer_next)
 		return;
 	h->answer_next = 0;
-	for (uint32_t i = 0; i < SHM_HUB_BITS; i++) {
+	for (uint32_t i = 0; i < ep->link_top; i++) {
 		struct shm_link *link = ep->links[i];
 
 		if (!link || link->answer_by == 0)
@@ -406,6 +406,8 @@ static int helper_spawn(struct shm_ep *ep)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&ep->helper.thread, NULL, helper_main, ep);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err == 0)
+		pthread_setname_np(ep->helper.thread, "weft-shm");
 	return err ? -FI_ENOMEM : 0;
 }
 

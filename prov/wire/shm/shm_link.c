@@ -51,16 +51,14 @@ void shm_link_set_state(struct shm_link *link, enum shm_link_state state)
 /* ---- life ---------------------------------------------------------------------------
  */
 
-/* Mutex held. SHM_HUB_BITS when all are taken. */
+/* The lowest free index, so that a look at all links is short. Mutex held. SHM_HUB_BITS
+ * when all are taken. */
 static uint32_t link_index_find(struct shm_ep *ep)
 {
-	for (uint32_t i = 0; i < SHM_HUB_BITS; i++) {
-		uint32_t index = (ep->link_hint + i) % SHM_HUB_BITS;
-
-		if (!ep->links[index])
-			return index;
-	}
-	return SHM_HUB_BITS;
+	for (uint32_t i = 0; i < ep->link_top; i++)
+		if (!ep->links[i])
+			return i;
+	return ep->link_top;
 }
 
 int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link_out)
@@ -90,7 +88,8 @@ int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link_out)
 	list_init(&link->news);
 	list_init(&link->service_rx.node);
 	ep->links[index] = link;
-	ep->link_hint = index + 1;
+	if (index == ep->link_top)
+		ep->link_top++;
 	*link_out = link;
 	return 0;
 }
@@ -119,6 +118,8 @@ void shm_link_free(struct shm_link *link)
 
 	link_release_peer(link);
 	ep->links[link->index] = NULL;
+	while (ep->link_top > 0 && !ep->links[ep->link_top - 1])
+		ep->link_top--;
 	if (link->sock >= 0) {
 		shm_helper_unwatch(ep, link);
 		close(link->sock);

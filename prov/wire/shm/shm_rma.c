@@ -26,7 +26,8 @@ static void hazard_clear(struct shm_link *link)
 	atomic_store_explicit(&link->hazard_mine->active, 0, memory_order_release);
 }
 
-/* What the copy's result means for the caller: 1 or an error, as the wire contract has it. */
+/* What the copy's result means for the caller: 1 or an error, as the wire contract has
+ * it. */
 static int copy_result(struct shm_link *link, int ret)
 {
 	switch (ret) {
@@ -40,8 +41,8 @@ static int copy_result(struct shm_link *link, int ret)
 		pthread_mutex_unlock(&link->ep->mutex);
 		return -FI_EAGAIN;
 	case -FI_EPERM:
-		/* Worked when the link came up: the peer changed its credentials, or forbade
-		 * it. */
+		/* Worked when the link came up: the peer changed its credentials, or
+		 * forbade it. */
 		link->cma = false;
 		link->base.caps.raw = false;
 		return ret;
@@ -74,9 +75,9 @@ static int move_keyed(struct shm_link *link, const struct wire_segment *seg, boo
 			       write ? FI_REMOTE_WRITE : FI_REMOTE_READ, remote, &count,
 			       &incarnation);
 	if (ret == 0)
-		ret = copy_result(link, shm_cma_copy(link->pid, seg->local,
-						     seg->local_count, remote, count,
-						     seg->len, write));
+		ret = copy_result(link,
+				  shm_cma_copy(link->pid, seg->local, seg->local_count,
+					       remote, count, seg->len, write));
 	hazard_clear(link);
 	return ret;
 }

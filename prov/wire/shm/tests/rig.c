@@ -21,6 +21,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/wire/shm/shm.h"
+#include "prov/wire/shm/shm_link.h"
 #include "util/tap.h"
 
 uint64_t rig_now(void)
@@ -142,6 +143,28 @@ bool rig_wait_packets(struct rig *rig, uint64_t want)
 	return true;
 }
 
+void rig_sleep(struct rig *rig, int *overslept)
+{
+	struct pollfd p = {.fd = shm_wire_ops.fd(rig->ep), .events = POLLIN};
+
+	if (shm_wire_ops.progress(rig->ep, 64) > 0 || shm_wire_ops.arm(rig->ep) != 0)
+		return;
+	if (poll(&p, 1, RIG_WAIT_MS / 4) == 0)
+		(*overslept)++;
+}
+
+bool rig_sleep_packets(struct rig *rig, uint64_t want, int *overslept)
+{
+	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
+
+	while (rig->packets < want) {
+		rig_sleep(rig, overslept);
+		if (rig_now() > end)
+			return false;
+	}
+	return true;
+}
+
 int rig_dial(struct rig *rig, const struct wire_addr *to)
 {
 	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
@@ -218,6 +241,8 @@ int rig_get(struct rig *rig, struct wire_link *link, void *local, size_t len,
 /* ---- server --------------------------------------------------------------------------
  */
 
+void (*server_prelude)(void);
+
 struct server_state {
 	struct rig rig;
 	uint8_t *memory;
@@ -260,13 +285,23 @@ static void server_register(struct server_state *s, struct wire_link *link,
 	server_answer(link, (uintptr_t)s->memory, s->key);
 }
 
+/* As if this process were stopped in the middle of a put. */
+static void server_hold(struct wire_link *link, uint64_t key)
+{
+	struct shm_hazard *hazard = ((struct shm_link *)(void *)link)->hazard_mine;
+
+	atomic_store(&hazard->key, key);
+	atomic_store(&hazard->active, 1);
+	raise(SIGSTOP);
+	atomic_store(&hazard->active, 0);
+}
+
 static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t *pkt,
 			  size_t len)
 {
 	struct server_state *s = rig->user;
 	struct server_packet req;
 	void *out;
-	int ret;
 
 	memcpy(&req, pkt, len < sizeof(req) ? len : sizeof(req));
 	switch ((enum server_op)req.op) {
@@ -294,11 +329,10 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 	case SERVER_BLOCK:
 		s->block = true;
 		break;
-	case SERVER_REMOVE:
-		mem_keytab_remove(rig->keys, s->key);
-		ret = shm_wire_ops.quiesce(rig->ep, s->key,
-					   rig_now() + req.arg * 1000000);
-		server_answer(link, (uint64_t)(int64_t)ret, 0);
+	case SERVER_SINK:
+		break;
+	case SERVER_HOLD:
+		server_hold(link, req.arg);
 		break;
 	}
 	return true;
@@ -326,6 +360,8 @@ static _Noreturn void server_main(int report, bool no_cma)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(120);
+	if (server_prelude)
+		server_prelude();
 	rig_open(&s.rig, no_cma);
 	s.rig.on_packet = server_packet;
 	s.rig.user = &s;

@@ -68,7 +68,8 @@ enum server_op {
 	SERVER_SLEEP,	 /* arg: ms without any call into the wire */
 	SERVER_QUIT,	 /* arg: packets sent before an orderly close */
 	SERVER_BLOCK,	 /* from now on sleeps on the descriptor when idle */
-	SERVER_REMOVE,	 /* removes the key and waits arg ms; answers with the result */
+	SERVER_SINK,	 /* nothing */
+	SERVER_HOLD, /* stops in the middle of an access by key arg, until continued */
 };
 
 struct server_packet {
@@ -87,6 +88,15 @@ struct server {
 void server_start(struct server *srv, bool no_cma);
 /* Waits for the process; its exit status, or -signal. */
 int server_wait(struct server *srv);
+/* What the server's process does first; set before server_start. */
+extern void (*server_prelude)(void);
+
+/* As rig_wait_packets, but asleep on the descriptor when idle; counts sleeps that ended
+ * by the clock. */
+bool rig_sleep_packets(struct rig *rig, uint64_t want, int *overslept);
+/* One sleep, if there is nothing to do. */
+void rig_sleep(struct rig *rig, int *overslept);
+
 /* Sends a request and waits for the answer packet (rig->last). */
 bool server_ask(struct rig *rig, struct wire_link *link, enum server_op op, uint64_t arg,
 		uint64_t arg2);

@@ -175,6 +175,87 @@ static void test_D6_passive_target(bool no_cma)
 	part(&srv, &rig);
 }
 
+/* Memory that was registered but isn't there: an error, on either side, in either way. */
+static void test_bad_address(bool no_cma)
+{
+	struct mem_region region = {.iov_count = 1, .access = RW, .virt_addr = true};
+	uint64_t word = 1, key;
+	struct rig rig;
+
+	rig_open(&rig, no_cma);
+	if (rig_dial(&rig, &wire_ep_base(rig.ep)->addr))
+		tap_bail("dial");
+	region.iov[0].iov_len = SIZE_MAX;
+	tap_is_int(mem_keytab_insert(rig.keys, &region, &key), 0, "all of memory");
+	tap_is_int(rig_put(&rig, rig.dialled, &word, sizeof(word), 64, key), -FI_EFAULT,
+		   "put to an address that isn't");
+	tap_is_int(rig_get(&rig, rig.dialled, &word, sizeof(word), 64, key), -FI_EFAULT,
+		   "get from one");
+	tap_is_int(rig_get(&rig, rig.dialled, &word, sizeof(word),
+			   UINT64_C(0xffff800000000000), key),
+		   -FI_EFAULT, "get from the kernel's memory");
+	if (!no_cma)
+		tap_is_int(rig_put(&rig, rig.dialled, (void *)64, sizeof(word),
+				   (uintptr_t)&word, key),
+			   -FI_EFAULT, "put from a local address that isn't");
+	tap_is_int(rig_put(&rig, rig.dialled, &word, sizeof(word), (uintptr_t)&key, key),
+		   0, "the link goes on");
+	rig_close(&rig);
+}
+
+/* Many segments of many pieces at a time; what doesn't fit says so; all are reported. */
+static void test_many_segments(bool no_cma)
+{
+	enum { WORDS = 3000, PIECES = 5 };
+	static uint32_t from[WORDS * PIECES], to[WORDS * PIECES];
+	struct mem_region region = {.iov_count = 2, .access = RW};
+	int at_once = 0, again = 0, want = 0;
+	uint64_t cookies = 0, key;
+	struct rig rig;
+
+	rig_open(&rig, no_cma);
+	if (rig_dial(&rig, &wire_ep_base(rig.ep)->addr))
+		tap_bail("dial");
+	region.iov[0].iov_base = to;
+	region.iov[0].iov_len = sizeof(to) / 2 + 4;
+	region.iov[1].iov_base = (char *)to + sizeof(to) / 2 + 4;
+	region.iov[1].iov_len = sizeof(to) / 2 - 4;
+	mem_keytab_insert(rig.keys, &region, &key);
+	memset(to, 0, sizeof(to));
+	for (int i = 0; i < WORDS * PIECES; i++)
+		from[i] = (uint32_t)(i * 2654435761u);
+	for (int i = 0; i < WORDS; i++) {
+		struct iovec iov[PIECES];
+		struct wire_segment seg = {
+			.local = iov,
+			.local_count = PIECES,
+			.remote = {.addr = (uint64_t)i * PIECES * 4, .key = key},
+			.len = PIECES * 4,
+			.cookie = (void *)(uintptr_t)(i + 1)};
+		int ret;
+
+		for (int p = 0; p < PIECES; p++)
+			iov[p] = (struct iovec){.iov_base = &from[i * PIECES + p],
+						.iov_len = 4};
+		while ((ret = shm_wire_ops.put(rig.dialled, &seg)) == -FI_EAGAIN) {
+			again++;
+			shm_wire_ops.progress(rig.ep, 64);
+		}
+		if (ret == 1) {
+			at_once++;
+		} else if (ret == 0) {
+			want++;
+			cookies += (uint64_t)i + 1;
+		}
+	}
+	tap_ok(rig_wait_int(&rig, &rig.segments, want), "all segments are reported");
+	tap_is_int(at_once + want, WORDS, "none is refused");
+	tap_ok(no_cma ? want == WORDS && again > 0 : at_once == WORDS, "in their way");
+	tap_ok(rig.segment_cookie_sum == cookies, "each with its own cookie, once");
+	tap_is_int(memcmp(from, to, sizeof(to)), 0, "every byte is in its place");
+	rig_close(&rig);
+}
+
 static void test_death(void)
 {
 	struct server srv;
@@ -237,6 +318,10 @@ int main(void)
 	test_B1_packets_in_order();
 	test_rma(false);
 	test_rma(true);
+	test_bad_address(false);
+	test_bad_address(true);
+	test_many_segments(false);
+	test_many_segments(true);
 	test_D6_passive_target(false);
 	test_D6_passive_target(true);
 	test_death();
