@@ -8,6 +8,7 @@
 #include "cli/cmd.h"
 
 const struct cmd cmd_table[] = {
+	{"check-plans", "prove every algorithm's plans at many sizes", cmd_check_plans},
 	{NULL, NULL, NULL},
 };
 
