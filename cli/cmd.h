@@ -17,5 +17,6 @@ struct cmd {
 extern const struct cmd cmd_table[];
 
 int cmd_run(int argc, char **argv);
+int cmd_check_plans(int argc, char **argv);
 
 #endif

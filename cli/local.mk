@@ -1,7 +1,7 @@
 # The weft command: one file per subcommand. Links the convenience library,
 # because check-plans and perf --stats look inside.
 bin_PROGRAMS += weft
-weft_SOURCES = %D%/main.c %D%/cmd.h %D%/parse.h %D%/parse.c \
+weft_SOURCES = %D%/main.c %D%/cmd.h %D%/check_plans.c %D%/parse.h %D%/parse.c \
 	%D%/run.c %D%/run_job.h %D%/run_job.c %D%/run_child.h %D%/run_child.c \
 	%D%/run_out.h %D%/run_out.c %D%/run_bind.h %D%/run_bind.c \
 	%D%/run_guard.h %D%/run_guard.c

@@ -9,6 +9,7 @@
 
 const struct cmd cmd_table[] = {
 	{"run", "start the ranks of a program on this host", cmd_run},
+	{"check-plans", "prove every algorithm's plans at many sizes", cmd_check_plans},
 	{NULL, NULL, NULL},
 };
 
