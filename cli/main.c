@@ -9,6 +9,8 @@
 
 const struct cmd cmd_table[] = {
 	{"run", "start the ranks of a program on this host", cmd_run},
+	{"perf", "measure collectives, and check their results", cmd_perf},
+	{"info", "what this build can do on this host", cmd_info},
 	{NULL, NULL, NULL},
 };
 
