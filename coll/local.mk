@@ -7,6 +7,7 @@ include coll/boot/local.mk
 include coll/plan/local.mk
 include coll/algo/local.mk
 include coll/exec/local.mk
+include coll/tests/local.mk
 
 noinst_LTLIBRARIES += coll/libcoll.la
 coll_libcoll_la_SOURCES = $(COLL_SOURCES)

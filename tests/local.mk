@@ -5,3 +5,4 @@ EXTRA_DIST += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.
 	%D%/install.t %D%/man.t %D%/configure.t %D%/quickstart.t %D%/clean-tree.t \
 	%D%/tap.sh %D%/layers.awk %D%/layers.txt %D%/budget.awk %D%/symbols.txt \
 	%D%/lint %D%/cppcheck.txt
+include tests/fuzz/local.mk

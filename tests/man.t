@@ -19,10 +19,10 @@ names 'WEFT_(SUCCESS|ERR_[A-Z]+)' "$top/include/weft/weft.h" >"$tmp/results"
 names 'WEFT_(SUCCESS|ERR_[A-Z]+)' "$top/man/weft.3" >"$tmp/described"
 ok "weft(3) has all results" diff -u "$tmp/results" "$tmp/described"
 
-names '"WEFT_[A-Z_]+"' "$top"/coll/boot/*.[ch] | tr -d '"' >"$tmp/variables"
-sed -n 's/^\.It Ev \(WEFT_[A-Z_]*\).*/\1/p' "$top/man/weft.3" | LC_ALL=C sort -u \
-	>"$tmp/described"
-ok "weft(3) has the variables that bootstrap reads" diff -u "$tmp/variables" "$tmp/described"
+names '"WEFT_[A-Z_]+"' "$top"/coll/*/*.[ch] "$top"/cli/*.[ch] | tr -d '"' >"$tmp/variables"
+sed -n 's/^\.It Ev \(WEFT_[A-Z_]*\).*/\1/p' "$top/man/weft.3" "$top/man/weft.1" |
+	LC_ALL=C sort -u >"$tmp/described"
+ok "weft(1) and weft(3) have the variables" diff -u "$tmp/variables" "$tmp/described"
 
 "$build/weft" --help >"$tmp/help" 2>&1
 sed -n 's/^  \([a-z-]*\)  .*/\1/p' "$tmp/help" | LC_ALL=C sort >"$tmp/commands"
@@ -36,8 +36,8 @@ part() {
 while read -r command; do
 	"$build/weft" "$command" --help 2>&1 | grep -oE -- '--[a-z][a-z-]+' | grep -v '^--help$' |
 		LC_ALL=C sort -u >"$tmp/options"
-	part "$command" | sed -n 's/^\.It Fl -\([a-z-]*\).*/--\1/p' | LC_ALL=C sort -u \
-		>"$tmp/described"
+	part "$command" | grep '^\.It Fl ' | grep -oE 'Fl -[a-z][a-z-]+' | sed 's/Fl -/--/' |
+		LC_ALL=C sort -u >"$tmp/described"
 	ok "weft(1) has the options of $command" diff -u "$tmp/options" "$tmp/described"
 done <"$tmp/commands"
 

@@ -43,7 +43,7 @@ good() {
 	mkdir "$tmp/do"
 	executable "$tmp/do/weft" <<-'END'
 		#!/bin/bash
-		if [ "$1" = run ]; then echo "[0] a table"; echo "figures: 12 GB/s"; fi
+		if [ "$1" = run ]; then echo "a table"; echo "figures: 12 GB/s"; fi
 		if [ "$1" = check-plans ]; then echo "all proven"; fi
 	END
 	executable "$tmp/do/check" <<-'END'

@@ -277,6 +277,11 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 	}
 }
 
+bool exec_registers_per_call(const struct exec *x)
+{
+	return x->net.mr_allocated;
+}
+
 static struct list *engine_bucket(struct exec *x, uint32_t comm, uint32_t call)
 {
 	return &x->bucket[(comm * 7 + (call & NAME_CALL_MASK)) % EXEC_BUCKETS];

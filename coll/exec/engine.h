@@ -142,7 +142,8 @@ struct exec_req {
 	uint32_t ops;	 /* operations in flight */
 	uint32_t places; /* open places of all peers */
 	int64_t moved;	 /* when the last instance was done */
-	int64_t probed;	 /* when we last asked whom we wait for */
+	int64_t probed;	 /* when we last asked whom we wait for, or repeated FAIL */
+	int32_t culprit; /* whom a failure is about, or -1 */
 	int32_t blame;	 /* whom the rank that we wait for waits for, or -1 */
 };
 

@@ -2,11 +2,12 @@
 /*
  * How requests fail. The first failure counts. Rule D3: memory that a peer may write is
  * not given back while it may still be written. So a failed request cancels its receives,
- * closes its registrations, tells its peers (FAIL) and drains: it is done when every
- * operation came back and every place that was announced for put is either filled,
- * answered with REVOKED by the peer, or the peer cannot be reached any more. Closing the
- * registration alone is not enough: a provider that is in the middle of receiving into
- * the place goes on.
+ * tells its peers (FAIL) and drains: it is done when every operation came back and every
+ * place that was announced for put is either filled, answered with REVOKED by the peer,
+ * or the peer cannot be reached any more. Its registrations are closed then, as the last
+ * thing before the buffers are the caller's again. Not earlier: closing does not stop
+ * what a provider is receiving already, and tcp answers a put to a closed registration by
+ * closing the connection, with the FAIL or the REVOKED that is under way on it.
  */
 #include "config.h"
 
@@ -20,6 +21,8 @@
  * after the second time. */
 #define PROBE_AFTER_US 200000
 #define PROBE_AGAIN_US 500000
+/* A FAIL can be lost with a connection that breaks: it is repeated while it matters. */
+#define TELL_AGAIN_US 500000
 
 static void req_lists_drop(struct exec_req *req)
 {
@@ -50,7 +53,8 @@ static void req_announce_drop(struct exec_req *req, struct exec_peer *peer)
 	}
 }
 
-static void req_tell(struct exec_req *req, int32_t culprit)
+/* FAIL to every peer, or again to those that owe us a REVOKED. */
+static void req_tell(struct exec_req *req, int32_t culprit, bool again)
 {
 	struct ctl_msg msg = {.kind = CTL_FAIL,
 			      .comm = req->call.comm,
@@ -62,23 +66,19 @@ static void req_tell(struct exec_req *req, int32_t culprit)
 	list_foreach (pos, &req->peers) {
 		struct exec_peer *peer = container_of(pos, struct exec_peer, link);
 
-		/* Without memory the peer finds out by its own deadline, and the
-		 * place stays ours until the context is closed. */
+		/* Without memory it is told at the next repetition. */
+		if (again && !peer->places)
+			continue;
 		ctl_io_send(req->x, peer->rank, &msg);
 	}
 }
 
+/* The registrations are not given out again and closed when the request settles. */
 static void req_revoke(struct exec_req *req)
 {
 	for (int i = 0; i < EXEC_BUFS; i++) {
-		if (!req->mr[i] || !req->mr[i]->remote)
-			continue;
-		mem_revoke(req->mr[i]);
-		/* Where local operations use it too, it goes when they are back. */
-		if (req->x->net.mr_local)
-			continue;
-		mem_put(&req->x->mem, req->mr[i]);
-		req->mr[i] = NULL;
+		if (req->mr[i] && req->mr[i]->remote)
+			mem_revoke(req->mr[i]);
 	}
 }
 
@@ -103,7 +103,9 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 		if (slot->op)
 			fi_cancel(&x->net.ep->fid, slot->op);
 	}
-	req_tell(req, culprit);
+	req->culprit = culprit;
+	req->probed = exec_now();
+	req_tell(req, culprit, false);
 	list_foreach (pos, &req->peers) {
 		struct exec_peer *peer = container_of(pos, struct exec_peer, link);
 
@@ -230,6 +232,10 @@ static void req_probe(struct exec_req *req)
 
 bool req_clock(struct exec_req *req, int64_t now)
 {
+	if (req->state == EXEC_DRAINING && now - req->probed > TELL_AGAIN_US) {
+		req->probed = now;
+		req_tell(req, req->culprit, true);
+	}
 	if (req->state != EXEC_RUNNING)
 		return false;
 	if (req->moved == 0) {

@@ -183,6 +183,9 @@ static int net_read_error(struct net *net)
 			       sizeof(words));
 	snprintf(text, sizeof(text), "%s%s%s%s", fi_strerror(entry.err),
 		 words[0] ? " (" : "", words, words[0] ? ")" : "");
+	/* Some providers (shm of 1.17) report negative values. */
+	if (entry.err < 0)
+		entry.err = -entry.err;
 	result = (struct net_result){.err = entry.err ? entry.err : FI_EOTHER,
 				     .len = entry.olen,
 				     .text = text};

@@ -1,0 +1,30 @@
+# Tests of the collectives over real providers, several processes each.
+EXTRA_DIST += %D%/ranks.h %D%/reference.h %D%/run_case.h
+
+check_PROGRAMS += %D%/test_collectives
+TESTS += %D%/test_collectives
+%C%_test_collectives_SOURCES = %D%/test_collectives.c %D%/ranks.c %D%/reference.c \
+	%D%/run_case.c
+%C%_test_collectives_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_modes
+TESTS += %D%/test_modes
+%C%_test_modes_SOURCES = %D%/test_modes.c %D%/ranks.c %D%/reference.c \
+	%D%/run_case.c
+%C%_test_modes_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_plans
+TESTS += %D%/test_plans
+%C%_test_plans_SOURCES = %D%/test_plans.c %D%/ranks.c
+%C%_test_plans_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_readiness
+TESTS += %D%/test_readiness
+%C%_test_readiness_SOURCES = %D%/test_readiness.c %D%/ranks.c %D%/reference.c \
+	%D%/run_case.c
+%C%_test_readiness_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_failures
+TESTS += %D%/test_failures
+%C%_test_failures_SOURCES = %D%/test_failures.c %D%/ranks.c
+%C%_test_failures_LDADD = coll/libcoll.la -lm

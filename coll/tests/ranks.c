@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See ranks.h. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll/tests/ranks.h"
+
+#define RANKS_GATHER_S 30
+
+struct ranks_shared {
+	_Atomic uint32_t arrived;
+	_Atomic uint32_t round;
+	uint8_t card[2][RANKS_MAX][RANKS_CARD]; /* by parity of the round */
+};
+
+static double ranks_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static void ranks_nap(void)
+{
+	const struct timespec nap = {.tv_nsec = 200000};
+
+	nanosleep(&nap, NULL);
+}
+
+static bool ranks_gather_once(struct ranks *r, const void *in, void *out, size_t len)
+{
+	struct ranks_shared *s = r->shared;
+	const uint32_t round = atomic_load(&s->round);
+	const double end = ranks_clock() + RANKS_GATHER_S;
+
+	if (len)
+		memcpy(s->card[round % 2][r->rank], in, len);
+	if (atomic_fetch_add(&s->arrived, 1) + 1 == (uint32_t)r->size) {
+		atomic_store(&s->arrived, 0);
+		atomic_store(&s->round, round + 1);
+	}
+	while (atomic_load(&s->round) == round) {
+		if (ranks_clock() > end)
+			return false;
+		ranks_nap();
+	}
+	for (int32_t i = 0; i < r->size && len; i++)
+		memcpy((char *)out + (size_t)i * len, s->card[round % 2][i], len);
+	return true;
+}
+
+bool ranks_gather(struct ranks *r, const void *in, void *out, size_t len)
+{
+	char block[RANKS_MAX * RANKS_CARD];
+	size_t at = 0;
+
+	do {
+		const size_t part = len - at < RANKS_CARD ? len - at : RANKS_CARD;
+
+		if (!ranks_gather_once(r, (const char *)in + at, block, part))
+			return false;
+		for (int32_t i = 0; i < r->size && part; i++)
+			memcpy((char *)out + (size_t)i * len + at,
+			       block + (size_t)i * part, part);
+		at += part;
+	} while (at < len);
+	return true;
+}
+
+bool ranks_barrier(struct ranks *r)
+{
+	return ranks_gather(r, NULL, NULL, 0);
+}
+
+static int ranks_boot(void *arg, const void *in, void *out, size_t len,
+		      int64_t timeout_us)
+{
+	(void)timeout_us;
+	return ranks_gather(arg, in, out, len) ? 0 : 1;
+}
+
+static void ranks_child(int32_t rank, int32_t size, int (*body)(struct ranks *r),
+			void *arg, struct ranks_shared *shared)
+{
+	struct ranks r = {.rank = rank, .size = size, .arg = arg, .shared = shared};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	r.boot = (struct weft_boot_callbacks){
+		.rank = rank, .size = size, .arg = &r, .allgather = ranks_boot};
+	exit(body(&r));
+}
+
+/* Waits for the children; kills what is left when the time is over. */
+static bool ranks_wait(int32_t size, const pid_t pid[], double end_at, int end[RANKS_MAX])
+{
+	int32_t left = size;
+	bool good = true, over = false;
+
+	while (left) {
+		int status;
+		pid_t one = waitpid(-1, &status, WNOHANG);
+
+		if (one == 0) {
+			if (!over && ranks_clock() > end_at) {
+				over = true;
+				printf("# time is over: killing the ranks left\n");
+				for (int32_t i = 0; i < size; i++) {
+					if (end[i] == -2)
+						kill(pid[i], SIGKILL);
+				}
+			}
+			ranks_nap();
+			continue;
+		}
+		for (int32_t i = 0; i < size; i++) {
+			if (pid[i] != one)
+				continue;
+			end[i] = WIFEXITED(status) ? WEXITSTATUS(status) : RANKS_KILLED;
+			good = good && end[i] == RANKS_GOOD;
+			left--;
+		}
+	}
+	return good;
+}
+
+bool ranks_run(int32_t size, int timeout_s, int (*body)(struct ranks *r), void *arg,
+	       int end[RANKS_MAX])
+{
+	struct ranks_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[RANKS_MAX];
+	bool good;
+
+	if (shared == MAP_FAILED || size > RANKS_MAX)
+		return false;
+	fflush(stdout);
+	for (int32_t i = 0; i < size; i++) {
+		end[i] = -2; /* running */
+		pid[i] = fork();
+		if (pid[i] == 0)
+			ranks_child(i, size, body, arg, shared);
+		if (pid[i] < 0) {
+			printf("# fork failed\n");
+			exit(99);
+		}
+	}
+	good = ranks_wait(size, pid, ranks_clock() + timeout_s, end);
+	munmap(shared, sizeof(*shared));
+	return good;
+}
+
+int ranks_say(const struct ranks *r, const char *fmt, ...)
+{
+	char text[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	printf("# [rank %d] %s\n", r->rank, text);
+	fflush(stdout);
+	return RANKS_BAD;
+}
+
+int ranks_open(struct ranks *r, const char *provider, int64_t timeout_us,
+	       struct weft_ctx **ctx)
+{
+	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
+	enum weft_result result;
+
+	opts.provider = provider;
+	opts.timeout_us = timeout_us;
+	opts.boot = &r->boot;
+	result = weft_ctx_open(&opts, ctx);
+	if (result == WEFT_ERR_PROVIDER && strstr(weft_error_detail(), "no libfabric"))
+		return RANKS_ABSENT;
+	if (result != WEFT_SUCCESS)
+		return ranks_say(r, "open: %s", weft_error_detail());
+	return RANKS_GOOD;
+}
+
+int ranks_providers(const char *fallback, char names[][32], int max)
+{
+	const char *list = getenv("WEFT_TEST_PROVIDER");
+	char copy[256];
+	char *save = NULL;
+	int count = 0;
+
+	snprintf(copy, sizeof(copy), "%s", list && *list ? list : fallback);
+	for (char *name = strtok_r(copy, ", ", &save); name && count < max;
+	     name = strtok_r(NULL, ", ", &save))
+		snprintf(names[count++], 32, "%s", name);
+	return count;
+}

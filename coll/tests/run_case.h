@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One case of the reference, run on a communicator by every rank and checked. */
+#ifndef WEFT_TESTS_RUN_CASE_H
+#define WEFT_TESTS_RUN_CASE_H
+
+#include "coll/tests/ranks.h"
+#include "coll/tests/reference.h"
+
+/* Buffers of a case; guards behind both are checked. */
+struct case_bufs {
+	void *memory[2];
+	void *src, *dst;
+	size_t src_len, dst_len;
+};
+
+bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct ranks *r);
+void case_bufs_close(struct case_bufs *b);
+
+enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
+			    const struct case_bufs *b, struct weft_req **req);
+
+/* 0 when the result, the source and the guards are right; else says what is not. */
+int case_check(struct ranks *r, const struct ref_case *c, const struct case_bufs *b);
+
+/* All of it, blocking. `compare` also proves that every rank holds the same bits. */
+int case_run(struct ranks *r, struct weft_comm *comm, const struct ref_case *c,
+	     bool compare);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What goes wrong between ranks: one dies in the middle, one never calls, ranks disagree
+ * about a call. Everybody else gets out within the deadline and hears whom it was about;
+ * the communicator remembers the first cause; memory that a peer may write stays held
+ * (rule D3).
+ */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll/exec/exec.h"
+#include "coll/tests/ranks.h"
+#include "util/tap.h"
+
+#define DEADLINE_US INT64_C(2000000)
+/* Grace of blocking calls, and what a loaded machine adds. */
+#define SLACK_US INT64_C(6000000)
+
+struct failure {
+	const char *provider;
+	uint64_t count; /* elements of the all-reduce */
+	int32_t culprit;
+	bool dies;
+};
+
+static int open_both(struct ranks *r, const char *provider, struct weft_ctx **ctx,
+		     struct weft_comm **comm)
+{
+	int bad = ranks_open(r, provider, DEADLINE_US, ctx);
+
+	if (bad)
+		return bad;
+	if (weft_comm_create(*ctx, NULL, comm) != WEFT_SUCCESS)
+		return ranks_say(r, "comm: %s", weft_error_detail());
+	return RANKS_GOOD;
+}
+
+/* Progress for others that still need our answers. */
+static void linger(struct weft_comm *comm, int64_t us)
+{
+	const int64_t until = exec_now() + us;
+
+	while (exec_now() < until) {
+		const struct timespec nap = {.tv_nsec = 1000000};
+
+		if (weft_comm_destroy(comm) == WEFT_SUCCESS)
+			return;
+		nanosleep(&nap, NULL);
+	}
+}
+
+/* ---- a rank dies, or never calls
+ * ----------------------------------------------------- */
+
+static int silent_others(struct ranks *r, const struct failure *f, struct weft_comm *comm,
+			 float *src, float *dst)
+{
+	enum weft_result result = WEFT_SUCCESS;
+	char named[2][32];
+	char detail[1024];
+	int64_t begin = 0;
+
+	/* A few calls may still succeed: what the dead rank sent before it died. */
+	for (int i = 0; i < 10 && result == WEFT_SUCCESS; i++) {
+		begin = exec_now();
+		result = weft_allreduce(comm, src, dst, f->count, WEFT_FP32, WEFT_SUM,
+					NULL);
+	}
+	snprintf(detail, sizeof(detail), "%s", weft_error_detail());
+	ranks_say(r, "(%s: %s)", weft_strerror(result), detail);
+	if (result != WEFT_ERR_TIMEOUT && result != WEFT_ERR_PEER)
+		return ranks_say(r, "neither timeout nor a lost peer: %s",
+				 weft_strerror(result));
+	if (exec_now() - begin > DEADLINE_US + SLACK_US)
+		return ranks_say(r, "took %.1f s", (double)(exec_now() - begin) * 1e-6);
+	snprintf(named[0], sizeof(named[0]), "rank %d", f->culprit);
+	snprintf(named[1], sizeof(named[1]), "no answer from rank");
+	if (!strstr(detail, named[0]) && !strstr(detail, named[1]))
+		return ranks_say(r, "nobody is named");
+	result = weft_barrier(comm, NULL);
+	if (result != WEFT_ERR_COMM || !strstr(weft_error_detail(), "rank "))
+		return ranks_say(r, "the next call gave %s: %s", weft_strerror(result),
+				 weft_error_detail());
+	result = weft_comm_destroy(comm);
+	if (result != WEFT_SUCCESS && result != WEFT_ERR_BUSY)
+		return ranks_say(r, "destroy gave %s", weft_strerror(result));
+	return RANKS_GOOD;
+}
+
+static int silent_body(struct ranks *r)
+{
+	const struct failure *f = r->arg;
+	float *src = calloc(f->count, sizeof(*src)),
+	      *dst = calloc(f->count, sizeof(*dst));
+	struct weft_ctx *ctx;
+	struct weft_comm *comm;
+	int bad = open_both(r, f->provider, &ctx, &comm);
+
+	if (bad)
+		return bad;
+	for (int i = 0; i < 3; i++) {
+		if (weft_allreduce(comm, src, dst, f->count, WEFT_FP32, WEFT_SUM, NULL) !=
+		    WEFT_SUCCESS)
+			return ranks_say(r, "before: %s", weft_error_detail());
+	}
+	if (r->rank != f->culprit)
+		return silent_others(r, f, comm, src, dst);
+	if (f->dies)
+		kill(getpid(), SIGKILL);
+	sleep((unsigned)((DEADLINE_US + SLACK_US) / 1000000));
+	return RANKS_GOOD;
+}
+
+static void silent_test(struct failure *f, const char *what)
+{
+	int end[RANKS_MAX];
+	bool good = true;
+
+	ranks_run(4, 30, silent_body, f, end);
+	for (int32_t i = 0; i < 4; i++)
+		good = good && (i == f->culprit || end[i] == RANKS_GOOD);
+	tap_ok(good, "%s: %s, %llu elements: the others get out and name it", f->provider,
+	       what, (unsigned long long)f->count);
+}
+
+/* ---- ranks disagree
+ * ------------------------------------------------------------------ */
+
+struct disagree {
+	const char *provider;
+	const char *what;
+	uint64_t count, other_count; /* rank 1 gives the other one */
+	bool other_coll;
+};
+
+static int disagree_body(struct ranks *r)
+{
+	const struct disagree *d = r->arg;
+	const bool odd = r->rank == 1;
+	const uint64_t count = odd ? d->other_count : d->count;
+	/* A guard behind the destination: a mismatch must not write beyond it. */
+	uint8_t *dst = malloc(count * 4 + 4096);
+	float *src = calloc(count + 1, sizeof(*src));
+	struct weft_ctx *ctx;
+	struct weft_comm *comm;
+	enum weft_result result;
+	int bad = open_both(r, d->provider, &ctx, &comm);
+
+	if (bad)
+		return bad;
+	memset(dst + count * 4, 0x77, 4096);
+	if (odd && d->other_coll)
+		result = weft_broadcast(comm, dst, count, WEFT_FP32, 1, NULL);
+	else
+		result = weft_allreduce(comm, src, dst, count, WEFT_FP32, WEFT_SUM, NULL);
+	ranks_say(r, "(%s: %s)", weft_strerror(result), weft_error_detail());
+	if (result != WEFT_ERR_MISMATCH || !strstr(weft_error_detail(), "rank "))
+		bad = ranks_say(r, "no mismatch: %s", weft_strerror(result));
+	linger(comm, 1500000);
+	for (int i = 0; i < 4096; i++) {
+		if (dst[count * 4 + i] != 0x77)
+			return ranks_say(r, "wrote beyond the buffer");
+	}
+	return bad;
+}
+
+static void disagree_test(const char *provider)
+{
+	struct disagree cases[] = {
+		{.what = "small counts", .count = 8, .other_count = 16},
+		{.what = "large counts", .count = 100000, .other_count = 100004},
+		{.what = "a small and a large count", .count = 16, .other_count = 100000},
+		{.what = "the collective",
+		 .count = 100000,
+		 .other_count = 100000,
+		 .other_coll = true},
+	};
+	int end[RANKS_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cases[i].provider = provider;
+		tap_ok(ranks_run(2, 30, disagree_body, &cases[i], end),
+		       "%s: ranks that disagree about %s hear so", provider,
+		       cases[i].what);
+	}
+}
+
+int main(void)
+{
+	char names[8][32];
+	int count = ranks_providers("weft,tcp,shm", names, 8);
+
+	for (int i = 0; i < count; i++) {
+		struct failure f = {.provider = names[i], .count = 64, .culprit = 2};
+		int end[RANKS_MAX];
+
+		ranks_run(1, 30, disagree_body,
+			  &(struct disagree){
+				  .provider = names[i], .count = 1, .other_count = 1},
+			  end);
+		if (end[0] == RANKS_ABSENT) {
+			tap_skip(1, "provider %s is not on this machine", names[i]);
+			continue;
+		}
+		f.dies = true;
+		silent_test(&f, "a rank dies");
+		f.count = 200000;
+		silent_test(&f, "a rank dies");
+		f.dies = false;
+		silent_test(&f, "a rank never calls");
+		f.count = 64;
+		silent_test(&f, "a rank never calls");
+		disagree_test(names[i]);
+	}
+	return tap_done();
+}
