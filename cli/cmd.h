@@ -16,4 +16,6 @@ struct cmd {
 
 extern const struct cmd cmd_table[];
 
+int cmd_run(int argc, char **argv);
+
 #endif

@@ -8,6 +8,7 @@
 #include "cli/cmd.h"
 
 const struct cmd cmd_table[] = {
+	{"run", "start the ranks of a program on this host", cmd_run},
 	{NULL, NULL, NULL},
 };
 

@@ -18,6 +18,6 @@ libweft_la_SOURCES = coll/api/version.c
 libweft_la_LIBADD = coll/libcoll.la
 # -version-info: current:revision:age; bump by libtool's rules at a release.
 libweft_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
-	-Wl,-z,defs -Wl,--version-script=$(top_srcdir)/coll/libweft.map
+	$(WEFT_ZDEFS) -Wl,--version-script=$(top_srcdir)/coll/libweft.map
 EXTRA_libweft_la_DEPENDENCIES = coll/libweft.map
 EXTRA_DIST += coll/libweft.map

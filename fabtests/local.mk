@@ -1,1 +1,57 @@
-# Lists of fabtests.
+# Conformance: upstream's fabtests (fabtests/upstream, run by hand and by quickstart check,
+# since it needs the network once) and the provider's own black-box tests.
+EXTRA_DIST += %D%/README.md %D%/upstream %D%/exclude/weft \
+	%D%/lib/inside.sh %D%/lib/lists.sh %D%/lib/obtain.sh %D%/lib/pair.sh \
+	%D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
+
+EXTRA_DIST += %D%/tests/upstream.t
+TESTS += %D%/tests/upstream.t
+
+# The provider's own black-box tests: they use public libfabric calls only, and would run
+# against any provider (--provider NAME).
+fabtests_own = %D%/own/util.c %D%/own/util.h %D%/own/node.c
+
+check_PROGRAMS += %D%/own/messages
+TESTS += %D%/own/messages
+%C%_own_messages_SOURCES = %D%/own/messages.c $(fabtests_own)
+%C%_own_messages_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/receives
+TESTS += %D%/own/receives
+%C%_own_receives_SOURCES = %D%/own/receives.c $(fabtests_own)
+%C%_own_receives_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/rma
+TESTS += %D%/own/rma
+%C%_own_rma_SOURCES = %D%/own/rma.c $(fabtests_own)
+%C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/death
+TESTS += %D%/own/death
+%C%_own_death_SOURCES = %D%/own/death.c $(fabtests_own)
+%C%_own_death_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/stranger
+TESTS += %D%/own/stranger
+%C%_own_stranger_SOURCES = %D%/own/stranger.c $(fabtests_own)
+%C%_own_stranger_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/waits
+TESTS += %D%/own/waits
+%C%_own_waits_SOURCES = %D%/own/waits.c $(fabtests_own)
+%C%_own_waits_LDADD = $(LIBFABRIC_LIBS) -lpthread
+
+check_PROGRAMS += %D%/own/getinfo
+TESTS += %D%/own/getinfo
+%C%_own_getinfo_SOURCES = %D%/own/getinfo.c $(fabtests_own)
+%C%_own_getinfo_LDADD = $(LIBFABRIC_LIBS)
+
+# Its own symbols stand in front of the C library's.
+check_PROGRAMS += %D%/own/faults
+TESTS += %D%/own/faults
+%C%_own_faults_SOURCES = %D%/own/faults.c %D%/own/fault.c %D%/own/fault.h $(fabtests_own)
+%C%_own_faults_LDFLAGS = -Wl,--export-dynamic
+%C%_own_faults_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
+
+TESTS += %D%/own/pingpong.t
+EXTRA_DIST += %D%/own/pingpong.t

@@ -17,7 +17,7 @@ prov_LTLIBRARIES = prov/libweft-fi.la
 prov_libweft_fi_la_SOURCES = prov/fi/ini.c
 prov_libweft_fi_la_LIBADD = prov/libprov.la
 prov_libweft_fi_la_LDFLAGS = -module -avoid-version -shared -no-undefined \
-	-Wl,-z,defs -Wl,--version-script=$(top_srcdir)/prov/libweft-fi.map
+	$(WEFT_ZDEFS) -Wl,--version-script=$(top_srcdir)/prov/libweft-fi.map
 EXTRA_prov_libweft_fi_la_DEPENDENCIES = prov/libweft-fi.map
 EXTRA_DIST += prov/libweft-fi.map
 

@@ -19,6 +19,9 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 struct wfi_cntr *wfi_cntr_of(struct fid *fid);
 struct wfi_domain *wfi_cntr_domain(struct wfi_cntr *cntr);
 
+/* fi_trywait: -FI_EAGAIN while the counts differ from those last read. */
+int wfi_cntr_try(struct wfi_cntr *cntr);
+
 /* Domain lock held; NULL is ignored. Wakes waiters. */
 void wfi_cntr_inc(struct wfi_cntr *cntr);
 void wfi_cntr_inc_error(struct wfi_cntr *cntr);

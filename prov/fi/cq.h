@@ -42,6 +42,9 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 struct wfi_cq *wfi_cq_of(struct fid *fid);
 struct wfi_domain *wfi_cq_domain(struct wfi_cq *cq);
 
+/* fi_trywait: -FI_EAGAIN while there is something to read or to progress. */
+int wfi_cq_try(struct wfi_cq *cq);
+
 /* All below: domain lock held. Writing wakes whoever waits. Never fails: when memory for
  * growth is gone the queue is marked overrun and reads give -FI_EOVERRUN. */
 void wfi_cq_write(struct wfi_cq *cq, const struct wfi_cq_entry *entry);

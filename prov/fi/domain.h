@@ -17,7 +17,9 @@
 #include "prov/mem/keytab.h"
 #include "util/list.h"
 
+struct wfi_eq;
 struct wfi_fabric;
+struct wfi_progress;
 
 struct wfi_domain {
 	struct fid_domain fid; /* first: libfabric casts */
@@ -31,7 +33,11 @@ struct wfi_domain {
 	bool lock_needed;  /* false where the threading level spares it */
 	pthread_mutex_t lock;
 	struct mem_keytab *keys;
-	struct list eps; /* struct wfi_ep.domain_node: quiesced when an MR closes */
+	struct list eps;      /* struct wfi_ep.domain_node: quiesced when an MR closes */
+	struct list sleeping; /* struct wfi_wait.node: somebody sleeps on it */
+	struct wfi_progress *progress; /* NULL: manual progress */
+	struct wfi_eq *eq;	       /* bound; NULL: none */
+	uint32_t addr_format;	       /* of addresses inserted into its vectors */
 };
 
 static inline void wfi_domain_lock(struct wfi_domain *d)
@@ -53,6 +59,20 @@ static inline struct wfi_domain *wfi_domain_of(struct fid_domain *fid)
 
 int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context);
+
+/* Opened here (a hook in front of it makes it somebody else's). */
+bool wfi_domain_is(const struct fid_domain *fid);
+
+/* Objects on the domain count themselves. */
+static inline void wfi_domain_get(struct wfi_domain *d)
+{
+	atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+}
+
+static inline void wfi_domain_put(struct wfi_domain *d)
+{
+	atomic_fetch_sub_explicit(&d->refs, 1, memory_order_release);
+}
 
 /* One row of domain->eps: how fi_close(mr) reaches the wires without knowing endpoints.
  */

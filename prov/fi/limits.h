@@ -19,6 +19,13 @@
 #define WFI_MR_IOV_LIMIT  4
 #define WFI_MAX_MSG_SIZE  (SIZE_MAX >> 1)
 
+/* How many of each one domain is meant for; nothing is set aside for them. The count of
+ * registrations is the key table's size, a power of two. */
+#define WFI_CQ_CNT   32768
+#define WFI_CNTR_CNT 32768
+#define WFI_EP_CNT   1024
+#define WFI_MR_CNT   65536
+
 #define WFI_TX_OP_FLAGS                                                          \
 	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
@@ -26,9 +33,11 @@
 
 /* Ordering that the engine really keeps (rule E1): messages among themselves; RMA of one
  * endpoint to one peer is done in the order of the calls, and a message posted after it
- * leaves after it is done. */
+ * leaves after it is done. The FI_ORDER_RMA_ bits say the same as the four before 1.7 do
+ * of RMA. */
 #define WFI_MSG_ORDER                                                               \
 	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | \
-	 FI_ORDER_SAR | FI_ORDER_SAW)
+	 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |        \
+	 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW)
 
 #endif

@@ -1,2 +1,47 @@
 # Sources of prov/fi (libprov.la) and the unit tests beside them.
-PROV_SOURCES +=
+PROV_SOURCES += \
+	%D%/addr_resolve.c %D%/addr_resolve.h \
+	%D%/av.c %D%/av.h %D%/av_int.h %D%/av_names.c \
+	%D%/av_table.c %D%/av_table.h \
+	%D%/cntr.c %D%/cntr.h \
+	%D%/cq.c %D%/cq.h %D%/cq_int.h %D%/cq_read.c \
+	%D%/domain.c %D%/domain.h \
+	%D%/ep.c %D%/ep.h %D%/ep_int.h \
+	%D%/ep_bind.c %D%/ep_control.c %D%/ep_done.c %D%/ep_msg.c \
+	%D%/ep_nosys.c %D%/ep_rma.c %D%/ep_tagged.c \
+	%D%/eq.c %D%/eq.h \
+	%D%/fabric.c %D%/fabric.h \
+	%D%/info.c %D%/info.h \
+	%D%/info_match.c %D%/info_match.h \
+	%D%/limits.h \
+	%D%/mr.c %D%/mr.h \
+	%D%/nosys.c %D%/nosys.h \
+	%D%/pollable.h \
+	%D%/progress.c %D%/progress.h \
+	%D%/wait.c %D%/wait.h
+
+# A domain without libfabric in front of it, and an engine to drive.
+FI_TEST_SOURCES = %D%/tests/fi_test.c %D%/tests/fi_test.h
+
+check_PROGRAMS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
+	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_mr \
+	%D%/tests/test_progress %D%/tests/test_wait
+TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
+	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_mr \
+	%D%/tests/test_progress %D%/tests/test_wait
+%C%_tests_test_av_SOURCES = %D%/tests/test_av.c $(FI_TEST_SOURCES)
+%C%_tests_test_av_LDADD = prov/libprov.la
+%C%_tests_test_cntr_SOURCES = %D%/tests/test_cntr.c $(FI_TEST_SOURCES)
+%C%_tests_test_cntr_LDADD = prov/libprov.la
+%C%_tests_test_cq_SOURCES = %D%/tests/test_cq.c $(FI_TEST_SOURCES)
+%C%_tests_test_cq_LDADD = prov/libprov.la
+%C%_tests_test_eq_SOURCES = %D%/tests/test_eq.c $(FI_TEST_SOURCES)
+%C%_tests_test_eq_LDADD = prov/libprov.la
+%C%_tests_test_info_SOURCES = %D%/tests/test_info.c $(FI_TEST_SOURCES)
+%C%_tests_test_info_LDADD = prov/libprov.la
+%C%_tests_test_mr_SOURCES = %D%/tests/test_mr.c $(FI_TEST_SOURCES)
+%C%_tests_test_mr_LDADD = prov/libprov.la
+%C%_tests_test_progress_SOURCES = %D%/tests/test_progress.c $(FI_TEST_SOURCES)
+%C%_tests_test_progress_LDADD = prov/libprov.la
+%C%_tests_test_wait_SOURCES = %D%/tests/test_wait.c $(FI_TEST_SOURCES)
+%C%_tests_test_wait_LDADD = prov/libprov.la

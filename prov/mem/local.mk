@@ -1,2 +1,16 @@
 # Sources of prov/mem (libprov.la) and the unit tests beside them.
-PROV_SOURCES +=
+PROV_SOURCES += %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
+	%D%/keyview.c %D%/memfd.c %D%/memfd.h
+
+EXTRA_DIST += %D%/README.md
+
+check_PROGRAMS += %D%/tests/test_keytab
+TESTS += %D%/tests/test_keytab
+%C%_tests_test_keytab_SOURCES = %D%/tests/test_keytab.c
+%C%_tests_test_keytab_LDADD = prov/libprov.la
+PROV_SOURCES += %D%/params.c %D%/params.h
+
+check_PROGRAMS += %D%/tests/test_params
+TESTS += %D%/tests/test_params
+%C%_tests_test_params_SOURCES = %D%/tests/test_params.c
+%C%_tests_test_params_LDADD = prov/libprov.la

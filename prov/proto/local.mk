@@ -1,2 +1,23 @@
 # Sources of prov/proto (libprov.la) and the unit tests beside them.
-PROV_SOURCES +=
+PROV_SOURCES += \
+	%D%/ack.c \
+	%D%/arrival.c %D%/arrival.h \
+	%D%/credit.c \
+	%D%/eager.c \
+	%D%/engine.c %D%/engine.h \
+	%D%/ep.h \
+	%D%/link.c \
+	%D%/match.c %D%/match.h \
+	%D%/pool.c %D%/pool.h \
+	%D%/rma.c \
+	%D%/rndv.c \
+	%D%/rx_op.c %D%/rx_op.h \
+	%D%/tx_op.c %D%/tx_op.h \
+	%D%/wire_pkt.c %D%/wire_pkt.h \
+	%D%/xfer.c %D%/xfer.h
+
+check_PROGRAMS += %D%/tests/test_engine
+TESTS += %D%/tests/test_engine
+%C%_tests_test_engine_SOURCES = %D%/tests/test_engine.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
+%C%_tests_test_engine_LDADD = prov/libprov.la

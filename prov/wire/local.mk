@@ -1,3 +1,10 @@
 # The wire contract, and one folder per wire.
-PROV_SOURCES += %D%/wire.h
+PROV_SOURCES += %D%/wire.h %D%/addr.c %D%/addr.h %D%/wires.c
 include prov/wire/shm/local.mk
+
+EXTRA_DIST += %D%/README.md
+
+check_PROGRAMS += %D%/tests/test_addr
+TESTS += %D%/tests/test_addr
+%C%_tests_test_addr_SOURCES = %D%/tests/test_addr.c
+%C%_tests_test_addr_LDADD = prov/libprov.la

@@ -90,6 +90,7 @@ struct wire_ep_attr {
 	struct mem_keytab *keys; /* registrations that peers may use */
 	const struct wire_events *events;
 	void *arg;
+	bool no_cma; /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
 };
 
 struct wire_ops {

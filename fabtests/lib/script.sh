@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# The list `all`: upstream's own script with its complete sets, and its results read
+# back. Variables of inside.sh: provider, timeout, bin, results, exclude_res.
+# shellcheck disable=SC2154
+
+# Reads the script's verbose output; a test's output follows its result, indented, and is
+# there for failures only.
+script_parse()
+{
+	awk -v results="$results" '
+		function flush() {
+			if (name == "")
+				return
+			printf "%s\t%s\t%s\n", kind, time, name >> results
+			printf "%-52s %-4s %6s s%s\n", name, kind, time, note
+			fflush()
+			name = ""
+		}
+		/^- name:/ {
+			flush()
+			sub(/^- name: */, "")
+			sub(/ *-p ".*"/, "")
+			name = $0; time = "0"; note = ""
+			next
+		}
+		/^  result:/ {
+			sub(/^  result: */, "")
+			kind = "fail"
+			if ($0 ~ /^Pass/)
+				kind = "pass"
+			else if ($0 ~ /^(Notrun|Excluded)/)
+				kind = "skip"
+			note = $0 ~ /^(Pass|Fail)$/ ? "" : "  (" $0 ")"
+			next
+		}
+		/^  time:/ { time = $2; flush(); next }
+		/^#/ { flush(); next }
+		{ flush(); print "    " $0; fflush() }
+		END { flush() }'
+}
+
+script_run()
+{
+	local script=$bin/runfabtests.sh configs=$bin/../share/fabtests/test_configs
+	local arguments=(-v -t all -T "$timeout" -p "$bin" -g 127.0.0.1)
+
+	[ -x "$script" ] || die 1 "no $script: the list 'all' is run by it"
+	command -v python3 >/dev/null || die 1 "python3 is missing, upstream's script needs it"
+	command -v ps >/dev/null || die 1 "ps (procps) is missing, upstream's script needs it"
+	# Relative to its working directory it looks for the configurations.
+	[ -d "$configs" ] && ln -s "$configs" test_configs
+	if [ ${#exclude_res[@]} -gt 0 ]; then
+		printf '%s\n' "${exclude_res[@]}" >excludes
+		arguments+=(-f excludes)
+	fi
+	# No host arguments: with them it would use ssh. Its exit status counts failures,
+	# which the results say better.
+	bash "$script" "${arguments[@]}" "$provider" 2>&1 | script_parse
+}

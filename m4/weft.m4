@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Macros of Weft's configure. Each feature ends as one row of the table that
+# configure prints last: WEFT_ROW(feature, state, what that means).
+
+# WEFT_ROW(feature, state, meaning): all three are expanded by the shell.
+AC_DEFUN([WEFT_ROW], [dnl
+weft_rows="${weft_rows}$1|$2|$3
+"])
+
+# WEFT_PKG_PREFIX(name, pkg-config module, prefix)
+# Lets pkg-config find the module under prefix, and nowhere else: a prefix that was
+# named and is not used would be worse than an error. Programs built here find the
+# libraries of that prefix at run time too (-rpath), as whoever names it expects.
+AC_DEFUN([WEFT_PKG_PREFIX], [dnl
+weft_dir=
+for weft_try in "$3"/lib/pkgconfig "$3"/lib64/pkgconfig "$3"/lib/*/pkgconfig "$3"/share/pkgconfig; do
+  AS_IF([test -z "$weft_dir" && test -f "$weft_try/$2.pc"], [weft_dir=$weft_try])
+done
+AS_IF([test -z "$weft_dir"],
+  [AC_MSG_ERROR([--with-$1=$3: looked for lib/pkgconfig/$2.pc under that prefix and found none. Give the prefix that $1 was installed with, or leave the option out to use the system's.])])
+PKG_CONFIG_PATH="$weft_dir${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+export PKG_CONFIG_PATH
+weft_rpath="-Wl,-rpath,`dirname "$weft_dir"`"])
+
+# WEFT_OPT_PKG(name, pkg-config spec, what it means when absent, what it gives)
+# An optional library: --with-NAME[=PATH|no]. Asked for and missing is an error; not
+# asked for and missing is a row in the table. Defines HAVE_NAME in config.h, an
+# automake conditional of the same name, and substitutes NAME_CFLAGS and NAME_LIBS.
+# The module that names the .pc file is the first word of the spec.
+AC_DEFUN([WEFT_OPT_PKG], [dnl
+m4_pushdef([weft_NAME], m4_toupper([$1]))dnl
+m4_pushdef([weft_MOD], m4_bpatsubst([$2], [ .*]))dnl
+AC_ARG_WITH([$1],
+  [AS_HELP_STRING([--with-$1@<:@=PATH|no@:>@], [use $1 (from the prefix PATH); default: if it is there])],
+  [], [with_$1=auto])
+weft_have=no
+weft_rpath=
+weft_save_path=$PKG_CONFIG_PATH
+AS_CASE(["$with_$1"],
+  [no], [weft_NAME[]_CFLAGS= weft_NAME[]_LIBS=],
+  [auto|yes], [],
+  [/*], [WEFT_PKG_PREFIX([$1], weft_MOD, [$with_$1])],
+  [AC_MSG_ERROR([--with-$1=$with_$1: want "yes", "no" or an absolute prefix])])
+AS_IF([test "x$with_$1" != xno],
+  [PKG_CHECK_MODULES(weft_NAME, [$2], [weft_have=yes], [weft_have=no])])
+PKG_CONFIG_PATH=$weft_save_path
+AS_IF([test "x$weft_have" = xno && test "x$with_$1" != xno && test "x$with_$1" != xauto],
+  [AC_MSG_ERROR([--with-$1 was asked for, but pkg-config does not find "$2": ${weft_NAME[]_PKG_ERRORS:-no reason given}. Install its development files, name its prefix with --with-$1=PATH, or leave the option out.])])
+AS_IF([test "x$weft_have" = xyes],
+  [weft_NAME[]_LIBS="$weft_rpath $weft_NAME[]_LIBS"
+   AC_DEFINE([HAVE_]weft_NAME, [1], [Define to 1 if $1 is used.])
+   WEFT_ROW([$1], [found], [$4])],
+  [weft_NAME[]_CFLAGS= weft_NAME[]_LIBS=
+   AS_IF([test "x$with_$1" = xno],
+     [WEFT_ROW([$1], [turned off], [$3])],
+     [WEFT_ROW([$1], [not found], [$3])])])
+AC_SUBST(weft_NAME[_CFLAGS])
+AC_SUBST(weft_NAME[_LIBS])
+AM_CONDITIONAL([HAVE_]weft_NAME, [test "x$weft_have" = xyes])
+m4_popdef([weft_MOD])dnl
+m4_popdef([weft_NAME])dnl
+])
+
+# WEFT_MUST_PKG(name, pkg-config spec, how to get it, what it gives)
+# A library without which nothing can be built: --with-NAME[=PATH].
+AC_DEFUN([WEFT_MUST_PKG], [dnl
+m4_pushdef([weft_NAME], m4_toupper([$1]))dnl
+m4_pushdef([weft_MOD], m4_bpatsubst([$2], [ .*]))dnl
+AC_ARG_WITH([$1],
+  [AS_HELP_STRING([--with-$1@<:@=PATH@:>@], [use $1 (from the prefix PATH); it cannot be left out])],
+  [], [with_$1=yes])
+weft_rpath=
+weft_save_path=$PKG_CONFIG_PATH
+AS_CASE(["$with_$1"],
+  [no], [AC_MSG_ERROR([--with-$1=no: Weft cannot be built without $1])],
+  [yes], [],
+  [/*], [WEFT_PKG_PREFIX([$1], weft_MOD, [$with_$1])],
+  [AC_MSG_ERROR([--with-$1=$with_$1: want an absolute prefix])])
+PKG_CHECK_MODULES(weft_NAME, [$2], [],
+  [AC_MSG_ERROR([Weft needs "$2", but pkg-config says: ${weft_NAME[]_PKG_ERRORS:-nothing}. $3])])
+PKG_CONFIG_PATH=$weft_save_path
+weft_NAME[]_LIBS="$weft_rpath $weft_NAME[]_LIBS"
+WEFT_ROW([$1], [found], [$4])
+AC_SUBST(weft_NAME[_CFLAGS])
+AC_SUBST(weft_NAME[_LIBS])
+m4_popdef([weft_MOD])dnl
+m4_popdef([weft_NAME])dnl
+])
+
+# WEFT_CHECK_BUILD_FLAGS(flags, option): a program can be built with flags, or error.
+AC_DEFUN([WEFT_CHECK_BUILD_FLAGS], [dnl
+AC_MSG_CHECKING([whether $CC builds programs with $1])
+weft_save_CFLAGS=$CFLAGS
+CFLAGS="$CFLAGS $1"
+AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])],
+  [AC_MSG_RESULT([yes])],
+  [AC_MSG_RESULT([no])
+   AC_MSG_ERROR([$2 was asked for, but $CC builds no program with $1 (config.log has its words). Install the compiler's run-time libraries or choose another CC.])])
+CFLAGS=$weft_save_CFLAGS])
+
+# WEFT_ARG_SWITCH(name, help): --enable-NAME, yes or no and nothing else.
+AC_DEFUN([WEFT_ARG_SWITCH], [dnl
+AC_ARG_ENABLE([$1], [AS_HELP_STRING([--enable-$1], [$2])], [], [enable_$1=no])
+AS_CASE(["$enable_$1"], [yes|no], [],
+  [AC_MSG_ERROR([--enable-$1=$enable_$1: want "yes" or "no"])])])
+
+# WEFT_BUILD_KINDS: --enable-werror, -debug, -sanitizers, -fuzzing. Sets WEFT_CFLAGS
+# (the user's CFLAGS stay untouched), WEFT_ZDEFS and FUZZ_LDFLAGS.
+AC_DEFUN([WEFT_BUILD_KINDS], [dnl
+WEFT_ARG_SWITCH([werror], [turn warnings into errors])
+WEFT_ARG_SWITCH([debug], [asserts that cost time; -O0 -g3 unless CFLAGS is given])
+WEFT_ARG_SWITCH([fuzzing], [build the fuzz targets (CC must be clang)])
+AC_ARG_ENABLE([sanitizers],
+  [AS_HELP_STRING([--enable-sanitizers=LIST], [address,undefined (either or both) or thread])],
+  [], [enable_sanitizers=no])
+
+WEFT_CFLAGS="-std=gnu11 -Wall -Wextra -fvisibility=hidden"
+AS_IF([test "x$enable_werror" = xyes],
+  [WEFT_CFLAGS="$WEFT_CFLAGS -Werror"
+   WEFT_ROW([werror], [on], [a warning stops the build])],
+  [WEFT_ROW([werror], [off], [warnings are only shown])])
+
+# A library that needs symbols from nowhere is an error at link time. Not with clang's
+# sanitizers: their run-time is linked into programs only.
+WEFT_ZDEFS="-Wl,-z,defs"
+AC_MSG_CHECKING([whether $CC is clang])
+AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+#ifndef __clang__
+#error not clang
+#endif
+]])], [weft_clang=yes], [weft_clang=no])
+AC_MSG_RESULT([$weft_clang])
+# Whether a loop becomes vectors depends on CFLAGS, so it must not stop a build; and
+# with sanitizers hardly any does, which is not worth a line each.
+AS_IF([test "x$weft_clang" = xyes],
+  [AS_IF([test "x$enable_sanitizers$enable_fuzzing" = xnono],
+     [WEFT_CFLAGS="$WEFT_CFLAGS -Wno-error=pass-failed"],
+     [WEFT_CFLAGS="$WEFT_CFLAGS -Wno-pass-failed"])])
+
+FUZZ_LDFLAGS=
+AS_IF([test "x$enable_fuzzing" = xyes],
+  [AS_IF([test "x$weft_clang" = xno],
+     [AC_MSG_ERROR([--enable-fuzzing needs clang, since the fuzzing engine is part of it, but CC is "$CC". Configure with CC=clang.])])
+   AS_IF([test "x$enable_sanitizers" = xno], [enable_sanitizers=address,undefined])
+   WEFT_CHECK_BUILD_FLAGS([-fsanitize=address,fuzzer-no-link], [--enable-fuzzing])
+   WEFT_CFLAGS="$WEFT_CFLAGS -fsanitize=fuzzer-no-link"
+   FUZZ_LDFLAGS="-fsanitize=fuzzer"
+   WEFT_ROW([fuzzing], [on], [make fuzz runs every fuzz target for FUZZ_SECONDS])],
+  [WEFT_ROW([fuzzing], [off], [no fuzz targets are built (--enable-fuzzing)])])
+AM_CONDITIONAL([FUZZING], [test "x$enable_fuzzing" = xyes])
+
+AS_IF([test "x$enable_sanitizers" = xyes], [enable_sanitizers=address,undefined])
+AS_IF([test "x$enable_sanitizers" != xno],
+  [weft_list=
+   weft_rest="$enable_sanitizers,"
+   while test -n "$weft_rest"; do
+     weft_one=${weft_rest%%,*}
+     weft_rest=${weft_rest#*,}
+     AS_CASE([$weft_one],
+       [address|undefined|thread], [weft_list="$weft_list $weft_one"],
+       [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: there is no sanitizer "$weft_one". There are address, undefined (together or alone) and thread (alone).])])
+   done
+   AS_CASE(["$weft_list "],
+     [" thread "], [],
+     [*" thread "*],
+     [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: thread goes with no other sanitizer])])
+   WEFT_CHECK_BUILD_FLAGS([-fsanitize=$enable_sanitizers], [--enable-sanitizers])
+   WEFT_CFLAGS="$WEFT_CFLAGS -fsanitize=$enable_sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer"
+   AS_IF([test "x$weft_clang" = xyes], [WEFT_ZDEFS=])
+   WEFT_ROW([sanitizers], [on], [$enable_sanitizers; slow, for tests only])],
+  [WEFT_ROW([sanitizers], [off], [--enable-sanitizers=address,undefined or thread])])
+
+AS_IF([test "x$enable_debug" = xyes],
+  [AC_DEFINE([WEFT_DEBUG], [1], [Define to 1 for asserts that cost time.])
+   AS_IF([test -z "$weft_user_CFLAGS"], [CFLAGS="-O0 -g3"])
+   WEFT_ROW([debug], [on], [asserts that cost time; CFLAGS are $CFLAGS])],
+  [WEFT_ROW([debug], [off], [CFLAGS are $CFLAGS])])
+
+AC_SUBST([WEFT_CFLAGS])
+AC_SUBST([WEFT_ZDEFS])
+AC_SUBST([FUZZ_LDFLAGS])
+])
+
+# WEFT_TABLE: prints all rows.
+AC_DEFUN([WEFT_TABLE], [dnl
+echo
+echo "weft $PACKAGE_VERSION, to be installed under $prefix"
+echo
+printf '%s' "feature|state|what that means
+$weft_rows" | while IFS='|' read -r weft_f weft_s weft_m; do
+  printf '  %-12s %-11s %s\n' "$weft_f" "$weft_s" "$weft_m"
+done
+echo])

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Address vector; see av.h. A map and a table are the same thing here: handles are dense
+ * indices. */
+#include "config.h"
+
+#include "prov/fi/av.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/fi/av_int.h"
+#include "prov/fi/nosys.h"
+#include "prov/mem/params.h"
+
+struct wfi_av *wfi_av_of(struct fid *fid)
+{
+	return fid && fid->fclass == FI_CLASS_AV ? (struct wfi_av *)fid : NULL;
+}
+
+struct wfi_domain *wfi_av_domain(struct wfi_av *av)
+{
+	return av->domain;
+}
+
+const struct wire_addr *wfi_av_addr(struct wfi_av *av, fi_addr_t fi_addr)
+{
+	return av_table_addr(&av->table, fi_addr);
+}
+
+fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr)
+{
+	uint32_t index = av_table_find(&av->table, addr);
+
+	return index == AV_TABLE_NONE ? FI_ADDR_NOTAVAIL : index;
+}
+
+size_t wfi_av_limit(const struct wfi_av *av)
+{
+	return av->table.limit;
+}
+
+void wfi_av_attach(struct wfi_av *av, struct wfi_av_user *u)
+{
+	list_push_back(&av->users, &u->node);
+}
+
+void wfi_av_detach(struct wfi_av *av, struct wfi_av_user *u)
+{
+	(void)av;
+	list_remove(&u->node);
+}
+
+/* ---- inserting
+ * ------------------------------------------------------------------------- */
+
+int wfi_av_batch_begin(struct wfi_av_batch *b, struct wfi_av *av, fi_addr_t *fi_addr,
+		       uint64_t flags, void *context)
+{
+	/* FI_MORE is a hint. FI_AV_USER_ID among the refused: it would change what
+	 * receives report. */
+	if (flags & ~(FI_MORE | FI_SYNC_ERR))
+		return -FI_EBADFLAGS;
+	if (av->async && (flags & FI_SYNC_ERR))
+		return -FI_EBADFLAGS;
+	if ((flags & FI_SYNC_ERR) && !context)
+		return -FI_EINVAL;
+	if (av->async && !av->eq) {
+		FI_INFO(&weft_provider, FI_LOG_AV,
+			"opened with FI_EVENT: bind an event queue before inserting\n");
+		return -FI_ENOEQ;
+	}
+	/* Handles of a map can't be guessed. */
+	if (av->type == FI_AV_MAP && !fi_addr)
+		return -FI_EINVAL;
+	*b = (struct wfi_av_batch){
+		.av = av, .fi_addr = fi_addr, .flags = flags, .context = context};
+	return 0;
+}
+
+static void batch_report(struct wfi_av_batch *b, int err)
+{
+	struct wfi_av *av = b->av;
+	struct fi_eq_err_entry entry = {
+		.fid = &av->fid.fid,
+		.context = b->context,
+		.data = b->at,
+		.err = err,
+		.prov_errno = err,
+	};
+
+	if (av->async && err)
+		wfi_eq_report_error(av->eq, &entry);
+	else if (b->flags & FI_SYNC_ERR)
+		((int *)b->context)[b->at] = err;
+}
+
+static int batch_insert(struct wfi_av_batch *b, const struct wire_addr *addr,
+			uint32_t *index)
+{
+	struct wfi_av *av = b->av;
+	int rc = av_table_insert(&av->table, addr, index);
+
+	if (rc)
+		return -rc;
+	list_foreach (pos, &av->users) {
+		struct wfi_av_user *u = container_of(pos, struct wfi_av_user, node);
+
+		u->inserted(u, *index);
+	}
+	return 0;
+}
+
+void wfi_av_batch_add(struct wfi_av_batch *b, const struct wire_addr *addr, int err)
+{
+	fi_addr_t handle = FI_ADDR_NOTAVAIL;
+	uint32_t index;
+
+	if (addr)
+		err = batch_insert(b, addr, &index);
+	if (!err) {
+		handle = index;
+		b->good++;
+	}
+	if (b->fi_addr)
+		b->fi_addr[b->at] = handle;
+	batch_report(b, err);
+	b->at++;
+}
+
+int wfi_av_batch_end(struct wfi_av_batch *b)
+{
+	struct wfi_av *av = b->av;
+	struct fi_eq_entry entry = {
+		.fid = &av->fid.fid,
+		.context = b->context,
+		.data = b->good,
+	};
+
+	if (!av->async)
+		return (int)b->good;
+	return wfi_eq_report(av->eq, FI_AV_COMPLETE, &entry, sizeof(entry));
+}
+
+/* How far the next address is: what the domain's format says, else what the address
+ * itself says it is. */
+static size_t addr_stride(const struct wfi_av *av, const void *addr)
+{
+	sa_family_t family;
+
+	switch (av->domain->addr_format) {
+	case FI_SOCKADDR_IN:
+		return sizeof(struct sockaddr_in);
+	case FI_SOCKADDR_IN6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		memcpy(&family, addr, sizeof(family));
+		return family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					  : sizeof(struct sockaddr_in);
+	}
+}
+
+static int av_insert(struct fid_av *fid, const void *addr, size_t count,
+		     fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct wfi_av *av = (struct wfi_av *)fid;
+	struct wfi_av_batch batch;
+	const char *at = addr;
+	int rc;
+
+	if (count && !addr)
+		return -FI_EINVAL;
+	if (count > INT32_MAX)
+		return -FI_EINVAL;
+	rc = wfi_av_batch_begin(&batch, av, count ? fi_addr : &(fi_addr_t){0}, flags,
+				context);
+	if (rc)
+		return rc;
+	wfi_domain_lock(av->domain);
+	for (size_t i = 0; i < count; i++) {
+		size_t len = addr_stride(av, at);
+		struct sockaddr_in6 copy; /* the caller's may lie at any address */
+		struct wire_addr normal;
+		bool good;
+
+		memcpy(&copy, at, len);
+		good = wire_addr_from_sockaddr(&normal, (struct sockaddr *)&copy,
+					       (socklen_t)len);
+		wfi_av_batch_add(&batch, good ? &normal : NULL, FI_EINVAL);
+		at += len;
+	}
+	wfi_domain_unlock(av->domain);
+	if (batch.good < count)
+		FI_INFO(&weft_provider, FI_LOG_AV,
+			"insert: %zu of %zu addresses have no host or no port, or are of "
+			"another family than the domain\n",
+			count - batch.good, count);
+	return wfi_av_batch_end(&batch);
+}
+
+/* ---- removing and looking up
+ * ----------------------------------------------------------- */
+
+static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+	struct wfi_av *av = (struct wfi_av *)fid;
+	int rc = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	wfi_domain_lock(av->domain);
+	/* From the last to the first, so that a table shrinks as it grew. */
+	for (size_t i = count; i-- > 0;) {
+		if (!wfi_av_addr(av, fi_addr[i])) {
+			rc = -FI_EINVAL;
+			continue;
+		}
+		list_foreach (pos, &av->users) {
+			struct wfi_av_user *u =
+				container_of(pos, struct wfi_av_user, node);
+
+			u->removed(u, fi_addr[i]);
+		}
+		av_table_remove(&av->table, (uint32_t)fi_addr[i]);
+	}
+	wfi_domain_unlock(av->domain);
+	return rc;
+}
+
+static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
+{
+	struct wfi_av *av = (struct wfi_av *)fid;
+	const struct wire_addr *found;
+	size_t len, room = *addrlen;
+	int rc = -FI_EINVAL;
+
+	wfi_domain_lock(av->domain);
+	found = wfi_av_addr(av, fi_addr);
+	if (found) {
+		len = wire_addr_len(found);
+		memcpy(addr, found, room < len ? room : len);
+		*addrlen = len;
+		rc = 0;
+	}
+	wfi_domain_unlock(av->domain);
+	return rc;
+}
+
+static int av_no_set(struct fid_av *av, struct fi_av_set_attr *attr,
+		     struct fid_av_set **av_set, void *context)
+{
+	(void)av;
+	(void)attr;
+	(void)av_set;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------ */
+
+static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct wfi_av *av = (struct wfi_av *)fid;
+	struct wfi_eq *eq = wfi_eq_of(bfid);
+
+	if (!eq || av->eq)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	wfi_eq_get(eq);
+	av->eq = eq;
+	return 0;
+}
+
+static int av_close(struct fid *fid)
+{
+	struct wfi_av *av = (struct wfi_av *)fid;
+	bool busy;
+
+	wfi_domain_lock(av->domain);
+	busy = !list_empty(&av->users);
+	wfi_domain_unlock(av->domain);
+	if (busy) {
+		FI_INFO(&weft_provider, FI_LOG_AV,
+			"close: endpoints are still bound to this vector\n");
+		return -FI_EBUSY;
+	}
+	if (av->eq)
+		wfi_eq_put(av->eq);
+	av_table_fini(&av->table);
+	wfi_domain_put(av->domain);
+	free(av);
+	return 0;
+}
+
+static struct fi_ops av_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = av_close,
+	.bind = av_bind,
+	.control = wfi_no_control,
+	.ops_open = wfi_no_ops_open,
+	.tostr = wfi_no_tostr,
+	.ops_set = wfi_no_ops_set,
+};
+
+static struct fi_ops_av av_ops = {
+	.size = sizeof(struct fi_ops_av),
+	.insert = av_insert,
+	.insertsvc = wfi_av_insertsvc,
+	.insertsym = wfi_av_insertsym,
+	.remove = av_remove,
+	.lookup = av_lookup,
+	.straddr = wfi_av_straddr,
+	.av_set = av_no_set,
+};
+
+static int av_check(const struct fi_av_attr *attr)
+{
+	if (attr->type > FI_AV_TABLE)
+		return -FI_EINVAL;
+	if (attr->name) {
+		FI_INFO(&weft_provider, FI_LOG_AV,
+			"a shared vector (\"%s\") was asked for: FI_SHARED_AV is not "
+			"there\n",
+			attr->name);
+		return -FI_ENOSYS;
+	}
+	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE)) {
+		FI_INFO(&weft_provider, FI_LOG_AV, "flags 0x%llx are not supported\n",
+			(unsigned long long)attr->flags);
+		return -FI_EBADFLAGS;
+	}
+	return 0;
+}
+
+int wfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid,
+		void *context)
+{
+	struct wfi_av *av;
+	int rc;
+
+	if (!attr)
+		return -FI_EINVAL;
+	rc = av_check(attr);
+	if (rc)
+		return rc;
+	av = calloc(1, sizeof(*av));
+	if (!av)
+		return -FI_ENOMEM;
+	av_table_init(&av->table);
+	list_init(&av->users);
+	av->domain = wfi_domain_of(domain);
+	av->type = attr->type ? attr->type : FI_AV_TABLE;
+	av->async = attr->flags & FI_EVENT;
+	av->fid.fid.fclass = FI_CLASS_AV;
+	av->fid.fid.context = context;
+	av->fid.fid.ops = &av_fi_ops;
+	av->fid.ops = &av_ops;
+	/* count is a hint of how many will come; rows are made when they do. */
+	wfi_domain_get(av->domain);
+	*fid = &av->fid;
+	return 0;
+}

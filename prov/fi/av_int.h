@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The address vector's inside, shared by its own files: av.c (life, insert, remove) and
+ * av_names.c (names and text). */
+#ifndef WEFT_FI_AV_INT_H
+#define WEFT_FI_AV_INT_H
+
+#include "prov/fi/av.h"
+#include "prov/fi/av_table.h"
+#include "prov/fi/domain.h"
+#include "prov/fi/eq.h"
+#include "util/list.h"
+
+struct wfi_av {
+	struct fid_av fid; /* first: libfabric casts */
+	struct wfi_domain *domain;
+	struct av_table table;
+	struct list users; /* struct wfi_av_user.node */
+	struct wfi_eq *eq; /* bound; NULL: none */
+	enum fi_av_type type;
+	bool async; /* opened with FI_EVENT: results go to the event queue */
+};
+
+/* One call's results: how they are reported depends on the vector and the flags. */
+struct wfi_av_batch {
+	struct wfi_av *av;
+	fi_addr_t *fi_addr; /* where the caller wants them; may be NULL */
+	uint64_t flags;
+	void *context; /* the caller's; with FI_SYNC_ERR an array of int */
+	size_t at;     /* next element */
+	size_t good;
+};
+
+/* 0, or why the call as a whole is refused. */
+int wfi_av_batch_begin(struct wfi_av_batch *b, struct wfi_av *av, fi_addr_t *fi_addr,
+		       uint64_t flags, void *context);
+/* Domain lock held. addr NULL: this element is no address; err says why (> 0). */
+void wfi_av_batch_add(struct wfi_av_batch *b, const struct wire_addr *addr, int err);
+/* What the call returns. Lock not held. */
+int wfi_av_batch_end(struct wfi_av_batch *b);
+
+/* The vector's calls that take or give names. */
+int wfi_av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+		     fi_addr_t *fi_addr, uint64_t flags, void *context);
+int wfi_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
+		     const char *service, size_t svccnt, fi_addr_t *fi_addr,
+		     uint64_t flags, void *context);
+const char *wfi_av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len);
+
+#endif

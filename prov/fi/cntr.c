@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counter; see cntr.h. */
+#include "config.h"
+
+#include "prov/fi/cntr.h"
+
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/fi/domain.h"
+#include "prov/fi/nosys.h"
+#include "prov/fi/progress.h"
+#include "prov/fi/wait.h"
+#include "prov/mem/params.h"
+
+struct wfi_cntr {
+	struct fid_cntr fid; /* first: libfabric casts */
+	struct wfi_domain *domain;
+	uint64_t value;
+	uint64_t errors;
+	/* As last read by the application: what fi_trywait compares with. */
+	uint64_t value_seen;
+	uint64_t errors_seen;
+	struct wfi_wait wait;
+	enum fi_wait_obj wait_obj;
+};
+
+static struct wfi_cntr *cntr_cast(struct fid_cntr *fid)
+{
+	return (struct wfi_cntr *)fid;
+}
+
+void wfi_cntr_inc(struct wfi_cntr *cntr)
+{
+	if (!cntr)
+		return;
+	cntr->value++;
+	wfi_wait_signal(&cntr->wait);
+}
+
+void wfi_cntr_inc_error(struct wfi_cntr *cntr)
+{
+	if (!cntr)
+		return;
+	cntr->errors++;
+	wfi_wait_signal(&cntr->wait);
+}
+
+int wfi_cntr_attach(struct wfi_cntr *cntr, struct wfi_pollable *p)
+{
+	int rc = wfi_progress_attach(cntr->domain->progress, p);
+
+	if (rc)
+		return rc;
+	rc = wfi_wait_attach(&cntr->wait, p);
+	if (rc)
+		wfi_progress_detach(cntr->domain->progress, p);
+	return rc;
+}
+
+void wfi_cntr_detach(struct wfi_cntr *cntr, struct wfi_pollable *p)
+{
+	wfi_wait_detach(&cntr->wait, p);
+	wfi_progress_detach(cntr->domain->progress, p);
+}
+
+struct wfi_cntr *wfi_cntr_of(struct fid *fid)
+{
+	return fid && fid->fclass == FI_CLASS_CNTR ? (struct wfi_cntr *)fid : NULL;
+}
+
+struct wfi_domain *wfi_cntr_domain(struct wfi_cntr *cntr)
+{
+	return cntr->domain;
+}
+
+/* ---- calls
+ * ----------------------------------------------------------------------------- */
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	struct wfi_cntr *cntr = cntr_cast(fid);
+	uint64_t value;
+	bool same;
+
+	wfi_domain_lock(cntr->domain);
+	wfi_wait_disarm(&cntr->wait);
+	wfi_wait_progress(&cntr->wait);
+	value = cntr->value;
+	same = value == cntr->value_seen;
+	cntr->value_seen = value;
+	wfi_domain_unlock(cntr->domain);
+	if (same)
+		wfi_wait_idle(&cntr->wait);
+	return value;
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+	struct wfi_cntr *cntr = cntr_cast(fid);
+	uint64_t errors;
+
+	wfi_domain_lock(cntr->domain);
+	wfi_wait_disarm(&cntr->wait);
+	wfi_wait_progress(&cntr->wait);
+	errors = cntr->errors_seen = cntr->errors;
+	wfi_domain_unlock(cntr->domain);
+	return errors;
+}
+
+static int cntr_change(struct fid_cntr *fid, uint64_t *field, uint64_t keep, uint64_t add)
+{
+	struct wfi_cntr *cntr = cntr_cast(fid);
+
+	wfi_domain_lock(cntr->domain);
+	*field = (*field & keep) + add;
+	wfi_wait_signal(&cntr->wait);
+	wfi_domain_unlock(cntr->domain);
+	return 0;
+}
+
+static int cntr_add(struct fid_cntr *fid, uint64_t value)
+{
+	return cntr_change(fid, &cntr_cast(fid)->value, UINT64_MAX, value);
+}
+
+static int cntr_set(struct fid_cntr *fid, uint64_t value)
+{
+	return cntr_change(fid, &cntr_cast(fid)->value, 0, value);
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+	return cntr_change(fid, &cntr_cast(fid)->errors, UINT64_MAX, value);
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+	return cntr_change(fid, &cntr_cast(fid)->errors, 0, value);
+}
+
+static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	struct wfi_cntr *cntr = cntr_cast(fid);
+	struct wfi_blocking b = {.deadline = wfi_deadline(timeout)};
+	uint64_t errors;
+	int rc;
+
+	wfi_domain_lock(cntr->domain);
+	wfi_wait_disarm(&cntr->wait);
+	/* Errors that were there before the call are not this waiter's. */
+	errors = cntr->errors;
+	for (;;) {
+		if (cntr->value < threshold)
+			wfi_wait_progress(&cntr->wait);
+		rc = cntr->value >= threshold ? 0
+		     : cntr->errors != errors ? -FI_EAVAIL
+					      : -FI_EAGAIN;
+		if (rc != -FI_EAGAIN)
+			break;
+		/* A signal handler does not end a wait for a count. */
+		rc = wfi_block(&cntr->wait, &b);
+		if (rc == -FI_ETIMEDOUT)
+			break;
+	}
+	cntr->value_seen = cntr->value;
+	wfi_domain_unlock(cntr->domain);
+	return rc;
+}
+
+int wfi_cntr_try(struct wfi_cntr *cntr)
+{
+	int rc;
+
+	wfi_domain_lock(cntr->domain);
+	rc = wfi_wait_try(&cntr->wait);
+	if (!rc &&
+	    (cntr->value != cntr->value_seen || cntr->errors != cntr->errors_seen)) {
+		cntr->value_seen = cntr->value;
+		cntr->errors_seen = cntr->errors;
+		wfi_wait_disarm(&cntr->wait);
+		rc = -FI_EAGAIN;
+	}
+	wfi_domain_unlock(cntr->domain);
+	return rc;
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------ */
+
+static int cntr_close(struct fid *fid)
+{
+	struct wfi_cntr *cntr = (struct wfi_cntr *)fid;
+	bool busy;
+
+	wfi_domain_lock(cntr->domain);
+	busy = cntr->wait.row_count || cntr->wait.sleepers;
+	if (!busy)
+		wfi_wait_fini(&cntr->wait);
+	wfi_domain_unlock(cntr->domain);
+	if (busy) {
+		FI_INFO(&weft_provider, FI_LOG_CNTR,
+			"close: endpoints are still bound to this counter, or somebody "
+			"waits\n");
+		return -FI_EBUSY;
+	}
+	wfi_domain_put(cntr->domain);
+	free(cntr);
+	return 0;
+}
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	struct wfi_cntr *cntr = (struct wfi_cntr *)fid;
+	int rc;
+
+	if (!arg)
+		return -FI_EINVAL;
+	switch (command) {
+	case FI_GETWAIT:
+		if (cntr->wait_obj != FI_WAIT_FD)
+			return -FI_ENODATA;
+		wfi_domain_lock(cntr->domain);
+		rc = wfi_wait_fd(&cntr->wait, arg);
+		wfi_domain_unlock(cntr->domain);
+		return rc;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = cntr->wait_obj;
+		return 0;
+	case FI_GETOPSFLAG:
+		*(uint64_t *)arg = 0;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops cntr_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cntr_close,
+	.bind = wfi_no_bind,
+	.control = cntr_control,
+	.ops_open = wfi_no_ops_open,
+	.tostr = wfi_no_tostr,
+	.ops_set = wfi_no_ops_set,
+};
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = cntr_read,
+	.readerr = cntr_readerr,
+	.add = cntr_add,
+	.set = cntr_set,
+	.wait = cntr_wait,
+	.adderr = cntr_adderr,
+	.seterr = cntr_seterr,
+};
+
+static int cntr_check(const struct fi_cntr_attr *attr)
+{
+	if (attr->flags)
+		return -FI_EBADFLAGS;
+	if (attr->events != FI_CNTR_EVENTS_COMP) {
+		FI_INFO(&weft_provider, FI_LOG_CNTR,
+			"events %d: only completions are counted (FI_CNTR_EVENTS_COMP)\n",
+			attr->events);
+		return -FI_ENOSYS;
+	}
+	if (!wfi_wait_obj_good(attr->wait_obj)) {
+		FI_INFO(&weft_provider, FI_LOG_CNTR,
+			"wait object %d: only FI_WAIT_NONE, _UNSPEC and _FD are there\n",
+			attr->wait_obj);
+		return -FI_ENOSYS;
+	}
+	return 0;
+}
+
+int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		  struct fid_cntr **fid, void *context)
+{
+	static const struct fi_cntr_attr usual = {.wait_obj = FI_WAIT_UNSPEC};
+	struct wfi_cntr *cntr;
+	int rc;
+
+	if (!attr)
+		attr = (struct fi_cntr_attr *)&usual;
+	rc = cntr_check(attr);
+	if (rc)
+		return rc;
+	cntr = calloc(1, sizeof(*cntr));
+	if (!cntr)
+		return -FI_ENOMEM;
+	cntr->domain = wfi_domain_of(domain);
+	wfi_wait_init(&cntr->wait, cntr->domain);
+	cntr->wait_obj = attr->wait_obj;
+	cntr->fid.fid.fclass = FI_CLASS_CNTR;
+	cntr->fid.fid.context = context;
+	cntr->fid.fid.ops = &cntr_fi_ops;
+	cntr->fid.ops = &cntr_ops;
+	wfi_domain_get(cntr->domain);
+	*fid = &cntr->fid;
+	return 0;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queue: opening, closing, writing; see cq.h. Reading is in cq_read.c. */
+#include "config.h"
+
+#include "prov/fi/cq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/fi/cq_int.h"
+#include "prov/fi/limits.h"
+#include "prov/fi/nosys.h"
+#include "prov/fi/progress.h"
+#include "prov/mem/params.h"
+
+#define RING_ROOM_FIRST 64
+/* More is asked for by mistake. */
+#define CQ_SIZE_MAX (1ull << 30)
+
+/* ---- writing
+ * --------------------------------------------------------------------------- */
+
+static __attribute__((noinline, cold)) bool cq_grow(struct wfi_cq *cq)
+{
+	uint64_t room = cq->room ? cq->room * 2 : RING_ROOM_FIRST;
+	struct wfi_cq_entry *ring;
+
+	ring = room < CQ_SIZE_MAX * 2 ? malloc(room * sizeof(*ring)) : NULL;
+	if (!ring) {
+		if (!cq->overrun)
+			FI_WARN(&weft_provider, FI_LOG_CQ,
+				"no memory to hold %llu completions: some are lost; read "
+				"the "
+				"queue more often\n",
+				(unsigned long long)room);
+		cq->overrun = true;
+		return false;
+	}
+	for (uint64_t i = cq->head; i != cq->tail; i++)
+		ring[i & (room - 1)] = cq->ring[i & (cq->room - 1)];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->room = room;
+	return true;
+}
+
+void wfi_cq_write(struct wfi_cq *cq, const struct wfi_cq_entry *entry)
+{
+	if (__builtin_expect(cq->tail - cq->head == cq->room, 0) && !cq_grow(cq))
+		return;
+	cq->ring[cq->tail & (cq->room - 1)] = *entry;
+	cq->tail++;
+	wfi_wait_signal(&cq->wait);
+}
+
+void wfi_cq_write_error(struct wfi_cq *cq, const struct wfi_cq_error *error)
+{
+	struct wfi_cq_fault *fault = malloc(sizeof(*fault));
+
+	if (!fault) {
+		FI_WARN(&weft_provider, FI_LOG_CQ,
+			"no memory for an error completion (%s): it is lost\n",
+			fi_strerror(error->err));
+		cq->overrun = true;
+		return;
+	}
+	fault->position = cq->tail;
+	fault->error = *error;
+	list_push_back(&cq->errors, &fault->node);
+	wfi_wait_signal(&cq->wait);
+}
+
+bool wfi_cq_full(const struct wfi_cq *cq)
+{
+	return cq->tail - cq->head >= cq->size;
+}
+
+/* ---- who is attached
+ * ------------------------------------------------------------------- */
+
+int wfi_cq_attach(struct wfi_cq *cq, struct wfi_pollable *p)
+{
+	int rc = wfi_progress_attach(cq->domain->progress, p);
+
+	if (rc)
+		return rc;
+	rc = wfi_wait_attach(&cq->wait, p);
+	if (rc)
+		wfi_progress_detach(cq->domain->progress, p);
+	return rc;
+}
+
+void wfi_cq_detach(struct wfi_cq *cq, struct wfi_pollable *p)
+{
+	wfi_wait_detach(&cq->wait, p);
+	wfi_progress_detach(cq->domain->progress, p);
+}
+
+struct wfi_cq *wfi_cq_of(struct fid *fid)
+{
+	return fid && fid->fclass == FI_CLASS_CQ ? (struct wfi_cq *)fid : NULL;
+}
+
+struct wfi_domain *wfi_cq_domain(struct wfi_cq *cq)
+{
+	return cq->domain;
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------ */
+
+static int cq_close(struct fid *fid)
+{
+	struct wfi_cq *cq = (struct wfi_cq *)fid;
+	struct list *node;
+	bool busy;
+
+	wfi_domain_lock(cq->domain);
+	busy = cq->wait.row_count || cq->wait.sleepers;
+	if (!busy)
+		wfi_wait_fini(&cq->wait);
+	wfi_domain_unlock(cq->domain);
+	if (busy) {
+		FI_INFO(&weft_provider, FI_LOG_CQ,
+			"close: endpoints are still bound to this queue, or somebody "
+			"waits\n");
+		return -FI_EBUSY;
+	}
+	while ((node = list_pop_front(&cq->errors)))
+		free(container_of(node, struct wfi_cq_fault, node));
+	free(cq->ring);
+	wfi_domain_put(cq->domain);
+	free(cq);
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct wfi_cq *cq = (struct wfi_cq *)fid;
+	int rc;
+
+	if (!arg)
+		return -FI_EINVAL;
+	switch (command) {
+	case FI_GETWAIT:
+		if (cq->wait_obj != FI_WAIT_FD)
+			return -FI_ENODATA;
+		wfi_domain_lock(cq->domain);
+		rc = wfi_wait_fd(&cq->wait, arg);
+		wfi_domain_unlock(cq->domain);
+		return rc;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = cq->wait_obj;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops cq_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.bind = wfi_no_bind,
+	.control = cq_control,
+	.ops_open = wfi_no_ops_open,
+	.tostr = wfi_no_tostr,
+	.ops_set = wfi_no_ops_set,
+};
+
+static int cq_check(const struct fi_cq_attr *attr)
+{
+	/* FI_AFFINITY (a vector for interrupts) is a hint, and there are none. */
+	if (attr->flags & FI_PEER)
+		return -FI_EINVAL;
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
+	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->size > CQ_SIZE_MAX)
+		return -FI_EINVAL;
+	if (!wfi_wait_obj_good(attr->wait_obj)) {
+		FI_INFO(&weft_provider, FI_LOG_CQ,
+			"wait object %d: only FI_WAIT_NONE, _UNSPEC and _FD are there\n",
+			attr->wait_obj);
+		return -FI_ENOSYS;
+	}
+	/* FI_CQ_COND_THRESHOLD is a hint: one entry wakes the reader. */
+	return 0;
+}
+
+int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid,
+		void *context)
+{
+	static const struct fi_cq_attr usual = {.wait_obj = FI_WAIT_UNSPEC};
+	struct wfi_cq *cq;
+	int rc;
+
+	if (!attr)
+		attr = (struct fi_cq_attr *)&usual;
+	rc = cq_check(attr);
+	if (rc)
+		return rc;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->domain = wfi_domain_of(domain);
+	list_init(&cq->errors);
+	wfi_wait_init(&cq->wait, cq->domain);
+	cq->size = attr->size ? attr->size : WFI_TX_SIZE + WFI_RX_SIZE;
+	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
+	cq->wait_obj = attr->wait_obj;
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &cq_fi_ops;
+	cq->fid.ops = wfi_cq_ops(cq->format);
+	wfi_domain_get(cq->domain);
+	*fid = &cq->fid;
+	return 0;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queue: what the application calls. The formats of libfabric are prefixes of
+ * one another and of struct wfi_cq_entry, so that conversion is a copy of a constant
+ * size: each format has a table of calls of its own.
+ */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/fi/cq_int.h"
+#include "prov/fi/fabric.h"
+
+_Static_assert(offsetof(struct wfi_cq_entry, op_context) ==
+		       offsetof(struct fi_cq_tagged_entry, op_context),
+	       "prefix");
+_Static_assert(offsetof(struct wfi_cq_entry, flags) ==
+		       offsetof(struct fi_cq_tagged_entry, flags),
+	       "prefix");
+_Static_assert(offsetof(struct wfi_cq_entry, len) ==
+		       offsetof(struct fi_cq_tagged_entry, len),
+	       "prefix");
+_Static_assert(offsetof(struct wfi_cq_entry, buf) ==
+		       offsetof(struct fi_cq_tagged_entry, buf),
+	       "prefix");
+_Static_assert(offsetof(struct wfi_cq_entry, data) ==
+		       offsetof(struct fi_cq_tagged_entry, data),
+	       "prefix");
+_Static_assert(offsetof(struct wfi_cq_entry, tag) ==
+		       offsetof(struct fi_cq_tagged_entry, tag),
+	       "prefix");
+_Static_assert(offsetof(struct fi_cq_data_entry, data) ==
+		       offsetof(struct fi_cq_tagged_entry, data),
+	       "prefix");
+_Static_assert(offsetof(struct fi_cq_msg_entry, len) ==
+		       offsetof(struct fi_cq_tagged_entry, len),
+	       "prefix");
+
+/* What libfabric 1.20 and later have behind struct fi_cq_err_entry of 1.17. */
+struct err_entry_1_20 {
+	struct fi_cq_err_entry old;
+	fi_addr_t src_addr;
+};
+
+static inline struct wfi_cq *cq_cast(struct fid_cq *fid)
+{
+	return (struct wfi_cq *)fid;
+}
+
+static inline struct wfi_cq_fault *cq_first_fault(struct wfi_cq *cq)
+{
+	return container_of(cq->errors.next, struct wfi_cq_fault, node);
+}
+
+/* Nothing to take at the head: why. */
+static __attribute__((noinline)) ssize_t cq_empty(struct wfi_cq *cq)
+{
+	if (!list_empty(&cq->errors) && cq_first_fault(cq)->position == cq->head)
+		return -FI_EAVAIL;
+	return cq->overrun ? -FI_EOVERRUN : -FI_EAGAIN;
+}
+
+/* Lock held. Entries before the first error. */
+static inline __attribute__((always_inline)) ssize_t cq_take(struct wfi_cq *cq, char *buf,
+							     size_t count, fi_addr_t *src,
+							     size_t entry_size)
+{
+	uint64_t n = cq->tail - cq->head;
+	uint64_t mask = cq->room - 1;
+
+	if (__builtin_expect(!list_empty(&cq->errors), 0))
+		n = cq_first_fault(cq)->position - cq->head;
+	if (!n)
+		return cq_empty(cq);
+	if (n > count)
+		n = count;
+	for (uint64_t i = 0; i < n; i++) {
+		const struct wfi_cq_entry *entry = &cq->ring[(cq->head + i) & mask];
+
+		memcpy(buf + i * entry_size, entry, entry_size);
+		if (src)
+			src[i] = entry->src;
+	}
+	cq->head += n;
+	return (ssize_t)n;
+}
+
+/* Progresses only when there is nothing to give (or nothing is wanted: a read of count 0
+ * is how applications ask for progress). */
+static inline __attribute__((always_inline)) ssize_t cq_read_as(struct fid_cq *fid,
+								void *buf, size_t count,
+								fi_addr_t *src,
+								size_t entry_size)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	ssize_t rc;
+
+	wfi_domain_lock(cq->domain);
+	wfi_wait_disarm(&cq->wait);
+	if (cq->head == cq->tail || !count)
+		wfi_wait_progress(&cq->wait);
+	rc = cq_take(cq, buf, count, src, entry_size);
+	wfi_domain_unlock(cq->domain);
+	if (rc == -FI_EAGAIN)
+		wfi_wait_idle(&cq->wait);
+	return rc;
+}
+
+static inline __attribute__((always_inline)) ssize_t cq_sread_as(struct fid_cq *fid,
+								 void *buf, size_t count,
+								 fi_addr_t *src,
+								 int timeout,
+								 size_t entry_size)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	struct wfi_blocking b = {.deadline = wfi_deadline(timeout)};
+	ssize_t rc;
+
+	wfi_domain_lock(cq->domain);
+	wfi_wait_disarm(&cq->wait);
+	for (;;) {
+		if (cq->head == cq->tail || !count)
+			wfi_wait_progress(&cq->wait);
+		rc = cq_take(cq, buf, count, src, entry_size);
+		if (rc != -FI_EAGAIN || wfi_block(&cq->wait, &b))
+			break;
+	}
+	wfi_domain_unlock(cq->domain);
+	return rc;
+}
+
+/* ---- one set of calls for each format
+ * -------------------------------------------------- */
+
+static ssize_t read_context(struct fid_cq *cq, void *buf, size_t count)
+{
+	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_entry));
+}
+
+static ssize_t readfrom_context(struct fid_cq *cq, void *buf, size_t count,
+				fi_addr_t *src)
+{
+	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_entry));
+}
+
+static ssize_t sreadfrom_context(struct fid_cq *cq, void *buf, size_t count,
+				 fi_addr_t *src, const void *cond, int timeout)
+{
+	(void)cond;
+	return cq_sread_as(cq, buf, count, src, timeout, sizeof(struct fi_cq_entry));
+}
+
+static ssize_t sread_context(struct fid_cq *cq, void *buf, size_t count, const void *cond,
+			     int timeout)
+{
+	return sreadfrom_context(cq, buf, count, NULL, cond, timeout);
+}
+
+static ssize_t read_msg(struct fid_cq *cq, void *buf, size_t count)
+{
+	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_msg_entry));
+}
+
+static ssize_t readfrom_msg(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_msg_entry));
+}
+
+static ssize_t sreadfrom_msg(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
+			     const void *cond, int timeout)
+{
+	(void)cond;
+	return cq_sread_as(cq, buf, count, src, timeout, sizeof(struct fi_cq_msg_entry));
+}
+
+static ssize_t sread_msg(struct fid_cq *cq, void *buf, size_t count, const void *cond,
+			 int timeout)
+{
+	return sreadfrom_msg(cq, buf, count, NULL, cond, timeout);
+}
+
+static ssize_t read_data(struct fid_cq *cq, void *buf, size_t count)
+{
+	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_data_entry));
+}
+
+static ssize_t readfrom_data(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_data_entry));
+}
+
+static ssize_t sreadfrom_data(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
+			      const void *cond, int timeout)
+{
+	(void)cond;
+	return cq_sread_as(cq, buf, count, src, timeout, sizeof(struct fi_cq_data_entry));
+}
+
+static ssize_t sread_data(struct fid_cq *cq, void *buf, size_t count, const void *cond,
+			  int timeout)
+{
+	return sreadfrom_data(cq, buf, count, NULL, cond, timeout);
+}
+
+static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
+{
+	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_tagged_entry));
+}
+
+static ssize_t readfrom_tagged(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_tagged_entry));
+}
+
+static ssize_t sreadfrom_tagged(struct fid_cq *cq, void *buf, size_t count,
+				fi_addr_t *src, const void *cond, int timeout)
+{
+	(void)cond;
+	return cq_sread_as(cq, buf, count, src, timeout,
+			   sizeof(struct fi_cq_tagged_entry));
+}
+
+static ssize_t sread_tagged(struct fid_cq *cq, void *buf, size_t count, const void *cond,
+			    int timeout)
+{
+	return sreadfrom_tagged(cq, buf, count, NULL, cond, timeout);
+}
+
+/* ---- errors
+ * ---------------------------------------------------------------------------- */
+
+/*
+ * Only what the application's version of the entry has is written: before 1.5 it ended
+ * before err_data_size, from 1.20 it goes on with src_addr. No error here comes with
+ * data: an application that gave room for some learns that it has 0 bytes.
+ */
+static void fault_copy(const struct wfi_cq *cq, const struct wfi_cq_fault *fault,
+		       struct fi_cq_err_entry *out)
+{
+	const struct wfi_cq_error *error = &fault->error;
+	uint32_t api = cq->domain->api_version;
+	bool copied = api >= FI_VERSION(1, 5) && out->err_data_size;
+
+	out->op_context = error->entry.op_context;
+	out->flags = error->entry.flags;
+	out->len = error->entry.len;
+	out->buf = error->entry.buf;
+	out->data = error->entry.data;
+	out->tag = error->entry.tag;
+	out->olen = error->olen;
+	out->err = error->err;
+	out->prov_errno = error->prov_errno;
+	if (!copied)
+		out->err_data = NULL;
+	if (api >= FI_VERSION(1, 5))
+		out->err_data_size = 0;
+	if (api >= FI_VERSION(1, 20))
+		((struct err_entry_1_20 *)out)->src_addr = error->entry.src;
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint64_t flags)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	struct wfi_cq_fault *fault = NULL;
+
+	(void)flags;
+	wfi_domain_lock(cq->domain);
+	if (!list_empty(&cq->errors) && cq_first_fault(cq)->position == cq->head) {
+		fault = cq_first_fault(cq);
+		list_remove(&fault->node);
+	}
+	wfi_domain_unlock(cq->domain);
+	if (!fault)
+		return -FI_EAGAIN;
+	fault_copy(cq, fault, out);
+	free(fault);
+	return 1;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data,
+			       char *buf, size_t len)
+{
+	const char *text = fi_strerror(prov_errno < 0 ? -prov_errno : prov_errno);
+
+	(void)fid;
+	(void)err_data;
+	if (buf && len) {
+		snprintf(buf, len, "%s", text);
+		return buf;
+	}
+	return text;
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	wfi_wait_interrupt(&cq_cast(fid)->wait);
+	return 0;
+}
+
+int wfi_cq_try(struct wfi_cq *cq)
+{
+	int rc;
+
+	wfi_domain_lock(cq->domain);
+	rc = wfi_wait_try(&cq->wait);
+	if (!rc && (cq->head != cq->tail || !list_empty(&cq->errors) || cq->overrun)) {
+		wfi_wait_disarm(&cq->wait);
+		rc = -FI_EAGAIN;
+	}
+	wfi_domain_unlock(cq->domain);
+	return rc;
+}
+
+static struct fi_ops_cq cq_ops[] = {
+	[FI_CQ_FORMAT_CONTEXT] =
+		{
+			.size = sizeof(struct fi_ops_cq),
+			.read = read_context,
+			.readfrom = readfrom_context,
+			.readerr = cq_readerr,
+			.sread = sread_context,
+			.sreadfrom = sreadfrom_context,
+			.signal = cq_signal,
+			.strerror = cq_strerror,
+		},
+	[FI_CQ_FORMAT_MSG] =
+		{
+			.size = sizeof(struct fi_ops_cq),
+			.read = read_msg,
+			.readfrom = readfrom_msg,
+			.readerr = cq_readerr,
+			.sread = sread_msg,
+			.sreadfrom = sreadfrom_msg,
+			.signal = cq_signal,
+			.strerror = cq_strerror,
+		},
+	[FI_CQ_FORMAT_DATA] =
+		{
+			.size = sizeof(struct fi_ops_cq),
+			.read = read_data,
+			.readfrom = readfrom_data,
+			.readerr = cq_readerr,
+			.sread = sread_data,
+			.sreadfrom = sreadfrom_data,
+			.signal = cq_signal,
+			.strerror = cq_strerror,
+		},
+	[FI_CQ_FORMAT_TAGGED] =
+		{
+			.size = sizeof(struct fi_ops_cq),
+			.read = read_tagged,
+			.readfrom = readfrom_tagged,
+			.readerr = cq_readerr,
+			.sread = sread_tagged,
+			.sreadfrom = sreadfrom_tagged,
+			.signal = cq_signal,
+			.strerror = cq_strerror,
+		},
+};
+
+struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format)
+{
+	return &cq_ops[format];
+}

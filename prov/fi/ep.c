@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoint: open, door, enable, progress, close. */
+#include "config.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "prov/fi/addr_resolve.h"
+#include "prov/fi/ep_int.h"
+#include "prov/fi/nosys.h"
+#include "prov/mem/params.h"
+
+/* A close gives what was promised to peers this long to leave. */
+#define EP_DRAIN_NS (1000 * 1000 * 1000ULL)
+/* Unexpected payload that the peers of an endpoint are granted. */
+#define EP_UNEXPECTED_MAX ((size_t)16 << 20)
+
+static struct wfi_ep *of_pollable(struct wfi_pollable *p)
+{
+	return container_of(p, struct wfi_ep, pollable);
+}
+
+/* A full receive queue stops the intake (flow control). A full transmit queue does not:
+ * what it can still get is bounded by the operations that are posted. */
+static int ep_progress(struct wfi_pollable *p)
+{
+	struct wfi_ep *ep = of_pollable(p);
+
+	if (!ep->enabled || (ep->rx_cq && wfi_cq_full(ep->rx_cq))) {
+		return 0;
+	}
+	return proto_progress(ep->proto);
+}
+
+static int ep_arm(struct wfi_pollable *p)
+{
+	struct wfi_ep *ep = of_pollable(p);
+
+	return ep->enabled ? proto_arm(ep->proto) : 0;
+}
+
+static int ep_fd(struct wfi_pollable *p)
+{
+	struct wfi_ep *ep = of_pollable(p);
+
+	if (!ep->proto) {
+		return -1;
+	}
+	return wire_ep_base(proto_wire_ep(ep->proto))->ops->fd(proto_wire_ep(ep->proto));
+}
+
+static uint64_t ep_due(struct wfi_pollable *p)
+{
+	struct wfi_ep *ep = of_pollable(p);
+
+	return ep->enabled ? proto_due(ep->proto) : UINT64_MAX;
+}
+
+static const struct wfi_pollable_ops ep_pollable_ops = {
+	.progress = ep_progress,
+	.arm = ep_arm,
+	.fd = ep_fd,
+	.due = ep_due,
+};
+
+void wfi_ep_push(struct wfi_ep *ep)
+{
+	ep_progress(&ep->pollable);
+	wfi_domain_rearm(ep->domain, &ep->pollable);
+}
+
+static int ep_quiesce(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns)
+{
+	struct wfi_ep *ep = container_of(q, struct wfi_ep, quiesce);
+	struct wire_ep *wep;
+
+	if (!ep->proto) {
+		return 0;
+	}
+	wep = proto_wire_ep(ep->proto);
+	return wire_ep_base(wep)->ops->quiesce(wep, key, deadline_ns);
+}
+
+static void ep_av_inserted(struct wfi_av_user *u, fi_addr_t fi_addr)
+{
+	struct wfi_ep *ep = container_of(u, struct wfi_ep, av_user);
+	const struct wire_addr *addr = wfi_av_addr(ep->av, fi_addr);
+
+	if (ep->proto && addr) {
+		proto_inserted(ep->proto, fi_addr, addr);
+	}
+}
+
+static void ep_av_removed(struct wfi_av_user *u, fi_addr_t fi_addr)
+{
+	struct wfi_ep *ep = container_of(u, struct wfi_ep, av_user);
+	const struct wire_addr *addr = wfi_av_addr(ep->av, fi_addr);
+
+	if (ep->proto && addr) {
+		proto_removed(ep->proto, fi_addr, addr);
+	}
+}
+
+struct proto_peer *wfi_ep_peer_slow(struct wfi_ep *ep, fi_addr_t fi_addr)
+{
+	const struct wire_addr *addr = wfi_av_addr(ep->av, fi_addr);
+
+	return addr ? proto_map(ep->proto, fi_addr, addr) : NULL;
+}
+
+static uint64_t random_incarnation(void)
+{
+	uint64_t r = 0;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r)) {
+		r = wfi_now_ns() * 0x9e3779b97f4a7c15ULL;
+	}
+	return r ? r : 1;
+}
+
+int wfi_ep_door(struct wfi_ep *ep)
+{
+	const struct prov_params *params = prov_params();
+	struct proto_attr attr = {
+		.wire = wire_table[0],
+		.addr = ep->addr,
+		.addr_any = ep->addr_any,
+		.incarnation = random_incarnation(),
+		.keys = ep->domain->keys,
+		.up = &wfi_ep_up,
+		.arg = ep,
+		.tx_size = ep->tx_size,
+		.rx_size = ep->rx_size,
+		.inject_size = ep->inject_size,
+		.eager_size = params->eager_size,
+		.connect_timeout = params->connect_timeout_ms * 1000000,
+		.unexpected_max = EP_UNEXPECTED_MAX,
+		.order_rma = ep->msg_order &
+			     (FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW |
+			      FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |
+			      FI_ORDER_RMA_WAW),
+		.order_msg_after_rma = ep->msg_order & (FI_ORDER_SAR | FI_ORDER_SAW),
+	};
+	int ret;
+
+	if (ep->proto) {
+		return 0;
+	}
+	ret = proto_ep_open(&attr, &ep->proto);
+	if (ret) {
+		char text[WIRE_ADDR_TEXT_MAX];
+
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"endpoint: the door at %s cannot be opened: %s\n",
+			wire_addr_text(&ep->addr, text), fi_strerror(-ret));
+		return ret;
+	}
+	proto_set_min_multi_recv(ep->proto, ep->min_multi_recv);
+	ep->addr = wire_ep_base(proto_wire_ep(ep->proto))->addr;
+	return 0;
+}
+
+/* Detached from everything, so that nobody drives it any more. */
+static int ep_close(struct fid *fid)
+{
+	struct wfi_ep *ep = wfi_ep_of(fid);
+	struct wfi_domain *domain = ep->domain;
+	uint64_t deadline = wfi_now_ns() + EP_DRAIN_NS;
+
+	wfi_domain_lock(domain);
+	if (ep->enabled) {
+		proto_set_closing(ep->proto);
+		while (!proto_is_drained(ep->proto) && wfi_now_ns() < deadline) {
+			proto_progress(ep->proto);
+			wfi_domain_unlock(domain);
+			sched_yield();
+			wfi_domain_lock(domain);
+		}
+	}
+	wfi_ep_unbind_all(ep);
+	list_remove(&ep->quiesce.node);
+	if (ep->proto) {
+		proto_ep_close(ep->proto);
+	}
+	wfi_domain_unlock(domain);
+	wfi_domain_put(domain);
+	free(ep);
+	return 0;
+}
+
+static struct fi_ops ep_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = wfi_ep_bind,
+	.control = wfi_ep_control,
+	.ops_open = wfi_no_ops_open,
+	.tostr = wfi_no_tostr,
+	.ops_set = wfi_no_ops_set,
+};
+
+/* Which directions the capabilities name. */
+static void ep_set_caps(struct wfi_ep *ep, const struct fi_info *info)
+{
+	uint64_t msg = info->caps & (FI_MSG | FI_TAGGED);
+	uint64_t dir = info->caps & (FI_SEND | FI_RECV);
+	uint64_t rma =
+		info->caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
+
+	ep->caps = info->caps;
+	ep->can_send = msg && (!dir || (dir & FI_SEND));
+	ep->can_recv = msg && (!dir || (dir & FI_RECV));
+	ep->can_rma = (info->caps & FI_RMA) && (!rma || (rma & (FI_READ | FI_WRITE)));
+	ep->directed = info->caps & FI_DIRECTED_RECV;
+}
+
+static void ep_set_attr(struct wfi_ep *ep, const struct fi_info *info)
+{
+	const struct fi_tx_attr *tx = info->tx_attr;
+	const struct fi_rx_attr *rx = info->rx_attr;
+
+	ep->tx_op_flags = tx ? tx->op_flags : 0;
+	ep->rx_op_flags = rx ? rx->op_flags : 0;
+	ep->tx_size = tx && tx->size && tx->size < WFI_TX_SIZE ? tx->size : WFI_TX_SIZE;
+	ep->rx_size = rx && rx->size && rx->size < WFI_RX_SIZE ? rx->size : WFI_RX_SIZE;
+	ep->inject_size = WFI_INJECT_SIZE;
+	ep->msg_order = tx ? tx->msg_order : 0;
+	ep->min_multi_recv = 64;
+}
+
+static void ep_set_addr(struct wfi_ep *ep, const struct fi_info *info)
+{
+	uint16_t port = 0;
+
+	/* The host may be asked for without a port, and the port without a host. */
+	if (wfi_addr_take(info->src_addr, info->src_addrlen, &ep->addr)) {
+		if (!wfi_addr_is_any(&ep->addr)) {
+			ep->addr_any = wfi_addr_is_default(&ep->addr);
+			return;
+		}
+		port = wfi_addr_port(&ep->addr);
+	}
+	ep->addr_any = true;
+	if (!wfi_addr_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
+			      &ep->addr)) {
+		wfi_addr_default(AF_INET, &ep->addr);
+	}
+	wfi_addr_set_port(&ep->addr, port);
+}
+
+int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
+		void *context)
+{
+	struct wfi_domain *d = wfi_domain_of(domain);
+	struct wfi_ep *ep;
+
+	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"endpoint: type %d was asked for, only FI_EP_RDM exists: take "
+			"the "
+			"fi_info that fi_getinfo returned\n",
+			info && info->ep_attr ? (int)info->ep_attr->type : -1);
+		return -FI_EINVAL;
+	}
+	ep = calloc(1, sizeof(*ep));
+	if (!ep) {
+		return -FI_ENOMEM;
+	}
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &ep_fi_ops;
+	ep->fid.ops = &wfi_ep_ops_ep;
+	ep->fid.cm = &wfi_ep_ops_cm;
+	ep->fid.msg = &wfi_ep_ops_msg;
+	ep->fid.rma = &wfi_ep_ops_rma;
+	ep->fid.tagged = &wfi_ep_ops_tagged;
+	ep->fid.atomic = &wfi_ep_ops_atomic;
+	ep->fid.collective = &wfi_ep_ops_collective;
+	ep->domain = d;
+	ep->pollable.ops = &ep_pollable_ops;
+	ep->quiesce.quiesce = ep_quiesce;
+	ep->av_user.inserted = ep_av_inserted;
+	ep->av_user.removed = ep_av_removed;
+	list_init(&ep->av_user.node);
+	ep_set_caps(ep, info);
+	ep_set_attr(ep, info);
+	ep_set_addr(ep, info);
+	wfi_domain_get(d);
+	wfi_domain_lock(d);
+	list_push_back(&d->eps, &ep->quiesce.node);
+	wfi_domain_unlock(d);
+	*out = &ep->fid;
+	return 0;
+}

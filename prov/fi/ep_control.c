@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoint: enable, names, options, cancel. */
+#include "config.h"
+
+#include <string.h>
+
+#include "prov/fi/addr_resolve.h"
+#include "prov/fi/ep_int.h"
+#include "prov/mem/params.h"
+
+uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags)
+{
+	uint32_t bits = 0;
+
+	if (ep->tx_cq && (!ep->tx_selective || (flags & FI_COMPLETION))) {
+		bits |= PROTO_REPORT;
+	}
+	bits |= (flags & FI_INJECT) ? PROTO_INJECT : 0;
+	bits |= (flags & FI_REMOTE_CQ_DATA) ? PROTO_DATA : 0;
+	bits |= (flags & FI_DELIVERY_COMPLETE) ? PROTO_DELIVERY : 0;
+	return bits;
+}
+
+uint32_t wfi_ep_rx_bits(const struct wfi_ep *ep, uint64_t flags)
+{
+	uint32_t bits = 0;
+
+	if (ep->rx_cq && (!ep->rx_selective || (flags & FI_COMPLETION))) {
+		bits |= PROTO_REPORT;
+	}
+	bits |= (flags & FI_MULTI_RECV) ? PROTO_MULTI : 0;
+	return bits;
+}
+
+static int refuse_enable(const char *what, int err)
+{
+	FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "endpoint: enable: %s\n", what);
+	return err;
+}
+
+static int enable_locked(struct wfi_ep *ep)
+{
+	int ret;
+
+	if (ep->enabled) {
+		return 0;
+	}
+	if (!ep->av) {
+		return refuse_enable("no address vector is bound", -FI_ENOAV);
+	}
+	if ((ep->can_send || ep->can_rma) && !ep->tx_cq && !ep->cntrs[EP_CNTR_SEND] &&
+	    !ep->cntrs[EP_CNTR_READ] && !ep->cntrs[EP_CNTR_WRITE]) {
+		return refuse_enable("neither completion queue nor counter is bound for "
+				     "FI_TRANSMIT",
+				     -FI_ENOCQ);
+	}
+	if (ep->can_recv && !ep->rx_cq && !ep->cntrs[EP_CNTR_RECV]) {
+		return refuse_enable("neither completion queue nor counter is bound for "
+				     "FI_RECV",
+				     -FI_ENOCQ);
+	}
+	ret = wfi_ep_door(ep);
+	if (ret) {
+		return ret;
+	}
+	ret = proto_enable(ep->proto);
+	if (ret) {
+		return ret;
+	}
+	ep->tx_bits = wfi_ep_tx_bits(ep, ep->tx_op_flags);
+	ep->rx_bits = wfi_ep_rx_bits(ep, ep->rx_op_flags);
+	ep->enabled = true;
+	wfi_domain_rearm(ep->domain, &ep->pollable);
+	return 0;
+}
+
+/* *flags says by FI_TRANSMIT or FI_RECV which side is meant. */
+static int ops_flag(struct wfi_ep *ep, uint64_t *flags, bool set)
+{
+	uint64_t side = *flags & (FI_TRANSMIT | FI_RECV);
+	uint64_t value = *flags & ~(FI_TRANSMIT | FI_RECV);
+
+	if (side != FI_TRANSMIT && side != FI_RECV) {
+		return -FI_EINVAL;
+	}
+	if (!set) {
+		*flags = side == FI_TRANSMIT ? ep->tx_op_flags : ep->rx_op_flags;
+		return 0;
+	}
+	if (value &
+	    ~(uint64_t)(side == FI_TRANSMIT ? WFI_TX_OP_FLAGS : WFI_RX_OP_FLAGS)) {
+		return -FI_EBADFLAGS;
+	}
+	if (side == FI_TRANSMIT) {
+		ep->tx_op_flags = value;
+		ep->tx_bits = wfi_ep_tx_bits(ep, value);
+	} else {
+		ep->rx_op_flags = value;
+		ep->rx_bits = wfi_ep_rx_bits(ep, value);
+	}
+	return 0;
+}
+
+int wfi_ep_control(struct fid *fid, int command, void *arg)
+{
+	struct wfi_ep *ep = wfi_ep_of(fid);
+	int ret;
+
+	wfi_domain_lock(ep->domain);
+	switch (command) {
+	case FI_ENABLE:
+		ret = enable_locked(ep);
+		break;
+	case FI_GETOPSFLAG:
+	case FI_SETOPSFLAG:
+		ret = arg ? ops_flag(ep, arg, command == FI_SETOPSFLAG) : -FI_EINVAL;
+		break;
+	default: /* FI_ALIAS among others */
+		ret = -FI_ENOSYS;
+	}
+	wfi_domain_unlock(ep->domain);
+	return ret;
+}
+
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct wfi_ep *ep = wfi_ep_of(fid);
+
+	wfi_domain_lock(ep->domain);
+	if (ep->enabled) {
+		proto_cancel(ep->proto, context);
+	}
+	wfi_domain_unlock(ep->domain);
+	return 0;
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *val, size_t *len)
+{
+	struct wfi_ep *ep = wfi_ep_of(fid);
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
+		return -FI_ENOPROTOOPT;
+	}
+	if (!val || !len) {
+		return -FI_EINVAL;
+	}
+	if (*len < sizeof(size_t)) {
+		*len = sizeof(size_t);
+		return -FI_ETOOSMALL;
+	}
+	wfi_domain_lock(ep->domain);
+	memcpy(val, &ep->min_multi_recv, sizeof(size_t));
+	wfi_domain_unlock(ep->domain);
+	*len = sizeof(size_t);
+	return 0;
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *val, size_t len)
+{
+	struct wfi_ep *ep = wfi_ep_of(fid);
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
+		return -FI_ENOPROTOOPT;
+	}
+	if (!val || len != sizeof(size_t)) {
+		return -FI_EINVAL;
+	}
+	wfi_domain_lock(ep->domain);
+	memcpy(&ep->min_multi_recv, val, sizeof(size_t));
+	if (ep->proto) {
+		proto_set_min_multi_recv(ep->proto, ep->min_multi_recv);
+	}
+	wfi_domain_unlock(ep->domain);
+	return 0;
+}
+
+static int no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+		     struct fid_ep **out, void *context)
+{
+	(void)sep;
+	(void)index;
+	(void)attr;
+	(void)out;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+		     struct fid_ep **out, void *context)
+{
+	(void)sep;
+	(void)index;
+	(void)attr;
+	(void)out;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_size_left(struct fid_ep *ep)
+{
+	(void)ep;
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_ep wfi_ep_ops_ep = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.tx_ctx = no_tx_ctx,
+	.rx_ctx = no_rx_ctx,
+	.rx_size_left = no_size_left,
+	.tx_size_left = no_size_left,
+};
+
+/* ---- names */
+
+static int ep_setname(fid_t fid, void *addr, size_t len)
+{
+	struct wfi_ep *ep = wfi_ep_of(fid);
+	struct wire_addr wanted;
+	int ret = 0;
+
+	if (!addr || !wire_addr_from_sockaddr(&wanted, addr, (socklen_t)len)) {
+		return -FI_EINVAL;
+	}
+	wfi_domain_lock(ep->domain);
+	if (ep->proto) { /* the door is open and its name may be known to others */
+		ret = -FI_EOPBADSTATE;
+	} else {
+		ep->addr = wanted;
+		ep->addr_any = wfi_addr_is_default(&wanted);
+	}
+	wfi_domain_unlock(ep->domain);
+	return ret;
+}
+
+static int ep_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct wfi_ep *ep = wfi_ep_of(fid);
+	size_t have, need;
+	int ret;
+
+	if (!len || (!addr && *len)) {
+		return -FI_EINVAL;
+	}
+	wfi_domain_lock(ep->domain);
+	ret = wfi_ep_door(ep);
+	wfi_domain_unlock(ep->domain);
+	if (ret) {
+		return ret;
+	}
+	have = *len;
+	need = wire_addr_len(&ep->addr);
+	if (have) {
+		memcpy(addr, &ep->addr.sa, have < need ? have : need);
+	}
+	*len = need;
+	return have < need ? -FI_ETOOSMALL : 0;
+}
+
+static int no_getpeer(struct fid_ep *ep, void *addr, size_t *len)
+{
+	(void)ep;
+	(void)addr;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len)
+{
+	(void)ep;
+	(void)addr;
+	(void)param;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_listen(struct fid_pep *pep)
+{
+	(void)pep;
+	return -FI_ENOSYS;
+}
+
+static int no_accept(struct fid_ep *ep, const void *param, size_t len)
+{
+	(void)ep;
+	(void)param;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t len)
+{
+	(void)pep;
+	(void)handle;
+	(void)param;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	(void)ep;
+	(void)flags;
+	return -FI_ENOSYS;
+}
+
+static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags,
+		   struct fid_mc **mc, void *context)
+{
+	(void)ep;
+	(void)addr;
+	(void)flags;
+	(void)mc;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_cm wfi_ep_ops_cm = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = ep_getname,
+	.getpeer = no_getpeer,
+	.connect = no_connect,
+	.listen = no_listen,
+	.accept = no_accept,
+	.reject = no_reject,
+	.shutdown = no_shutdown,
+	.join = no_join,
+};

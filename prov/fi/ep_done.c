@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completions of the engine, on their way to queues and counters. Domain lock held. */
+#include "config.h"
+
+#include "prov/fi/ep_int.h"
+
+static inline struct wfi_cq_entry entry_of(const struct proto_done *d)
+{
+	return (struct wfi_cq_entry){.op_context = d->context,
+				     .flags = d->flags,
+				     .len = d->len,
+				     .buf = d->buf,
+				     .data = d->data,
+				     .tag = d->tag,
+				     .src = d->source};
+}
+
+static void write_error(struct wfi_cq *cq, const struct proto_done *d)
+{
+	struct wfi_cq_error e = {.entry = entry_of(d), .olen = d->olen, .err = d->err};
+
+	if (cq) {
+		wfi_cq_write_error(cq, &e);
+	}
+}
+
+/* The counter of an operation, from its direction flag. */
+static inline struct wfi_cntr *cntr_of(const struct wfi_ep *ep, uint64_t flags)
+{
+	if (flags & FI_SEND) {
+		return ep->cntrs[EP_CNTR_SEND];
+	}
+	return ep->cntrs[(flags & FI_WRITE) ? EP_CNTR_WRITE : EP_CNTR_READ];
+}
+
+static void tx_done(void *arg, const struct proto_done *d)
+{
+	struct wfi_ep *ep = arg;
+	struct wfi_cntr *cntr = cntr_of(ep, d->flags);
+
+	if (__builtin_expect(d->err, 0)) {
+		write_error(ep->tx_cq, d);
+		wfi_cntr_inc_error(cntr);
+		return;
+	}
+	if (d->report) {
+		struct wfi_cq_entry e = entry_of(d);
+
+		wfi_cq_write(ep->tx_cq, &e);
+	}
+	if (cntr) {
+		wfi_cntr_inc(cntr);
+	}
+}
+
+static void rx_done(void *arg, const struct proto_done *d)
+{
+	struct wfi_ep *ep = arg;
+	struct wfi_cntr *cntr = ep->cntrs[EP_CNTR_RECV];
+
+	if (__builtin_expect(d->err, 0)) {
+		write_error(ep->rx_cq, d);
+		wfi_cntr_inc_error(cntr);
+		return;
+	}
+	if (d->report && ep->rx_cq) {
+		struct wfi_cq_entry e = entry_of(d);
+
+		wfi_cq_write(ep->rx_cq, &e);
+	}
+	if (cntr) {
+		wfi_cntr_inc(cntr);
+	}
+}
+
+/* Plain RMA leaves no trace here; a write with data is an event of the receive side. */
+static void remote_done(void *arg, const struct proto_done *d)
+{
+	struct wfi_ep *ep = arg;
+
+	if (ep->rx_cq) {
+		struct wfi_cq_entry e = entry_of(d);
+
+		wfi_cq_write(ep->rx_cq, &e);
+	}
+	wfi_cntr_inc(ep->cntrs[EP_CNTR_REMOTE_WRITE]);
+}
+
+static uint64_t source(void *arg, const struct wire_addr *addr)
+{
+	struct wfi_ep *ep = arg;
+
+	return ep->av ? wfi_av_find(ep->av, addr) : FI_ADDR_NOTAVAIL;
+}
+
+static uint64_t now(void *arg)
+{
+	(void)arg;
+	return wfi_now_ns();
+}
+
+const struct proto_up wfi_ep_up = {
+	.tx_done = tx_done,
+	.rx_done = rx_done,
+	.remote_done = remote_done,
+	.source = source,
+	.now = now,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The endpoint's inside, shared by its own files: ep.c (life), ep_bind.c (what it is
+ * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_rma.c (operations),
+ * ep_done.c (completions), ep_nosys.c (what isn't there). */
+#ifndef WEFT_FI_EP_INT_H
+#define WEFT_FI_EP_INT_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include "prov/fi/av.h"
+#include "prov/fi/cntr.h"
+#include "prov/fi/cq.h"
+#include "prov/fi/domain.h"
+#include "prov/fi/ep.h"
+#include "prov/fi/limits.h"
+#include "prov/fi/pollable.h"
+#include "prov/fi/wait.h"
+#include "prov/proto/engine.h"
+
+struct wfi_eq;
+
+/* Counters by what they count. */
+enum wfi_ep_cntr {
+	EP_CNTR_SEND,
+	EP_CNTR_RECV,
+	EP_CNTR_READ,
+	EP_CNTR_WRITE,
+	EP_CNTR_REMOTE_READ,
+	EP_CNTR_REMOTE_WRITE,
+	EP_CNTRS
+};
+
+struct wfi_ep {
+	struct fid_ep fid; /* first: libfabric casts */
+	struct wfi_domain *domain;
+	struct proto_ep *proto; /* NULL until the door is open */
+	struct wfi_cq *tx_cq;
+	struct wfi_cq *rx_cq;
+	bool enabled;
+	bool can_send; /* by capabilities: messages out, messages in, RMA out */
+	bool can_recv;
+	bool can_rma;
+	bool directed;	   /* FI_DIRECTED_RECV was granted */
+	bool tx_selective; /* success is reported with FI_COMPLETION only */
+	bool rx_selective;
+	uint32_t tx_bits; /* PROTO_* for calls without flags */
+	uint32_t rx_bits;
+	size_t inject_size;
+	struct wfi_cntr *cntrs[EP_CNTRS];
+	struct wfi_av *av;
+	struct wfi_eq *eq;
+	struct wfi_pollable pollable;
+	struct wfi_quiesce quiesce;
+	struct wfi_av_user av_user;
+	uint64_t tx_op_flags;
+	uint64_t rx_op_flags;
+	uint64_t caps;
+	uint64_t msg_order;
+	size_t tx_size;
+	size_t rx_size;
+	size_t min_multi_recv;
+	struct wire_addr addr; /* of the door, wanted or had */
+	bool addr_any;
+};
+
+static inline struct wfi_ep *wfi_ep_of(struct fid *fid)
+{
+	return container_of(fid, struct wfi_ep, fid.fid);
+}
+
+static inline struct wfi_ep *wfi_ep_of_ep(struct fid_ep *fid)
+{
+	return container_of(fid, struct wfi_ep, fid);
+}
+
+/* ---- ep.c */
+
+/* Opens the door if it isn't open. */
+int wfi_ep_door(struct wfi_ep *ep);
+
+/* ---- ep_bind.c */
+
+int wfi_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+void wfi_ep_unbind_all(struct wfi_ep *ep);
+
+/* ---- ep_control.c */
+
+int wfi_ep_control(struct fid *fid, int command, void *arg);
+extern struct fi_ops_ep wfi_ep_ops_ep;
+extern struct fi_ops_cm wfi_ep_ops_cm;
+
+/* ---- ep_done.c */
+
+extern const struct proto_up wfi_ep_up;
+
+/* ---- operations */
+
+extern struct fi_ops_msg wfi_ep_ops_msg;
+extern struct fi_ops_tagged wfi_ep_ops_tagged;
+extern struct fi_ops_rma wfi_ep_ops_rma;
+extern struct fi_ops_atomic wfi_ep_ops_atomic;	       /* -FI_ENOSYS all */
+extern struct fi_ops_collective wfi_ep_ops_collective; /* -FI_ENOSYS all */
+
+/* What flags given with an operation (or as op_flags) mean to the engine. */
+uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags);
+uint32_t wfi_ep_rx_bits(const struct wfi_ep *ep, uint64_t flags);
+
+/* Lock held. First use of an address; NULL when it isn't in the vector. */
+struct proto_peer *wfi_ep_peer_slow(struct wfi_ep *ep, fi_addr_t fi_addr);
+
+static inline struct proto_peer *wfi_ep_peer(struct wfi_ep *ep, fi_addr_t fi_addr)
+{
+	struct proto_peer *pp = proto_mapped(ep->proto, fi_addr);
+
+	return __builtin_expect(pp != NULL, 1) ? pp : wfi_ep_peer_slow(ep, fi_addr);
+}
+
+/* Lock held. A post that found no room makes some (manual progress). */
+void wfi_ep_push(struct wfi_ep *ep);
+
+/* Takes the lock, checks, posts. m->flags: PROTO_*. */
+ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest);
+ssize_t wfi_ep_recv(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source);
+
+/* Sum of the pieces; false: too many of them or too long. */
+bool wfi_iov_sum(const struct iovec *iov, size_t count, size_t *len);
+
+#endif

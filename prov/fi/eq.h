@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event queue: control events and their errors, in one order. It has a lock of its own
+ * (innermost, see prov/LOCKING.md), since it belongs to the fabric. */
+#ifndef WEFT_FI_EQ_H
+#define WEFT_FI_EQ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fi_eq.h>
+
+struct wfi_eq;
+
+int wfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		void *context);
+/* NULL when fid is no event queue. */
+struct wfi_eq *wfi_eq_of(struct fid *fid);
+
+/* Held by whoever is bound to it: closing gives -FI_EBUSY meanwhile. */
+void wfi_eq_get(struct wfi_eq *eq);
+void wfi_eq_put(struct wfi_eq *eq);
+
+/* -FI_ENOMEM: the event is lost, and that was logged. */
+int wfi_eq_report(struct wfi_eq *eq, uint32_t event, const void *buf, size_t len);
+int wfi_eq_report_error(struct wfi_eq *eq, const struct fi_eq_err_entry *error);
+
+/* fi_trywait: -FI_EAGAIN while there is something to read. */
+int wfi_eq_try(struct wfi_eq *eq);
+
+#endif

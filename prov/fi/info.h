@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fi_getinfo: what is announced, per address family, from hints that were matched. */
+#ifndef WEFT_FI_INFO_H
+#define WEFT_FI_INFO_H
+
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+
+#define WFI_FABRIC_NAME "weft"
+#define WFI_DOMAIN_NAME "shm"
+
+/* Provider-specific protocol number: peers that speak prov/proto. */
+#define WFI_PROTO	  (FI_PROV_SPECIFIC | 0x77656674u)
+#define WFI_PROTO_VERSION 1
+
+int wfi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info);
+
+#endif

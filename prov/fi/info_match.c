@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which hints can be met; one function for each part of struct fi_info. */
+#include "config.h"
+
+#include "prov/fi/info_match.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/fi/domain.h"
+#include "prov/fi/fabric.h"
+#include "prov/fi/info.h"
+#include "prov/fi/limits.h"
+#include "prov/mem/params.h"
+
+#define CAPS_MSG (FI_MSG | FI_TAGGED)
+#define CAPS_RMA (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* A value beyond these would be echoed without being understood. 3 is 1.21's
+ * FI_PROGRESS_CONTROL_UNIFIED, which demands less than FI_PROGRESS_MANUAL. */
+#define THREADING_LAST FI_THREAD_ENDPOINT
+#define PROGRESS_LAST  3
+
+/* Fields that libfabric 2.x has behind struct fi_domain_attr of 1.17. Only looked at when
+ * the application asked for an interface that has them. */
+struct domain_attr_2_0 {
+	struct fi_domain_attr old;
+	size_t max_ep_auth_key;
+	uint32_t max_group_id;
+};
+
+static int refuse_bits(const char *what, uint64_t asked, uint64_t have)
+{
+	FI_INFO(&weft_provider, FI_LOG_CORE,
+		"hint %s: asked 0x%llx, of which 0x%llx is not supported\n", what,
+		(unsigned long long)asked, (unsigned long long)(asked & ~have));
+	return -FI_ENODATA;
+}
+
+static int refuse_value(const char *what, uint64_t asked, uint64_t most)
+{
+	FI_INFO(&weft_provider, FI_LOG_CORE,
+		"hint %s: asked %llu, at most %llu is supported\n", what,
+		(unsigned long long)asked, (unsigned long long)most);
+	return -FI_ENODATA;
+}
+
+static int refuse_name(const char *what, const char *asked, const char *have)
+{
+	FI_INFO(&weft_provider, FI_LOG_CORE,
+		"hint %s: asked \"%s\", there is only \"%s\"\n", what, asked, have);
+	return -FI_ENODATA;
+}
+
+/* A row of "at most" limits. */
+struct limit {
+	const char *what;
+	uint64_t asked;
+	uint64_t most;
+};
+
+static int match_limits(const struct limit *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].asked > rows[i].most)
+			return refuse_value(rows[i].what, rows[i].asked, rows[i].most);
+	}
+	return 0;
+}
+
+uint64_t wfi_caps_all(bool remote)
+{
+	return WFI_TX_CAPS | WFI_RX_CAPS | FI_LOCAL_COMM | (remote ? FI_REMOTE_COMM : 0);
+}
+
+uint64_t wfi_caps_grant(uint64_t asked, bool remote)
+{
+	uint64_t caps = asked;
+
+	if (!caps)
+		return wfi_caps_all(remote);
+	if ((caps & CAPS_MSG) && !(caps & (FI_SEND | FI_RECV)))
+		caps |= FI_SEND | FI_RECV;
+	if ((caps & FI_RMA) && !(caps & CAPS_RMA))
+		caps |= CAPS_RMA;
+	/* FI_SOURCE is not volunteered: finding the source costs each receive. */
+	if ((caps & FI_MSG) && (caps & FI_RECV))
+		caps |= FI_MULTI_RECV;
+	return caps | FI_LOCAL_COMM | (remote ? FI_REMOTE_COMM : 0);
+}
+
+static int match_caps(const struct fi_info *hints, bool remote)
+{
+	uint64_t all = wfi_caps_all(remote);
+
+	if (hints->caps & ~all) {
+		if (hints->caps & FI_REMOTE_COMM & ~all)
+			FI_INFO(&weft_provider, FI_LOG_CORE,
+				"FI_REMOTE_COMM: only peers on this host can be reached; "
+				"FI_WEFT_CLAIM_REMOTE=1 announces it all the same\n");
+		return refuse_bits("caps", hints->caps, all);
+	}
+	return 0;
+}
+
+static int match_tx(const struct fi_tx_attr *tx, bool remote)
+{
+	const struct limit limits[] = {
+		{"tx_attr->inject_size", tx->inject_size, WFI_INJECT_SIZE},
+		{"tx_attr->size", tx->size, WFI_TX_SIZE},
+		{"tx_attr->iov_limit", tx->iov_limit, WFI_IOV_LIMIT},
+		{"tx_attr->rma_iov_limit", tx->rma_iov_limit, WFI_RMA_IOV_LIMIT},
+		{"tx_attr->comp_order", tx->comp_order, FI_ORDER_NONE},
+	};
+
+	if (tx->caps & ~wfi_caps_all(remote))
+		return refuse_bits("tx_attr->caps", tx->caps, wfi_caps_all(remote));
+	if (tx->op_flags & ~WFI_TX_OP_FLAGS)
+		return refuse_bits("tx_attr->op_flags", tx->op_flags, WFI_TX_OP_FLAGS);
+	if (tx->msg_order & ~WFI_MSG_ORDER)
+		return refuse_bits("tx_attr->msg_order", tx->msg_order, WFI_MSG_ORDER);
+	return match_limits(limits, sizeof(limits) / sizeof(limits[0]));
+}
+
+static int match_rx(const struct fi_rx_attr *rx, bool remote)
+{
+	const struct limit limits[] = {
+		{"rx_attr->size", rx->size, WFI_RX_SIZE},
+		{"rx_attr->iov_limit", rx->iov_limit, WFI_IOV_LIMIT},
+		{"rx_attr->comp_order", rx->comp_order, FI_ORDER_NONE},
+		{"rx_attr->total_buffered_recv", rx->total_buffered_recv, 0},
+	};
+
+	if (rx->caps & ~wfi_caps_all(remote))
+		return refuse_bits("rx_attr->caps", rx->caps, wfi_caps_all(remote));
+	if (rx->op_flags & ~WFI_RX_OP_FLAGS)
+		return refuse_bits("rx_attr->op_flags", rx->op_flags, WFI_RX_OP_FLAGS);
+	if (rx->msg_order & ~WFI_MSG_ORDER)
+		return refuse_bits("rx_attr->msg_order", rx->msg_order, WFI_MSG_ORDER);
+	return match_limits(limits, sizeof(limits) / sizeof(limits[0]));
+}
+
+static int match_ep(const struct fi_ep_attr *ep)
+{
+	/* FI_SHARED_CONTEXT is the largest size_t, so that the limits catch it. */
+	const struct limit limits[] = {
+		{"ep_attr->max_msg_size", ep->max_msg_size, WFI_MAX_MSG_SIZE},
+		{"ep_attr->max_order_raw_size", ep->max_order_raw_size, WFI_MAX_MSG_SIZE},
+		{"ep_attr->max_order_war_size", ep->max_order_war_size, WFI_MAX_MSG_SIZE},
+		{"ep_attr->max_order_waw_size", ep->max_order_waw_size, WFI_MAX_MSG_SIZE},
+		{"ep_attr->tx_ctx_cnt", ep->tx_ctx_cnt, 1},
+		{"ep_attr->rx_ctx_cnt", ep->rx_ctx_cnt, 1},
+		{"ep_attr->auth_key_size", ep->auth_key_size, 0},
+	};
+
+	/* The other types must stay quiet: utility providers would stack on them. */
+	if (ep->type != FI_EP_UNSPEC && ep->type != FI_EP_RDM)
+		return refuse_value("ep_attr->type (only FI_EP_RDM)", (uint64_t)ep->type,
+				    FI_EP_RDM);
+	if (ep->protocol && ep->protocol != WFI_PROTO)
+		return refuse_value("ep_attr->protocol (other than Weft's)", ep->protocol,
+				    WFI_PROTO);
+	if (ep->protocol && ep->protocol_version > WFI_PROTO_VERSION)
+		return refuse_value("ep_attr->protocol_version", ep->protocol_version,
+				    WFI_PROTO_VERSION);
+	return match_limits(limits, sizeof(limits) / sizeof(limits[0]));
+}
+
+/* BASIC and SCALABLE stand alone; before 1.5 there is nothing else. */
+static int match_mr_mode(uint32_t version, int mode)
+{
+	bool old = mode == FI_MR_UNSPEC || mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+
+	if (old)
+		return 0;
+	if (version < FI_VERSION(1, 5))
+		return refuse_bits("domain_attr->mr_mode (before 1.5: BASIC or SCALABLE)",
+				   (uint32_t)mode, FI_MR_BASIC | FI_MR_SCALABLE);
+	if (mode & (FI_MR_BASIC | FI_MR_SCALABLE))
+		return refuse_bits(
+			"domain_attr->mr_mode (BASIC and SCALABLE stand alone)",
+			(uint32_t)mode, ~(uint64_t)(FI_MR_BASIC | FI_MR_SCALABLE));
+	return 0;
+}
+
+static int match_domain_new(uint32_t version, const struct fi_domain_attr *d)
+{
+	const struct domain_attr_2_0 *newer = (const struct domain_attr_2_0 *)d;
+
+	if (version < FI_VERSION(2, 0))
+		return 0;
+	if (newer->max_ep_auth_key)
+		return refuse_value("domain_attr->max_ep_auth_key",
+				    newer->max_ep_auth_key, 0);
+	if (newer->max_group_id)
+		return refuse_value("domain_attr->max_group_id", newer->max_group_id, 0);
+	return 0;
+}
+
+static int match_domain(uint32_t version, const struct fi_domain_attr *d, bool remote)
+{
+	uint64_t caps = FI_LOCAL_COMM | (remote ? FI_REMOTE_COMM : 0);
+	const struct limit limits[] = {
+		{"domain_attr->threading", d->threading, THREADING_LAST},
+		{"domain_attr->control_progress", d->control_progress, PROGRESS_LAST},
+		{"domain_attr->data_progress", d->data_progress, PROGRESS_LAST},
+		{"domain_attr->resource_mgmt", d->resource_mgmt, FI_RM_ENABLED},
+		{"domain_attr->av_type", d->av_type, FI_AV_TABLE},
+		{"domain_attr->mr_key_size", d->mr_key_size, WFI_MR_KEY_SIZE},
+		{"domain_attr->cq_data_size", d->cq_data_size, WFI_CQ_DATA_SIZE},
+		{"domain_attr->cq_cnt", d->cq_cnt, WFI_CQ_CNT},
+		{"domain_attr->cntr_cnt", d->cntr_cnt, WFI_CNTR_CNT},
+		{"domain_attr->ep_cnt", d->ep_cnt, WFI_EP_CNT},
+		{"domain_attr->max_ep_tx_ctx", d->max_ep_tx_ctx, 1},
+		{"domain_attr->max_ep_rx_ctx", d->max_ep_rx_ctx, 1},
+		{"domain_attr->max_ep_stx_ctx", d->max_ep_stx_ctx, 0},
+		{"domain_attr->max_ep_srx_ctx", d->max_ep_srx_ctx, 0},
+		{"domain_attr->mr_iov_limit", d->mr_iov_limit, WFI_MR_IOV_LIMIT},
+		{"domain_attr->mr_cnt", d->mr_cnt, WFI_MR_CNT},
+		{"domain_attr->max_err_data", d->max_err_data, 0},
+		{"domain_attr->auth_key_size", d->auth_key_size, 0},
+	};
+	int rc;
+
+	if (d->domain && !wfi_domain_is(d->domain))
+		return refuse_name("domain_attr->domain", "a domain of somebody else",
+				   WFI_DOMAIN_NAME);
+	if (d->name && strcmp(d->name, WFI_DOMAIN_NAME) != 0)
+		return refuse_name("domain_attr->name", d->name, WFI_DOMAIN_NAME);
+	if (d->caps & ~caps)
+		return refuse_bits("domain_attr->caps", d->caps, caps);
+	rc = match_limits(limits, sizeof(limits) / sizeof(limits[0]));
+	if (!rc)
+		rc = match_mr_mode(version, d->mr_mode);
+	if (!rc)
+		rc = match_domain_new(version, d);
+	return rc;
+}
+
+static int match_fabric(const struct fi_fabric_attr *f)
+{
+	if (f->fabric && !wfi_fabric_is(f->fabric))
+		return refuse_name("fabric_attr->fabric", "a fabric of somebody else",
+				   WFI_FABRIC_NAME);
+	if (f->name && strcmp(f->name, WFI_FABRIC_NAME) != 0)
+		return refuse_name("fabric_attr->name", f->name, WFI_FABRIC_NAME);
+	if (f->prov_version > weft_provider.version)
+		return refuse_value("fabric_attr->prov_version", f->prov_version,
+				    weft_provider.version);
+	return 0;
+}
+
+int wfi_info_match(uint32_t version, const struct fi_info *hints, bool remote)
+{
+	int rc = 0;
+
+	if (!hints)
+		return 0;
+	if (hints->ep_attr)
+		rc = match_ep(hints->ep_attr);
+	if (!rc)
+		rc = match_caps(hints, remote);
+	if (!rc && hints->tx_attr)
+		rc = match_tx(hints->tx_attr, remote);
+	if (!rc && hints->rx_attr)
+		rc = match_rx(hints->rx_attr, remote);
+	if (!rc && hints->domain_attr)
+		rc = match_domain(version, hints->domain_attr, remote);
+	if (!rc && hints->fabric_attr)
+		rc = match_fabric(hints->fabric_attr);
+	if (!rc && !wfi_info_family(hints, AF_INET) && !wfi_info_family(hints, AF_INET6))
+		rc = refuse_value("addr_format (only FI_SOCKADDR, _IN, _IN6)",
+				  hints->addr_format, FI_SOCKADDR_IN6);
+	return rc;
+}
+
+int wfi_mr_mode_grant(uint32_t version, const struct fi_info *hints)
+{
+	int mode =
+		hints && hints->domain_attr ? hints->domain_attr->mr_mode : FI_MR_UNSPEC;
+
+	if (mode == FI_MR_BASIC || mode == FI_MR_SCALABLE)
+		return mode;
+	if (version < FI_VERSION(1, 5))
+		return FI_MR_SCALABLE;
+	/* FI_MR_LOCAL and the rest are needed by no wire here: returning them would make
+	 * the application work for nothing. */
+	return mode & (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED);
+}
+
+bool wfi_info_family(const struct fi_info *hints, sa_family_t family)
+{
+	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+
+	if (format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR)
+		return true;
+	return format == (family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory registration; see mr.h. Closing keeps rule D3: memory that a peer may still
+ * touch is not given back. */
+#include "config.h"
+
+#include "prov/fi/mr.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/fi/domain.h"
+#include "prov/fi/limits.h"
+#include "prov/fi/nosys.h"
+#include "prov/fi/wait.h"
+#include "prov/mem/keytab.h"
+#include "prov/mem/params.h"
+
+#define MR_ACCESS_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define MR_ACCESS	 (MR_ACCESS_REMOTE | FI_SEND | FI_RECV | FI_READ | FI_WRITE)
+
+/* How long closing waits for peers that are in the middle of an access. */
+#define QUIESCE_NS	 10000000000ull
+#define QUIESCE_PAUSE_NS 100000
+
+struct wfi_mr {
+	struct fid_mr fid; /* first: libfabric casts */
+	struct wfi_domain *domain;
+	bool in_table; /* the key names it */
+	bool remote;   /* was in the table: peers may be using it */
+};
+
+_Static_assert(WFI_MR_IOV_LIMIT <= MEM_REGION_IOV,
+	       "the key table takes what we announce");
+
+/* 0 when no peer touches the memory any more. The lock is held for a look at each
+ * endpoint only, so that others go on meanwhile. */
+static int mr_quiesce(struct wfi_mr *mr)
+{
+	struct wfi_domain *d = mr->domain;
+	uint64_t deadline = wfi_now_ns() + QUIESCE_NS;
+	struct timespec pause = {.tv_nsec = QUIESCE_PAUSE_NS};
+
+	for (;;) {
+		uint64_t now = wfi_now_ns();
+		int rc = 0;
+
+		wfi_domain_lock(d);
+		list_foreach (pos, &d->eps) {
+			struct wfi_quiesce *q =
+				container_of(pos, struct wfi_quiesce, node);
+
+			rc = q->quiesce(q, mr->fid.key, now);
+			if (rc)
+				break;
+		}
+		wfi_domain_unlock(d);
+		if (!rc || now >= deadline)
+			return rc ? -FI_EBUSY : 0;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct wfi_mr *mr = (struct wfi_mr *)fid;
+	int rc;
+
+	if (mr->in_table) {
+		rc = mem_keytab_remove(mr->domain->keys, mr->fid.key);
+		if (rc)
+			return rc;
+		mr->in_table = false;
+	}
+	if (mr->remote && mr_quiesce(mr)) {
+		FI_WARN(&weft_provider, FI_LOG_MR,
+			"close: a peer may still be using key 0x%llx after 10 s; the "
+			"memory "
+			"must stay, and fi_close may be called again\n",
+			(unsigned long long)mr->fid.key);
+		return -FI_EBUSY;
+	}
+	wfi_domain_put(mr->domain);
+	free(mr);
+	return 0;
+}
+
+/* Only FI_MR_ENDPOINT and FI_MR_RMA_EVENT, which nobody is asked for, give a binding a
+ * meaning. An endpoint may be bound all the same; a counter would have to count. */
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	(void)fid;
+	(void)flags;
+	switch (bfid->fclass) {
+	case FI_CLASS_EP:
+		return 0;
+	case FI_CLASS_CNTR:
+		return -FI_ENOSYS;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	(void)arg;
+	return command == FI_ENABLE ? 0 : -FI_ENOSYS;
+}
+
+static struct fi_ops mr_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+	.ops_open = wfi_no_ops_open,
+	.tostr = wfi_no_tostr,
+	.ops_set = wfi_no_ops_set,
+};
+
+/* ---- opening
+ * --------------------------------------------------------------------------- */
+
+static int mr_check(const struct fi_mr_attr *attr, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (attr->offset || attr->access & ~MR_ACCESS)
+		return -FI_EINVAL;
+	if (!attr->iov_count || attr->iov_count > WFI_MR_IOV_LIMIT || !attr->mr_iov) {
+		FI_INFO(&weft_provider, FI_LOG_MR,
+			"%zu pieces of memory: 1 to %d are taken\n", attr->iov_count,
+			WFI_MR_IOV_LIMIT);
+		return -FI_EINVAL;
+	}
+	for (size_t i = 0; i < attr->iov_count; i++) {
+		uintptr_t base = (uintptr_t)attr->mr_iov[i].iov_base;
+
+		/* To the very end of the address space is fine, around it is not. */
+		if (attr->mr_iov[i].iov_len && base + attr->mr_iov[i].iov_len - 1 < base)
+			return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int mr_insert(struct wfi_mr *mr, const struct fi_mr_attr *attr)
+{
+	struct wfi_domain *d = mr->domain;
+	struct mem_region region = {
+		.iov_count = (uint32_t)attr->iov_count,
+		.access = attr->access,
+		.virt_addr = d->mr_virt_addr,
+	};
+	int rc;
+
+	memcpy(region.iov, attr->mr_iov, attr->iov_count * sizeof(*attr->mr_iov));
+	if (d->mr_prov_key) {
+		rc = mem_keytab_insert(d->keys, &region, &mr->fid.key);
+	} else {
+		mr->fid.key = attr->requested_key;
+		rc = mem_keytab_insert_at(d->keys, &region, mr->fid.key);
+	}
+	if (rc) {
+		FI_INFO(&weft_provider, FI_LOG_MR, "key 0x%llx: %s\n",
+			(unsigned long long)attr->requested_key, fi_strerror(-rc));
+		return rc;
+	}
+	mr->in_table = mr->remote = true;
+	return 0;
+}
+
+static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t flags,
+		   struct fid_mr **fid)
+{
+	struct wfi_mr *mr;
+	int rc = mr_check(attr, flags);
+
+	if (rc)
+		return rc;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -FI_ENOMEM;
+	mr->domain = d;
+	mr->fid.fid.fclass = FI_CLASS_MR;
+	mr->fid.fid.context = attr->context;
+	mr->fid.fid.ops = &mr_fi_ops;
+	mr->fid.mem_desc = mr;
+	/* A region that no peer may use needs no key, and takes no row from those that
+	 * do. */
+	mr->fid.key = d->mr_prov_key ? FI_KEY_NOTAVAIL : attr->requested_key;
+	if (attr->access & MR_ACCESS_REMOTE) {
+		rc = mr_insert(mr, attr);
+		if (rc) {
+			free(mr);
+			return rc;
+		}
+	}
+	wfi_domain_get(d);
+	*fid = &mr->fid;
+	return 0;
+}
+
+static int domain_of_class(struct fid *fid, struct wfi_domain **d)
+{
+	if (fid->fclass != FI_CLASS_DOMAIN)
+		return -FI_EINVAL;
+	*d = (struct wfi_domain *)fid;
+	return 0;
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		   uint64_t access, uint64_t offset, uint64_t requested_key,
+		   uint64_t flags, struct fid_mr **mr, void *context)
+{
+	const struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.context = context,
+	};
+	struct wfi_domain *d;
+	int rc = domain_of_class(fid, &d);
+
+	return rc ? rc : mr_open(d, &attr, flags, mr);
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
+		  uint64_t offset, uint64_t requested_key, uint64_t flags,
+		  struct fid_mr **mr, void *context)
+{
+	const struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
+
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr)
+{
+	struct wfi_domain *d;
+	int rc = domain_of_class(fid, &d);
+
+	if (rc)
+		return rc;
+	/* Before 1.10 the structure ended before it said what kind of memory it is. */
+	if (d->api_version >= FI_VERSION(1, 10) && attr->iface != FI_HMEM_SYSTEM) {
+		FI_INFO(&weft_provider, FI_LOG_MR,
+			"memory of interface %d: only host memory "
+			"can be registered\n",
+			attr->iface);
+		return -FI_ENOSYS;
+	}
+	return mr_open(d, attr, flags, mr);
+}
+
+struct fi_ops_mr wfi_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};

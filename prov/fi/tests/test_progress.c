@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threading levels and automatic progress: things happen without a call, and cost nothing
+ * while nothing happens. */
+#include "config.h"
+
+#include <sys/resource.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/fi/tests/fi_test.h"
+#include "prov/fi/wait.h"
+#include "util/tap.h"
+
+static int64_t cpu_ms(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
+	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
+}
+
+static void test_lock(void)
+{
+	static const struct {
+		enum fi_threading threading;
+		enum fi_progress progress;
+		bool lock;
+	} rows[] = {
+		{FI_THREAD_UNSPEC, FI_PROGRESS_MANUAL, true},
+		{FI_THREAD_SAFE, FI_PROGRESS_MANUAL, true},
+		{FI_THREAD_FID, FI_PROGRESS_MANUAL, true},
+		{FI_THREAD_ENDPOINT, FI_PROGRESS_MANUAL, true},
+		{FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, true},
+		{FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, false},
+		{FI_THREAD_DOMAIN, FI_PROGRESS_AUTO, true},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct env e;
+
+		env_open(&e, &(struct env_want){.threading = rows[i].threading,
+						.progress = rows[i].progress});
+		tap_is_int(wfi_domain_of(e.domain)->lock_needed, rows[i].lock,
+			   "lock by threading level");
+		tap_is_int(wfi_domain_of(e.domain)->progress != NULL,
+			   rows[i].progress == FI_PROGRESS_AUTO, "thread by progress");
+		env_close(&e);
+	}
+}
+
+static bool soon(struct engine *g, int left)
+{
+	for (int i = 0; i < 300 && atomic_load(&g->pending) != left; i++)
+		sleep_ms(5);
+	return atomic_load(&g->pending) == left;
+}
+
+static void test_auto(void)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_DATA};
+	struct fi_cntr_attr cntr_attr = {0};
+	struct fi_cq_data_entry got[4];
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	struct engine g;
+	struct env e;
+	int64_t cpu;
+	int polls;
+
+	env_open(&e, &(struct env_want){.threading = FI_THREAD_DOMAIN,
+					.progress = FI_PROGRESS_AUTO});
+	engine_init(&g);
+	fi_cq_open(e.domain, &attr, &cq, NULL);
+	fi_cntr_open(e.domain, &cntr_attr, &cntr, NULL);
+	g.cq = wfi_cq_of(&cq->fid);
+	g.cntr = wfi_cntr_of(&cntr->fid);
+	wfi_domain_lock(wfi_domain_of(e.domain));
+	tap_is_int(wfi_cq_attach(g.cq, &g.base), 0, "attach to a queue");
+	tap_is_int(wfi_cntr_attach(g.cntr, &g.base), 0, "and a counter");
+	wfi_domain_unlock(wfi_domain_of(e.domain));
+	engine_post(&g, 2);
+	tap_ok(soon(&g, 0), "delivered without a call");
+	sleep_ms(50);
+	cpu = cpu_ms();
+	polls = atomic_load(&g.polls);
+	sleep_ms(300);
+	tap_is_int(atomic_load(&g.polls), polls, "no polling while nothing happens");
+	tap_ok(cpu_ms() - cpu < 100, "no processor time: %" PRId64 " ms of 300",
+	       cpu_ms() - cpu);
+	engine_post(&g, 1);
+	tap_ok(soon(&g, 0), "awake again");
+	tap_is_int(fi_cq_sread(cq, got, 3, NULL, 1000), 3, "the application reads");
+	engine_post(&g, 1);
+	tap_is_int(fi_cntr_wait(cntr, 4, 5000), 0, "a waiter beside the thread");
+	atomic_store(&g.due, wfi_now_ns() + 20000000);
+	tap_is_int((int64_t)fi_cntr_read(cntr), 4, "a read disarms and arms again");
+	wfi_domain_lock(wfi_domain_of(e.domain));
+	wfi_cq_detach(g.cq, &g.base);
+	wfi_cntr_detach(g.cntr, &g.base);
+	wfi_domain_unlock(wfi_domain_of(e.domain));
+	polls = atomic_load(&g.polls);
+	engine_post(&g, 1);
+	sleep_ms(50);
+	tap_is_int(atomic_load(&g.polls), polls, "detached: no longer driven");
+	fi_close(&cq->fid);
+	fi_close(&cntr->fid);
+	env_close(&e);
+	engine_fini(&g);
+}
+
+int main(void)
+{
+	test_lock();
+	test_auto();
+	return tap_done();
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sleeping on descriptors; the rules are in wait.h. */
+#include "config.h"
+
+#include "prov/fi/wait.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+
+#define NS_PER_MS 1000000ull
+#define NS_PER_S  1000000000ull
+
+/* How long a blocking call polls before it sleeps: about what a sleep and its wake-up
+ * cost. */
+#define SPIN_NS 20000ull
+
+/* A pollable that has work each time it is asked is progressed this often before its
+ * sleepers are woken to do it themselves. */
+#define REARM_TRIES 8
+
+/* The pause where no descriptor can be had, or where a pollable refuses to be armed
+ * although it makes no progress. */
+#define PAUSE_NS 200000ull
+
+/* Reads that found nothing until the processor is offered to others: few where others
+ * took it the last time, many where nobody wanted it. */
+#define IDLE_LIMIT_MIN	 16u
+#define IDLE_LIMIT_FIRST 64u
+#define IDLE_LIMIT_MAX	 1024u
+/* A yield that took longer let somebody else run. */
+#define YIELD_TAKEN_NS 5000ull
+
+uint64_t wfi_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t wfi_deadline(int timeout_ms)
+{
+	if (timeout_ms < 0)
+		return UINT64_MAX;
+	return wfi_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+}
+
+static void pause_ns(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S),
+			      .tv_nsec = (long)(ns % NS_PER_S)};
+
+	nanosleep(&ts, NULL);
+}
+
+void wfi_wait_init(struct wfi_wait *w, struct wfi_domain *domain)
+{
+	memset(w, 0, sizeof(*w));
+	w->domain = domain;
+	list_init(&w->node);
+	w->epfd = -1;
+	w->evfd = -1;
+	w->tmfd = -1;
+	atomic_init(&w->interrupts, 0);
+	atomic_init(&w->idle, 0);
+	atomic_init(&w->idle_limit, IDLE_LIMIT_FIRST);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void wfi_wait_fini(struct wfi_wait *w)
+{
+	list_remove(&w->node);
+	close_fd(&w->epfd);
+	close_fd(&w->evfd);
+	close_fd(&w->tmfd);
+	free(w->rows);
+	w->rows = NULL;
+	w->row_count = w->row_room = 0;
+}
+
+bool wfi_wait_obj_good(enum fi_wait_obj obj)
+{
+	return obj == FI_WAIT_NONE || obj == FI_WAIT_UNSPEC || obj == FI_WAIT_FD;
+}
+
+/* ---- pollables
+ * ------------------------------------------------------------------------- */
+
+int wfi_wait_attach(struct wfi_wait *w, struct wfi_pollable *p)
+{
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		if (w->rows[i].p == p) {
+			w->rows[i].count++;
+			return 0;
+		}
+	}
+	if (w->row_count == w->row_room) {
+		uint32_t room = w->row_room ? w->row_room * 2 : 2;
+		void *rows = realloc(w->rows, room * sizeof(*w->rows));
+
+		if (!rows)
+			return -FI_ENOMEM;
+		w->rows = rows;
+		w->row_room = room;
+	}
+	w->rows[w->row_count++] = (struct wfi_wait_row){.p = p, .count = 1, .fd = -1};
+	/* Whoever sleeps already knows nothing of it. */
+	if (w->sleepers || w->armed)
+		wfi_wait_wake(w);
+	return 0;
+}
+
+void wfi_wait_detach(struct wfi_wait *w, struct wfi_pollable *p)
+{
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		struct wfi_wait_row *row = &w->rows[i];
+
+		if (row->p != p)
+			continue;
+		if (--row->count)
+			return;
+		if (row->fd >= 0)
+			epoll_ctl(w->epfd, EPOLL_CTL_DEL, row->fd, NULL);
+		w->rows[i] = w->rows[--w->row_count];
+		return;
+	}
+}
+
+static uint64_t wait_due(const struct wfi_wait *w)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		struct wfi_pollable *p = w->rows[i].p;
+		uint64_t t = p->ops->due(p);
+
+		if (t < due)
+			due = t;
+	}
+	return due;
+}
+
+static int wait_arm(struct wfi_wait *w)
+{
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		struct wfi_pollable *p = w->rows[i].p;
+		int rc = p->ops->arm(p);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- descriptors
+ * ----------------------------------------------------------------------- */
+
+static int epoll_join(struct wfi_wait *w, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* Endpoints have a descriptor only once they are enabled, so this looks again each time.
+ */
+static int join_pollables(struct wfi_wait *w)
+{
+	w->unjoined = false;
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		struct wfi_wait_row *row = &w->rows[i];
+		int fd, rc;
+
+		if (row->fd >= 0)
+			continue;
+		fd = row->p->ops->fd(row->p);
+		if (fd < 0) {
+			w->unjoined = true;
+			continue;
+		}
+		rc = epoll_join(w, fd);
+		if (rc)
+			return rc;
+		row->fd = fd;
+	}
+	return 0;
+}
+
+static int wait_open(struct wfi_wait *w)
+{
+	int rc;
+
+	if (w->epfd < 0) {
+		w->epfd = epoll_create1(EPOLL_CLOEXEC);
+		if (w->epfd < 0)
+			return -errno;
+	}
+	if (w->evfd < 0) {
+		w->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		rc = w->evfd < 0 ? -errno : epoll_join(w, w->evfd);
+		if (rc) {
+			close_fd(&w->evfd);
+			return rc;
+		}
+	}
+	return join_pollables(w);
+}
+
+/* What is due by the clock, for an application that sleeps on the descriptor itself. */
+static int timer_set(struct wfi_wait *w, uint64_t due)
+{
+	struct itimerspec at = {0};
+	int rc;
+
+	if (w->tmfd < 0) {
+		if (due == UINT64_MAX)
+			return 0;
+		w->tmfd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		rc = w->tmfd < 0 ? -errno : epoll_join(w, w->tmfd);
+		if (rc) {
+			close_fd(&w->tmfd);
+			return rc;
+		}
+	}
+	if (due != UINT64_MAX) {
+		/* All zero would switch it off. */
+		at.it_value.tv_sec = (time_t)(due / NS_PER_S);
+		at.it_value.tv_nsec = due ? (long)(due % NS_PER_S) : 1;
+	}
+	return timerfd_settime(w->tmfd, TFD_TIMER_ABSTIME, &at, NULL) ? -errno : 0;
+}
+
+static void event_drain(struct wfi_wait *w)
+{
+	uint64_t n;
+
+	if (!w->signaled)
+		return;
+	w->signaled = false;
+	if (read(w->evfd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		FI_WARN(&weft_provider, FI_LOG_CQ, "reading an eventfd: %s\n",
+			strerror(errno));
+}
+
+static void event_raise(struct wfi_wait *w)
+{
+	uint64_t one = 1;
+
+	if (w->signaled || w->evfd < 0)
+		return;
+	w->signaled = true;
+	if (write(w->evfd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		FI_WARN(&weft_provider, FI_LOG_CQ, "writing an eventfd: %s\n",
+			strerror(errno));
+}
+
+/* ---- who sleeps
+ * ------------------------------------------------------------------------ */
+
+static void sleeping_update(struct wfi_wait *w)
+{
+	bool sleeping = w->sleepers || w->armed;
+
+	if (sleeping && list_empty(&w->node))
+		list_push_back(&w->domain->sleeping, &w->node);
+	else if (!sleeping)
+		list_remove(&w->node);
+}
+
+void wfi_wait_wake(struct wfi_wait *w)
+{
+	event_raise(w);
+	/* The descriptor stays readable until the application asks again. */
+	w->armed = false;
+	sleeping_update(w);
+}
+
+void wfi_wait_disarm_slow(struct wfi_wait *w)
+{
+	w->armed = false;
+	sleeping_update(w);
+}
+
+static void wake_sleepers(struct wfi_domain *domain, bool all)
+{
+	list_foreach_safe (pos, tmp, &domain->sleeping) {
+		struct wfi_wait *w = container_of(pos, struct wfi_wait, node);
+
+		if (all || w->unjoined)
+			wfi_wait_wake(w);
+	}
+}
+
+void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p)
+{
+	if (p->ops->fd(p) >= 0)
+		wake_sleepers(domain, false);
+	for (int i = 0; i < REARM_TRIES; i++) {
+		if (p->ops->arm(p) == 0)
+			return;
+		p->ops->progress(p);
+	}
+	wake_sleepers(domain, true);
+}
+
+/* ---- sleeping
+ * -------------------------------------------------------------------------- */
+
+/* Rounded up, so that a wake-up at the deadline finds it passed. */
+static int epoll_timeout(uint64_t until)
+{
+	uint64_t now, ms;
+
+	if (until == UINT64_MAX)
+		return -1;
+	now = wfi_now_ns();
+	if (until <= now)
+		return 0;
+	ms = (until - now + NS_PER_MS - 1) / NS_PER_MS;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static int sleep_plain(struct wfi_wait *w, uint64_t until)
+{
+	uint64_t now = wfi_now_ns();
+	uint64_t ns = until > now ? until - now : 0;
+
+	wfi_domain_unlock(w->domain);
+	pause_ns(ns < PAUSE_NS ? ns : PAUSE_NS);
+	wfi_domain_lock(w->domain);
+	return 0;
+}
+
+int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
+{
+	struct epoll_event ev;
+	uint64_t until, due;
+	int rc;
+
+	due = wait_due(w);
+	until = due < deadline_ns ? due : deadline_ns;
+	if (wait_open(w)) {
+		FI_WARN_ONCE(
+			&weft_provider, FI_LOG_CQ,
+			"no descriptors to sleep on (raise the limit of open files): "
+			"blocking calls poll instead\n");
+		return sleep_plain(w, until);
+	}
+	rc = wait_arm(w);
+	if (rc) {
+		/* Work to do; when there really is none, don't burn the processor. */
+		return wfi_wait_progress(w) ? 0 : sleep_plain(w, until);
+	}
+	w->sleepers++;
+	sleeping_update(w);
+	wfi_domain_unlock(w->domain);
+	rc = epoll_wait(w->epfd, &ev, 1, epoll_timeout(until));
+	rc = rc < 0 && errno == EINTR ? -FI_EINTR : 0;
+	wfi_domain_lock(w->domain);
+	w->sleepers--;
+	sleeping_update(w);
+	event_drain(w);
+	return rc;
+}
+
+int wfi_wait_try(struct wfi_wait *w)
+{
+	int rc = wait_open(w);
+
+	if (rc)
+		return rc;
+	event_drain(w);
+	wfi_wait_progress(w);
+	rc = wait_arm(w);
+	if (rc)
+		return -FI_EAGAIN;
+	rc = timer_set(w, wait_due(w));
+	if (rc)
+		return rc;
+	w->armed = true;
+	sleeping_update(w);
+	return 0;
+}
+
+int wfi_wait_fd(struct wfi_wait *w, int *fd)
+{
+	int rc = wait_open(w);
+
+	if (!rc)
+		*fd = w->epfd;
+	return rc;
+}
+
+void wfi_wait_interrupt(struct wfi_wait *w)
+{
+	atomic_fetch_add(&w->interrupts, 1);
+	wfi_domain_lock(w->domain);
+	event_raise(w);
+	wfi_domain_unlock(w->domain);
+}
+
+bool wfi_wait_interrupted(struct wfi_wait *w)
+{
+	unsigned int n = atomic_load(&w->interrupts);
+
+	while (n) {
+		if (!atomic_compare_exchange_weak(&w->interrupts, &n, n - 1))
+			continue;
+		/* The event was drained by this sleeper; there may be others to wake. */
+		if (n > 1)
+			event_raise(w);
+		return true;
+	}
+	return false;
+}
+
+void wfi_idle_yield(struct wfi_wait *w)
+{
+	unsigned int limit = atomic_load_explicit(&w->idle_limit, memory_order_relaxed);
+	uint64_t start = wfi_now_ns();
+
+	sched_yield();
+	if (wfi_now_ns() - start > YIELD_TAKEN_NS)
+		limit = IDLE_LIMIT_MIN;
+	else if (limit < IDLE_LIMIT_MAX)
+		limit *= 2;
+	atomic_store_explicit(&w->idle_limit, limit, memory_order_relaxed);
+	atomic_store_explicit(&w->idle, 0, memory_order_relaxed);
+}
+
+int wfi_block(struct wfi_wait *w, struct wfi_blocking *b)
+{
+	uint64_t now = wfi_now_ns();
+
+	if (wfi_wait_interrupted(w))
+		return -FI_EINTR;
+	if (now >= b->deadline)
+		return -FI_ETIMEDOUT;
+	if (!b->spin_until)
+		b->spin_until = now + SPIN_NS;
+	if (now < b->spin_until) {
+		wfi_domain_unlock(w->domain);
+		sched_yield();
+		wfi_domain_lock(w->domain);
+		return 0;
+	}
+	return wfi_wait_sleep(w, b->deadline);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a queue or counter sleeps on: the pollables attached to it, an epoll descriptor
+ * over theirs, an event descriptor for what other threads write into the queue, and a
+ * timer for what is due by the clock only. Descriptors are opened at the first sleep:
+ * tens of thousands of idle queues cost none.
+ *
+ * A pollable is armed until its next progress(). So whoever progresses it while somebody
+ * sleeps must arm it again; domain->sleeping says whether anybody does.
+ *
+ * Everything is called with the domain's lock held unless it says otherwise.
+ */
+#ifndef WEFT_FI_WAIT_H
+#define WEFT_FI_WAIT_H
+
+#include <rdma/fi_eq.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prov/fi/domain.h"
+#include "prov/fi/pollable.h"
+#include "util/list.h"
+
+struct wfi_wait_row {
+	struct wfi_pollable *p;
+	uint32_t count; /* how often it was attached */
+	int fd;		/* in the epoll set; -1: not yet */
+};
+
+struct wfi_wait {
+	struct wfi_wait_row *rows;
+	uint32_t row_count;
+	uint32_t row_room;
+	struct wfi_domain *domain;
+	struct list node;  /* on domain->sleeping while sleepers or armed */
+	uint32_t sleepers; /* threads in wfi_wait_sleep */
+	bool armed;	   /* the application may sleep on epfd by itself */
+	bool signaled;	   /* evfd is readable */
+	bool unjoined;	   /* at the last sleep a pollable had no descriptor yet */
+	int epfd;
+	int evfd;
+	int tmfd;
+	atomic_uint interrupts; /* wake-ups without an event, not yet delivered */
+	atomic_uint idle;	/* reads in a row that found nothing */
+	atomic_uint idle_limit; /* reads until the processor is offered to others */
+};
+
+void wfi_wait_init(struct wfi_wait *w, struct wfi_domain *domain);
+void wfi_wait_fini(struct wfi_wait *w);
+
+/* Wait objects that can be had: NONE, UNSPEC, FD. */
+bool wfi_wait_obj_good(enum fi_wait_obj obj);
+
+/* Counted. -FI_ENOMEM. */
+int wfi_wait_attach(struct wfi_wait *w, struct wfi_pollable *p);
+void wfi_wait_detach(struct wfi_wait *w, struct wfi_pollable *p);
+
+/* Monotonic. */
+uint64_t wfi_now_ns(void);
+/* As libfabric's calls give it: milliseconds, negative for ever (UINT64_MAX). */
+uint64_t wfi_deadline(int timeout_ms);
+
+/* Arms p again. Wakes sleepers that don't have its descriptor yet (it was enabled
+ * meanwhile), and all of the domain's if it never comes to rest. */
+void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p);
+
+static inline void wfi_domain_rearm(struct wfi_domain *domain, struct wfi_pollable *p)
+{
+	if (__builtin_expect(!list_empty(&domain->sleeping), 0))
+		wfi_rearm_slow(domain, p);
+}
+
+/* Returns how many things happened. */
+static inline int wfi_wait_progress(struct wfi_wait *w)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		struct wfi_pollable *p = w->rows[i].p;
+
+		n += p->ops->progress(p);
+		wfi_domain_rearm(w->domain, p);
+	}
+	return n;
+}
+
+void wfi_wait_wake(struct wfi_wait *w);
+
+/* Something to read appeared. */
+static inline void wfi_wait_signal(struct wfi_wait *w)
+{
+	if (__builtin_expect(w->sleepers || w->armed, 0))
+		wfi_wait_wake(w);
+}
+
+/* The application reads by itself: it does not sleep on the descriptor now. */
+void wfi_wait_disarm_slow(struct wfi_wait *w);
+static inline void wfi_wait_disarm(struct wfi_wait *w)
+{
+	if (__builtin_expect(w->armed, 0))
+		wfi_wait_disarm_slow(w);
+}
+
+/*
+ * Sleeps until something may have happened or the deadline; the lock is given up
+ * meanwhile. 0: look again; -FI_EINTR: a signal handler ran.
+ */
+int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns);
+
+/* fi_trywait: 0 when the application may sleep on the descriptor, -FI_EAGAIN when there
+ * is work first. */
+int wfi_wait_try(struct wfi_wait *w);
+
+/* FI_GETWAIT. -FI_EMFILE, -FI_ENOMEM. */
+int wfi_wait_fd(struct wfi_wait *w, int *fd);
+
+/* Lock not held. One sleeper (now or the next to come) returns with nothing. */
+void wfi_wait_interrupt(struct wfi_wait *w);
+/* Takes one; false when there is none. */
+bool wfi_wait_interrupted(struct wfi_wait *w);
+
+void wfi_idle_yield(struct wfi_wait *w);
+
+/* Lock not held; after a read that found nothing. With more ranks than cores a poller
+ * must let the others run. */
+static inline void wfi_wait_idle(struct wfi_wait *w)
+{
+	unsigned int n = atomic_load_explicit(&w->idle, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&w->idle, n, memory_order_relaxed);
+	if (n >= atomic_load_explicit(&w->idle_limit, memory_order_relaxed))
+		wfi_idle_yield(w);
+}
+
+/* A blocking read: polls for a moment, then sleeps. */
+struct wfi_blocking {
+	uint64_t deadline;   /* ns */
+	uint64_t spin_until; /* ns; 0: not started */
+};
+
+/* Lock held. 0: look again; -FI_ETIMEDOUT; -FI_EINTR: a signal handler ran, or
+ * wfi_wait_interrupt was called. */
+int wfi_block(struct wfi_wait *w, struct wfi_blocking *b);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The option table and its reading; see params.h. */
+#include "config.h"
+
+#include "prov/mem/params.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * fi_version is the newest interface that is honoured: a smaller one hides the provider
+ * from programs that were compiled for a newer libfabric. What newer versions added is
+ * optional and not announced (see info_match.c for the hints that ask for it).
+ */
+struct fi_provider weft_provider = {
+	.fi_version = FI_VERSION(2, 6),
+	.name = "weft",
+};
+
+static const char *const words_cma[] = {"auto", "0", "1", NULL};
+static const char *const words_bool[] = {"0", "1", NULL};
+
+const struct prov_param prov_param_table[] = {
+	{
+		.name = "connect_timeout",
+		.unit = "ms",
+		.initial = 10000,
+		.min = 1,
+		.max = 3600 * 1000,
+		.offset = offsetof(struct prov_params, connect_timeout_ms),
+		.text = "how long an operation may wait for its peer's endpoint to "
+			"answer",
+	},
+	{
+		.name = "eager_size",
+		.unit = "bytes",
+		.initial = 8192,
+		.min = 0,
+		.max = 1 << 20,
+		.offset = offsetof(struct prov_params, eager_size),
+		.text = "messages up to this size are copied through packets; larger "
+			"ones "
+			"move straight between the two buffers",
+	},
+	{
+		.name = "cma",
+		.words = words_cma,
+		.initial = PROV_CMA_AUTO,
+		.max = PROV_CMA_ON,
+		.offset = offsetof(struct prov_params, cma),
+		.text = "cross-memory attach (one copy between processes): auto tries it "
+			"with each peer, 0 never uses it, 1 fails where it is refused",
+	},
+	{
+		.name = "claim_remote",
+		.words = words_bool,
+		.initial = 0,
+		.max = 1,
+		.offset = offsetof(struct prov_params, claim_remote),
+		.text = "announce FI_REMOTE_COMM although only peers on this host can be "
+			"reached, for programs that insist on it and run on one host",
+	},
+};
+const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_table[0]);
+
+/* Written by prov_params_init only, which libfabric calls before anything else. */
+static struct prov_params params = {
+	.connect_timeout_ms = 10000,
+	.eager_size = 8192,
+	.cma = PROV_CMA_AUTO,
+	.claim_remote = 0,
+};
+
+const struct prov_params *prov_params(void)
+{
+	return &params;
+}
+
+static bool parse_number(const char *text, uint64_t *value)
+{
+	char *end;
+	unsigned long long v;
+
+	/* strtoull takes signs and blanks: an option doesn't. */
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (errno || *end)
+		return false;
+	*value = v;
+	return true;
+}
+
+bool prov_param_parse(const struct prov_param *row, const char *text, uint64_t *value)
+{
+	uint64_t v;
+
+	if (row->words) {
+		for (v = 0; row->words[v]; v++) {
+			if (strcmp(row->words[v], text) == 0) {
+				*value = v;
+				return true;
+			}
+		}
+		return false;
+	}
+	if (!parse_number(text, &v) || v < row->min || v > row->max)
+		return false;
+	*value = v;
+	return true;
+}
+
+/* "auto, 0, 1" or "1 to 3600000 ms". */
+static void row_range(const struct prov_param *row, char *out, size_t size)
+{
+	size_t at = 0;
+
+	if (!row->words) {
+		snprintf(out, size, "%llu to %llu%s%s", (unsigned long long)row->min,
+			 (unsigned long long)row->max, row->unit ? " " : "",
+			 row->unit ? row->unit : "");
+		return;
+	}
+	out[0] = '\0';
+	for (size_t i = 0; row->words[i] && at < size; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s%s", i ? ", " : "",
+				       row->words[i]);
+}
+
+static void row_initial(const struct prov_param *row, char *out, size_t size)
+{
+	if (row->words)
+		snprintf(out, size, "%s", row->words[row->initial]);
+	else
+		snprintf(out, size, "%llu", (unsigned long long)row->initial);
+}
+
+static uint64_t row_read(const struct prov_param *row)
+{
+	char range[96], initial[32];
+	uint64_t value = row->initial;
+	char *text = NULL;
+
+	row_range(row, range, sizeof(range));
+	row_initial(row, initial, sizeof(initial));
+	fi_param_define(&weft_provider, row->name, FI_PARAM_STRING,
+			"%s (%s; default: %s)", row->text, range, initial);
+	if (fi_param_get_str(&weft_provider, row->name, &text) || !text)
+		return value;
+	if (!prov_param_parse(row, text, &value))
+		FI_WARN(&weft_provider, FI_LOG_CORE,
+			"option %s: \"%s\" is not one of: %s; using the default, %s\n",
+			row->name, text, range, initial);
+	return value;
+}
+
+void prov_params_init(void)
+{
+	for (size_t i = 0; i < prov_param_count; i++) {
+		const struct prov_param *row = &prov_param_table[i];
+		uint64_t value = row_read(row);
+
+		memcpy((char *)&params + row->offset, &value, sizeof(value));
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The provider's options (FI_WEFT_*), in one table, read once; and the provider record
+ * that every layer logs by. Lowest layer: anybody may include it.
+ */
+#ifndef WEFT_MEM_PARAMS_H
+#define WEFT_MEM_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <errno.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+/* Filled with its functions by fi_prov_ini; name and versions are always there. */
+extern struct fi_provider weft_provider;
+
+enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
+
+struct prov_params {
+	uint64_t connect_timeout_ms;
+	uint64_t eager_size;   /* bytes; a wire's packet may allow less */
+	uint64_t cma;	       /* enum prov_cma: cross-memory attach */
+	uint64_t claim_remote; /* 0 or 1: announce FI_REMOTE_COMM */
+};
+
+/* One row: what people see, and what is accepted. A word stands for its index. */
+struct prov_param {
+	const char *name;	  /* without FI_WEFT_, lower case */
+	const char *const *words; /* NULL: a number */
+	const char *unit;	  /* of a number; NULL: none */
+	uint64_t initial;
+	uint64_t min;
+	uint64_t max;
+	size_t offset; /* of a uint64_t in struct prov_params */
+	const char *text;
+};
+
+extern const struct prov_param prov_param_table[];
+extern const size_t prov_param_count;
+
+/* Announces the options to libfabric and reads them; a value that isn't accepted is
+ * warned about and the default taken. Called once, by fi_prov_ini. */
+void prov_params_init(void);
+
+/* Defaults until prov_params_init was called. */
+const struct prov_params *prov_params(void);
+
+/* What the text given for a row means. False when it means nothing; *value is untouched
+ * then. */
+bool prov_param_parse(const struct prov_param *row, const char *text, uint64_t *value);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages leave: at once as an eager packet when nothing is in the way, else through the
+ * peer's queue. Whole messages arrive. Order per peer is the order of packets on its
+ * transmit link, whatever protocol each message uses.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/proto/ep.h"
+
+_Static_assert(PROTO_TAGGED == PKT_F_TAGGED && PROTO_DATA == PKT_F_DATA,
+	       "flags go into packets as they are");
+#define MSG_PKT_FLAGS (PROTO_TAGGED | PROTO_DATA)
+
+static ssize_t send_queued(struct proto_ep *ep, struct proto_peer *pp,
+			   const struct proto_msg *m)
+{
+	struct tx *tx = tx_alloc(ep, pp);
+
+	if (!tx) {
+		return -FI_EAGAIN;
+	}
+	tx->flags = m->flags;
+	tx->context = m->context;
+	tx->tag = m->tag;
+	tx->data = (m->flags & PROTO_DATA) ? m->data : 0;
+	tx->rma_barrier = ep->order_msg_after_rma ? pp->rma_posted : 0;
+	tx->x.inflight = 0;
+	tx->x.err = 0;
+	tx_take_iov(ep, tx, m->iov, m->count, m->len);
+	tx_set_state(tx, TX_QUEUED);
+	list_push_back(&pp->msgs, &tx->node);
+	pp->blocked |= BLOCK_QUEUE;
+	if (proto_peer_is_up(pp)) {
+		msgs_run(ep, pp);
+		proto_activate(ep, pp);
+	} else {
+		peer_connect(&ep->peers, &pp->peer);
+	}
+	return 0;
+}
+
+ssize_t proto_send(struct proto_ep *ep, struct proto_peer *pp, const struct proto_msg *m)
+{
+	uint8_t flags = m->flags & MSG_PKT_FLAGS;
+	size_t head = pkt_eager_head(flags);
+	struct proto_done d;
+	void *pkt, *at;
+
+	if (unlikely(pp->blocked || m->len > pp->eager_max ||
+		     pp->credit < credit_cost(m->len) || (m->flags & PROTO_DELIVERY))) {
+		return send_queued(ep, pp, m);
+	}
+	pkt = ep->wire->pkt_reserve(pp->peer.link, head + m->len, WIRE_DATA);
+	if (unlikely(!pkt)) {
+		return send_queued(ep, pp, m);
+	}
+	at = pkt_put_eager(pkt, flags, m->len, m->tag, m->data, 0);
+	if (likely(m->count == 1)) {
+		memcpy(at, m->iov[0].iov_base, m->len);
+	} else {
+		iov_gather(m->iov, m->count, 0, at, m->len);
+	}
+	ep->wire->pkt_commit(pp->peer.link, pkt, head + m->len);
+	pp->credit -= credit_cost(m->len);
+	d.context = m->context;
+	d.flags = FI_SEND | ((flags & PROTO_TAGGED) ? FI_TAGGED : FI_MSG);
+	d.len = 0;
+	d.buf = NULL;
+	d.data = 0;
+	d.tag = 0;
+	d.source = FI_ADDR_NOTAVAIL;
+	d.olen = 0;
+	d.err = 0;
+	d.report = m->flags & PROTO_REPORT;
+	ep->up->tx_done(ep->arg, &d);
+	return 0;
+}
+
+/* One queued message as an eager packet; false: no room now. */
+static bool eager_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
+	bool ack = tx->flags & PROTO_DELIVERY;
+	uint8_t flags = (tx->flags & MSG_PKT_FLAGS) | (ack ? PKT_F_ACK : 0);
+	size_t len = tx->x.total, head = pkt_eager_head(flags);
+	void *pkt = ep->wire->pkt_reserve(pp->peer.link, head + len, WIRE_DATA);
+	void *at;
+
+	if (!pkt) {
+		return false;
+	}
+	at = pkt_put_eager(pkt, flags, len, tx->tag, tx->data, pool_id(tx));
+	iov_gather(tx->x.local, tx->x.local_count, 0, at, len);
+	ep->wire->pkt_commit(pp->peer.link, pkt, head + len);
+	pp->credit -= credit_cost(len);
+	if (!ack) {
+		tx_complete(ep, tx, 0);
+		return true;
+	}
+	list_remove(&tx->node);
+	list_push_back(&pp->waiting, &tx->node);
+	tx_set_state(tx, TX_WAIT_ACK);
+	return true;
+}
+
+int msgs_run(struct proto_ep *ep, struct proto_peer *pp)
+{
+	int sent = 0;
+
+	while (!list_empty(&pp->msgs)) {
+		struct tx *tx = container_of(pp->msgs.next, struct tx, node);
+		bool left;
+
+		if (pp->rma_done < tx->rma_barrier) { /* rule E2 */
+			return sent;
+		}
+		if (tx->x.total <= pp->eager_max &&
+		    pp->credit >= credit_cost(tx->x.total)) {
+			left = eager_send(ep, pp, tx);
+		} else {
+			left = rts_send(ep, pp, tx);
+		}
+		if (!left) {
+			return sent;
+		}
+		sent++;
+	}
+	pp->blocked &= ~BLOCK_QUEUE;
+	return sent;
+}
+
+/* No receive yet: kept, within what the peer was granted. */
+static void eager_unexpected(struct proto_ep *ep, struct proto_peer *pp,
+			     struct wire_link *link, const struct pkt_view *v)
+{
+	uint32_t cost = credit_cost(v->len);
+	struct arrival *a;
+
+	/* Credits that crossed the end of an epoch may make a sender think it has a
+	 * little more than its window; twice the largest is no such accident. */
+	if (pp->stored + cost > 2 * CREDIT_MAX) {
+		proto_violation(ep, link);
+		return;
+	}
+	a = arrival_alloc(ep, pp, link);
+	if (!a) {
+		proto_violation(ep, link);
+		return;
+	}
+	if (!peer_link_is_current(&pp->peer, link)) {
+		a->epoch = 0; /* sent before the epoch ended: no credit, no answer */
+	}
+	arrival_set_state(a, ARRIVAL_UNEXPECTED);
+	a->announced = false;
+	a->flags =
+		(v->flags & MSG_PKT_FLAGS) | ((v->flags & PKT_F_ACK) ? ARRIVAL_ACK : 0);
+	a->tag = v->tag;
+	a->data = (v->flags & PKT_F_DATA) ? v->data : 0;
+	a->tx_id = (v->flags & PKT_F_ACK) ? v->id : 0;
+	a->len = v->len;
+	if (v->len) {
+		a->payload = payload_alloc(&ep->payloads, v->len, &a->size_class);
+		if (!a->payload) {
+			arrival_release(ep, a);
+			proto_violation(ep, link);
+			return;
+		}
+		memcpy(a->payload, v->payload, v->len);
+	}
+	pp->stored += a->epoch ? cost : 0;
+	a->m.source = pp;
+	a->m.tag = v->tag;
+	match_msg_add(&ep->match[v->flags & PKT_F_TAGGED], &a->m);
+}
+
+static void eager_place(struct proto_ep *ep, struct proto_peer *pp, struct rx *rx,
+			const struct pkt_view *v)
+{
+	struct rx_result r = {.len = v->len,
+			      .tag = v->tag,
+			      .data = (v->flags & PKT_F_DATA) ? v->data : 0,
+			      .flags = v->flags & MSG_PKT_FLAGS,
+			      .source = pp->source};
+	struct rx_claim claim;
+
+	rx_take(ep, rx, v->len, &claim);
+	iov_scatter(claim.iov, claim.count, 0, v->payload,
+		    v->len < claim.room ? v->len : claim.room);
+	rx_finish(ep, &claim, &r);
+}
+
+void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v)
+{
+	struct match_queue *q = &ep->match[v->flags & PKT_F_TAGGED];
+	struct match_recv *m = match_recv_find(q, pp, v->tag);
+	struct rx *rx;
+
+	if (unlikely(!m)) {
+		eager_unexpected(ep, pp, link, v);
+		return;
+	}
+	rx = container_of(m, struct rx, m);
+	if (likely(rx->count == 1 && v->len <= rx->len && !(rx->flags & PROTO_MULTI))) {
+		struct proto_done d;
+
+		memcpy(rx->iov[0].iov_base, v->payload, v->len);
+		d.context = rx->context;
+		d.flags = FI_RECV | ((v->flags & PKT_F_TAGGED) ? FI_TAGGED : FI_MSG) |
+			  ((v->flags & PKT_F_DATA) ? FI_REMOTE_CQ_DATA : 0);
+		d.len = v->len;
+		d.buf = NULL;
+		d.data = (v->flags & PKT_F_DATA) ? v->data : 0;
+		d.tag = v->tag;
+		d.source = pp->source;
+		d.olen = 0;
+		d.err = 0;
+		d.report = rx->flags & PROTO_REPORT;
+		match_recv_remove(q, m);
+		rx_release(ep, rx);
+		ep->up->rx_done(ep->arg, &d);
+	} else {
+		eager_place(ep, pp, rx, v);
+	}
+	credit_consume(ep, pp, credit_cost(v->len));
+	if (unlikely(v->flags & PKT_F_ACK)) {
+		ack_send(ep, pp, v->id);
+	}
+}
+
+void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *claim)
+{
+	struct proto_peer *pp = a->peer;
+	uint32_t cost = credit_cost(a->len);
+
+	iov_scatter(claim->iov, claim->count, 0, a->payload,
+		    a->len < claim->room ? a->len : claim->room);
+	if (a->payload) {
+		payload_release(&ep->payloads, a->payload, a->size_class);
+		a->payload = NULL;
+	}
+	arrival_complete(ep, a, 0);
+	if (a->epoch != pp->peer.epoch) { /* that sender is gone */
+		arrival_release(ep, a);
+		return;
+	}
+	pp->stored -= cost;
+	if (a->flags & ARRIVAL_ACK) {
+		arrival_set_state(a, ARRIVAL_OWES_ACK);
+		owe(ep, a);
+	} else {
+		arrival_release(ep, a);
+	}
+	if (proto_peer_is_up(pp)) {
+		credit_consume(ep, pp, cost);
+	}
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine as a whole: open, enable, close, packets in, progress. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/proto/ep.h"
+
+/* Packets per progress pass. */
+#define PROGRESS_BUDGET 64
+
+typedef void (*pkt_handler)(struct proto_ep *ep, struct proto_peer *pp,
+			    struct wire_link *link, const struct pkt_view *v);
+
+static const pkt_handler handlers[] = {
+	[PKT_EAGER] = eager_arrived,   [PKT_RTS] = rts_arrived,
+	[PKT_CTS] = cts_arrived,       [PKT_DATA] = data_arrived,
+	[PKT_FIN] = fin_arrived,       [PKT_ACK] = ack_arrived,
+	[PKT_CREDIT] = credit_arrived, [PKT_EVENT] = event_arrived,
+};
+_Static_assert(sizeof(handlers) / sizeof(handlers[0]) == PKT_KINDS, "a handler per kind");
+
+void proto_violation(struct proto_ep *ep, struct wire_link *link)
+{
+	ep->bad_packets++;
+	peer_drop(&ep->peers, link, -FI_EIO);
+}
+
+static void on_packet(void *arg, struct wire_link *link, const void *pkt, size_t len)
+{
+	struct proto_ep *ep = arg;
+	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
+	struct pkt_view v;
+
+	if (unlikely(!pp || ep->closing)) {
+		return;
+	}
+	if (likely(len > 0 && *(const volatile uint8_t *)pkt == PKT_EAGER) &&
+	    likely(pkt_parse_eager(pkt, len, &v))) {
+		eager_arrived(ep, pp, link, &v);
+		return;
+	}
+	if (pkt_parse(pkt, len, &v)) {
+		proto_violation(ep, link);
+		return;
+	}
+	handlers[v.kind](ep, pp, link, &v);
+}
+
+static void on_link_up(void *arg, struct wire_link *link)
+{
+	struct proto_ep *ep = arg;
+
+	peer_link_up(&ep->peers, link);
+}
+
+static void on_link_down(void *arg, struct wire_link *link, int err)
+{
+	struct proto_ep *ep = arg;
+
+	peer_link_down(&ep->peers, link, err);
+}
+
+static const struct wire_events events = {
+	.link_up = on_link_up,
+	.link_down = on_link_down,
+	.packet = on_packet,
+	.segment_done = proto_segment_done,
+};
+
+static void ep_free(struct proto_ep *ep)
+{
+	peer_table_fini(&ep->peers);
+	match_queue_fini(&ep->match[0]);
+	match_queue_fini(&ep->match[1]);
+	pool_fini(&ep->tx);
+	pool_fini(&ep->rx);
+	pool_fini(&ep->arrivals);
+	payload_store_fini(&ep->payloads);
+	free(ep->inject);
+	free(ep->map);
+	free(ep);
+}
+
+int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
+{
+	struct wire_ep_attr wa = {.addr = attr->addr,
+				  .addr_any = attr->addr_any,
+				  .incarnation = attr->incarnation,
+				  .keys = attr->keys,
+				  .events = &events};
+	struct proto_ep *ep = calloc(1, sizeof(*ep));
+	int ret;
+
+	if (!ep) {
+		return -FI_ENOMEM;
+	}
+	ep->wire = attr->wire;
+	ep->up = attr->up;
+	ep->arg = attr->arg;
+	ep->order_rma = attr->order_rma;
+	ep->order_msg_after_rma = attr->order_msg_after_rma;
+	ep->inject_size = attr->inject_size;
+	ep->eager_size = attr->eager_size;
+	ep->unexpected_max = attr->unexpected_max;
+	ep->tx_size = attr->tx_size;
+	ep->rx_size = attr->rx_size;
+	ep->incarnation = attr->incarnation;
+	ep->connect_timeout = attr->connect_timeout;
+	ep->min_multi_recv = 16;
+	list_init(&ep->active);
+	list_init(&ep->reap);
+	list_init(&ep->orphan_txs);
+	list_init(&ep->orphan_arrivals);
+	wa.arg = ep;
+	ret = attr->wire->ep_open(&wa, &ep->wep);
+	if (ret) {
+		free(ep);
+		return ret;
+	}
+	ret = peer_table_init(&ep->peers, &proto_peer_ops, ep, ep->wire, ep->wep,
+			      ep->connect_timeout, attr->incarnation);
+	if (ret) {
+		ep->wire->ep_close(ep->wep);
+		ep_free(ep);
+		return ret;
+	}
+	*out = ep;
+	return 0;
+}
+
+static uint32_t log2_ceil(uint32_t n)
+{
+	uint32_t log2 = 0;
+
+	while ((1u << log2) < n) {
+		log2++;
+	}
+	return log2;
+}
+
+/* All that posting needs is taken here, once. */
+static int resources_alloc(struct proto_ep *ep)
+{
+	ep->inject = malloc(((size_t)1 << log2_ceil(ep->tx_size)) * ep->inject_size);
+	if (!ep->inject && ep->inject_size) {
+		return -FI_ENOMEM;
+	}
+	if (match_queue_init(&ep->match[0], ep->rx_size) ||
+	    match_queue_init(&ep->match[1], ep->rx_size) ||
+	    pool_init(&ep->tx, sizeof(struct tx), log2_ceil(ep->tx_size)) ||
+	    pool_init(&ep->rx, sizeof(struct rx), log2_ceil(ep->rx_size)) ||
+	    pool_init(&ep->arrivals, sizeof(struct arrival), 8)) {
+		return -FI_ENOMEM;
+	}
+	if (pool_grow(&ep->tx) || pool_grow(&ep->rx) || pool_grow(&ep->arrivals)) {
+		return -FI_ENOMEM;
+	}
+	return 0;
+}
+
+int proto_enable(struct proto_ep *ep)
+{
+	int ret = resources_alloc(ep);
+
+	if (ret) { /* as before the call, so that it can be repeated */
+		match_queue_fini(&ep->match[0]);
+		match_queue_fini(&ep->match[1]);
+		pool_fini(&ep->tx);
+		pool_fini(&ep->rx);
+		pool_fini(&ep->arrivals);
+		free(ep->inject);
+		ep->inject = NULL;
+		return ret;
+	}
+	ep->enabled = true;
+	return 0;
+}
+
+void proto_ep_close(struct proto_ep *ep)
+{
+	ep->closing = true;
+	ep->wire->ep_close(ep->wep);
+	ep_free(ep);
+}
+
+void proto_set_closing(struct proto_ep *ep)
+{
+	ep->closing = true;
+}
+
+bool proto_is_drained(const struct proto_ep *ep)
+{
+	list_foreach (n, &ep->active) {
+		struct proto_peer *pp = container_of(n, struct proto_peer, active);
+
+		if (!list_empty(&pp->owed) || !list_empty(&pp->msgs)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+struct wire_ep *proto_wire_ep(const struct proto_ep *ep)
+{
+	return ep->wep;
+}
+
+struct proto_peer *proto_mapped(const struct proto_ep *ep, uint64_t fi_addr)
+{
+	return likely(fi_addr < ep->map_len) ? ep->map[fi_addr] : NULL;
+}
+
+struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
+			     const struct wire_addr *addr)
+{
+	struct proto_peer *pp;
+
+	if (fi_addr >= ep->map_len) {
+		size_t len = ep->map_len ? ep->map_len : 16;
+		struct proto_peer **map;
+
+		while (len <= fi_addr) {
+			len *= 2;
+		}
+		map = realloc(ep->map, len * sizeof(*map));
+		if (!map) {
+			return NULL;
+		}
+		for (size_t i = ep->map_len; i < len; i++) {
+			map[i] = NULL;
+		}
+		ep->map = map;
+		ep->map_len = len;
+	}
+	pp = proto_peer_of(peer_get(&ep->peers, addr));
+	if (pp && !ep->map[fi_addr]) {
+		ep->map[fi_addr] = pp;
+		proto_peer_ref(pp);
+	}
+	return pp;
+}
+
+void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr)
+{
+	struct peer *p = peer_find(&ep->peers, addr);
+
+	if (p && fi_addr < proto_peer_of(p)->source) {
+		proto_peer_of(p)->source = fi_addr;
+	}
+}
+
+/* The entry is still there: the lowest other mapping of the same peer, if there is one.
+ */
+static uint64_t other_source(const struct proto_ep *ep, const struct proto_peer *pp,
+			     uint64_t but)
+{
+	for (size_t i = 0; i < ep->map_len; i++) {
+		if (i != but && ep->map[i] == pp) {
+			return i;
+		}
+	}
+	return FI_ADDR_NOTAVAIL;
+}
+
+void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr)
+{
+	struct peer *p = peer_find(&ep->peers, addr);
+	struct proto_peer *pp = proto_peer_of(p);
+
+	if (!p) {
+		return;
+	}
+	if (pp->source == fi_addr) {
+		pp->source = other_source(ep, pp, fi_addr);
+	}
+	if (proto_mapped(ep, fi_addr) == pp) {
+		ep->map[fi_addr] = NULL;
+		proto_peer_unref(ep, pp);
+	}
+}
+
+void proto_set_min_multi_recv(struct proto_ep *ep, size_t len)
+{
+	ep->min_multi_recv = len;
+}
+
+size_t proto_min_multi_recv(const struct proto_ep *ep)
+{
+	return ep->min_multi_recv;
+}
+
+/* Control first, then messages, then bulk (rule B3). */
+static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
+{
+	int moved;
+
+	if (!proto_peer_is_up(pp)) {
+		list_remove(&pp->active);
+		return 0;
+	}
+	moved = owed_run(ep, pp);
+	moved += rma_run(ep, pp);
+	moved += msgs_run(ep, pp);
+	moved += streams_run(ep, pp);
+	moved += pulls_run(ep, pp);
+	if (list_empty(&pp->owed) && !pp->credit_owed && list_empty(&pp->rma) &&
+	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls)) {
+		list_remove(&pp->active);
+	}
+	return moved;
+}
+
+/* Arrivals for a pass; outside of upcalls, so that headers never find the pool empty. */
+static bool arrivals_ready(struct proto_ep *ep)
+{
+	return likely(ep->arrivals.free_count >= 2 * PROGRESS_BUDGET) ||
+	       pool_grow(&ep->arrivals) == 0 || ep->arrivals.free_count > PROGRESS_BUDGET;
+}
+
+int proto_progress(struct proto_ep *ep)
+{
+	int moved = 0;
+
+	if (unlikely(!ep->enabled)) {
+		return 0;
+	}
+	ep->busy = false;
+	if (arrivals_ready(ep)) {
+		moved += ep->wire->progress(ep->wep, PROGRESS_BUDGET);
+	}
+	list_foreach_safe (n, next, &ep->active) {
+		moved += peer_work(ep, container_of(n, struct proto_peer, active));
+	}
+	moved += peer_table_progress(&ep->peers);
+	if (unlikely(!list_empty(&ep->reap))) {
+		proto_reap(ep);
+	}
+	return moved;
+}
+
+int proto_arm(struct proto_ep *ep)
+{
+	return ep->busy ? -FI_EAGAIN : ep->wire->arm(ep->wep);
+}
+
+uint64_t proto_due(const struct proto_ep *ep)
+{
+	return peer_table_due(&ep->peers);
+}

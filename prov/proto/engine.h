@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine of one endpoint: messages, tags and RMA over a wire. Everything here is
+ * called with the endpoint's lock held, never blocks and makes no system call of its own.
+ * Completions go up through struct proto_up, from inside any of these calls.
+ */
+#ifndef WEFT_PROTO_ENGINE_H
+#define WEFT_PROTO_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "prov/wire/addr.h"
+#include "prov/wire/wire.h"
+
+struct proto_ep;
+struct proto_peer;
+
+#define PROTO_IOV_MAX 4
+
+/* What an operation is; the engine's own bits are above these (tx_op.h, rx_op.h). */
+#define PROTO_TAGGED   0x0001u /* FI_TAGGED, else FI_MSG */
+#define PROTO_DATA     0x0002u /* carries remote CQ data */
+#define PROTO_INJECT   0x0004u /* the buffer is the caller's again on return */
+#define PROTO_REPORT   0x0008u /* success goes to the completion queue */
+#define PROTO_DELIVERY 0x0010u /* completes when placed at the target */
+#define PROTO_MULTI    0x0020u /* multi-receive buffer */
+#define PROTO_WRITE    0x0040u /* RMA: write, else read */
+
+/* A completion, success (err 0) or error (err > 0, fi_errno). flags as fi_cq(3) has them,
+ * except that success with report false is for counters only. */
+struct proto_done {
+	void *context;
+	uint64_t flags;
+	size_t len;
+	void *buf;
+	uint64_t data;
+	uint64_t tag;
+	uint64_t source; /* fi_addr_t */
+	size_t olen;
+	int err;
+	bool report;
+};
+
+struct proto_up {
+	void (*tx_done)(void *arg, const struct proto_done *d);
+	void (*rx_done)(void *arg, const struct proto_done *d);
+	/* A peer's remote write with data. */
+	void (*remote_done)(void *arg, const struct proto_done *d);
+	/* The lowest index of that address in the address vector, or FI_ADDR_NOTAVAIL */
+	uint64_t (*source)(void *arg, const struct wire_addr *addr);
+	uint64_t (*now)(void *arg); /* monotonic ns */
+};
+
+struct proto_attr {
+	const struct wire_ops *wire;
+	struct wire_addr addr; /* the door wanted; port 0: any */
+	bool addr_any;
+	uint64_t incarnation;
+	struct mem_keytab *keys;
+	const struct proto_up *up;
+	void *arg;
+	uint32_t tx_size, rx_size;
+	size_t inject_size;
+	size_t eager_size;	  /* most payload bytes of an eager message */
+	uint64_t connect_timeout; /* ns */
+	size_t unexpected_max;	  /* bytes of unexpected payload that are granted */
+	bool order_rma;		  /* RMA keeps its order (RAR, RAW, WAR or WAW granted) */
+	bool order_msg_after_rma; /* SAR or SAW granted */
+};
+
+struct proto_msg {
+	const struct iovec *iov;
+	size_t count;
+	size_t len; /* sum of iov */
+	uint64_t tag;
+	uint64_t data;
+	void *context;
+	uint32_t flags;
+};
+
+struct proto_recv {
+	const struct iovec *iov;
+	size_t count;
+	struct proto_peer *source; /* NULL: any */
+	uint64_t tag;
+	uint64_t ignore;
+	void *context;
+	uint32_t flags;
+};
+
+struct proto_rma_iov {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t key;
+};
+
+struct proto_rma {
+	const struct iovec *iov;
+	size_t count;
+	const struct proto_rma_iov *remote; /* same sum of lengths as iov */
+	size_t remote_count;
+	size_t len;
+	uint64_t data;
+	void *context;
+	uint32_t flags;
+};
+
+/* The door is open from here on, so that the address is known; operations may be posted
+ * after proto_enable. */
+int proto_ep_open(const struct proto_attr *attr, struct proto_ep **ep);
+int proto_enable(struct proto_ep *ep);
+/* Outstanding operations vanish without completion. */
+void proto_ep_close(struct proto_ep *ep);
+/* Nothing that was promised waits any more: no owed acknowledgement, no injected message.
+ * Before a close, progress with proto_set_closing until this is true or patience ends. */
+bool proto_is_drained(const struct proto_ep *ep);
+/* From now on nothing is completed and nothing is taken in. */
+void proto_set_closing(struct proto_ep *ep);
+
+struct wire_ep *proto_wire_ep(const struct proto_ep *ep);
+
+/* fi_addr_t to peer. NULL: not known yet, see proto_map. */
+struct proto_peer *proto_mapped(const struct proto_ep *ep, uint64_t fi_addr);
+/* Makes the mapping; NULL: no memory. */
+struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
+			     const struct wire_addr *addr);
+/* The address vector has a new entry; one is about to go. */
+void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
+void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
+
+/* 0, or -FI_EAGAIN when there is no operation left. */
+ssize_t proto_send(struct proto_ep *ep, struct proto_peer *to, const struct proto_msg *m);
+ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r);
+ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *to, const struct proto_rma *r);
+/* Cancels the oldest receive that was posted with this context and isn't matched. True
+ * when there was one. */
+bool proto_cancel(struct proto_ep *ep, const void *context);
+
+/* Receives that are posted later use it. */
+void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
+size_t proto_min_multi_recv(const struct proto_ep *ep);
+
+/* How many things happened. */
+int proto_progress(struct proto_ep *ep);
+int proto_arm(struct proto_ep *ep);
+uint64_t proto_due(const struct proto_ep *ep);
+
+#endif

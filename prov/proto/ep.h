@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside of the engine: the endpoint and what it keeps for each peer. Only prov/proto
+ * includes this. */
+#ifndef WEFT_PROTO_EP_H
+#define WEFT_PROTO_EP_H
+
+#include "prov/peer/peer.h"
+#include "prov/proto/arrival.h"
+#include "prov/proto/engine.h"
+#include "prov/proto/match.h"
+#include "prov/proto/pool.h"
+#include "prov/proto/rx_op.h"
+#include "prov/proto/tx_op.h"
+#include "prov/proto/wire_pkt.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Why a message to a peer cannot leave at once; 0 opens the fast path. */
+#define BLOCK_DOWN  1u /* no transmit link */
+#define BLOCK_QUEUE 2u /* others wait in front of it */
+#define BLOCK_RMA   4u /* RMA under way, and messages must stay behind it */
+
+/* One per peer. Hot fields of both directions first. */
+struct proto_peer {
+	struct peer peer;  /* first: peer.h */
+	uint32_t blocked;  /* BLOCK_* */
+	uint32_t consumed; /* eager cost to give back to the peer */
+	int64_t credit;	   /* eager cost that we may still send */
+	size_t eager_max;  /* payload bytes; 0 while down */
+	uint64_t source;   /* its fi_addr_t, or FI_ADDR_NOTAVAIL */
+	uint32_t window;   /* eager cost granted to the peer in all */
+	uint32_t stored;   /* eager cost that waits unexpected, this epoch */
+	uint32_t refs;	   /* receives and arrivals that point here, and mappings */
+	bool credit_owed;  /* a credit packet found no room */
+	uint64_t rma_posted;
+	uint64_t rma_done;	/* a prefix: RMA retires in order */
+	struct list msgs;	/* struct tx: not sent yet, in order */
+	struct list waiting;	/* struct tx: for ACK, CTS or FIN */
+	struct list streams;	/* struct tx: sending DATA */
+	struct list rma;	/* struct tx: in order */
+	struct list pulls;	/* struct arrival */
+	struct list streams_in; /* struct arrival */
+	struct list owed;	/* struct arrival: a control packet found no room */
+	struct list announced;	/* struct arrival: unexpected RTS */
+	struct list active;	/* proto_ep.active: has something to do */
+	struct list reap;	/* proto_ep.reap: perhaps of no use any more */
+};
+
+struct proto_ep {
+	const struct wire_ops *wire;
+	struct wire_ep *wep;
+	const struct proto_up *up;
+	void *arg;
+	bool closing;
+	bool enabled;
+	bool busy; /* work is left that needs no event to go on */
+	bool order_rma;
+	bool order_msg_after_rma;
+	struct pool tx;
+	struct pool rx;
+	struct pool arrivals;
+	char *inject; /* tx_size x inject_size, by tx index */
+	size_t inject_size;
+	size_t eager_size;
+	struct match_queue match[2]; /* by PROTO_TAGGED */
+	struct payload_store payloads;
+	struct peer_table peers;
+	struct proto_peer **map; /* by fi_addr_t */
+	size_t map_len;
+	struct list active;
+	struct list reap;
+	struct list orphan_txs;	     /* struct tx in TX_ORPHAN */
+	struct list orphan_arrivals; /* struct arrival in ARRIVAL_ORPHAN */
+	size_t min_multi_recv;
+	size_t unexpected_max;
+	size_t granted; /* sum of windows of peers that are up */
+	uint32_t tx_size, rx_size;
+	uint64_t connect_timeout;
+	uint64_t incarnation;
+	uint64_t bad_packets;
+};
+
+static inline struct proto_peer *proto_peer_of(struct peer *p)
+{
+	return (struct proto_peer *)p;
+}
+
+static inline bool proto_peer_is_up(const struct proto_peer *pp)
+{
+	return pp->peer.state == PEER_UP;
+}
+
+/* Progress will look at this peer. */
+static inline void proto_activate(struct proto_ep *ep, struct proto_peer *pp)
+{
+	if (list_empty(&pp->active)) {
+		list_push_back(&ep->active, &pp->active);
+	}
+}
+
+static inline void proto_peer_ref(struct proto_peer *pp)
+{
+	pp->refs++;
+}
+
+/* The last reference makes it a candidate for removal. */
+static inline void proto_peer_unref(struct proto_ep *ep, struct proto_peer *pp)
+{
+	if (--pp->refs == 0 && list_empty(&pp->reap)) {
+		list_push_back(&ep->reap, &pp->reap);
+	}
+}
+
+/* The link broke the protocol; it is given up. */
+void proto_violation(struct proto_ep *ep, struct wire_link *link);
+
+/* ---- eager.c: messages leave, whole messages arrive */
+
+/* Sends what can be sent of pp->msgs. Returns how many. */
+int msgs_run(struct proto_ep *ep, struct proto_peer *pp);
+void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v);
+/* An unexpected eager message got its receive. */
+void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *claim);
+
+/* ---- rndv.c: announced messages */
+
+bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
+void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		 const struct pkt_view *v);
+/* An announced message got its receive, which is in a->claim. */
+void rndv_start(struct proto_ep *ep, struct arrival *a);
+void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		 const struct pkt_view *v);
+void data_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		  const struct pkt_view *v);
+void fin_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		 const struct pkt_view *v);
+int pulls_run(struct proto_ep *ep, struct proto_peer *pp);
+int streams_run(struct proto_ep *ep, struct proto_peer *pp);
+/* The receive ends in error, the sender is told if it can be. */
+void rndv_fail(struct proto_ep *ep, struct arrival *a, int err);
+
+/* ---- rma.c */
+
+int rma_run(struct proto_ep *ep, struct proto_peer *pp);
+void event_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v);
+
+/* ---- ack.c: control packets that must not get lost for want of room */
+
+/* Sends what a owes (its state says what), or queues it. */
+void owe(struct proto_ep *ep, struct arrival *a);
+int owed_run(struct proto_ep *ep, struct proto_peer *pp);
+/* An eager message was delivered whose sender waits for that. */
+void ack_send(struct proto_ep *ep, struct proto_peer *pp, uint64_t tx_id);
+void ack_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		 const struct pkt_view *v);
+
+/* ---- credit.c: bounds on unexpected payload (rule B2) */
+
+/* What an eager message costs: its payload and what keeping it takes. */
+#define CREDIT_MSG 64
+/* Granted to a peer that comes up without asking, and at most. */
+#define CREDIT_FIRST (32u << 10)
+#define CREDIT_MAX   (256u << 10)
+
+static inline uint32_t credit_cost(size_t len)
+{
+	return CREDIT_MSG + (uint32_t)len;
+}
+
+void credit_open(struct proto_ep *ep, struct proto_peer *pp);
+void credit_close(struct proto_ep *ep, struct proto_peer *pp);
+/* Gives back what was consumed; once it is worth a packet (credit_consume). */
+int credit_return(struct proto_ep *ep, struct proto_peer *pp);
+void credit_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		    const struct pkt_view *v);
+
+static inline void credit_consume(struct proto_ep *ep, struct proto_peer *pp,
+				  uint32_t cost)
+{
+	pp->consumed += cost;
+	if (unlikely(pp->consumed >= pp->window / 4)) {
+		credit_return(ep, pp);
+	}
+}
+
+/* ---- link.c: peers come and go */
+
+extern const struct peer_ops proto_peer_ops;
+void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err);
+/* Frees peers that nobody needs any more. */
+void proto_reap(struct proto_ep *ep);
+
+#endif

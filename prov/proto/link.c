@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers come and go: what starts when a link is there, and what ends with it. */
+#include "config.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/proto/ep.h"
+
+static void on_init(void *arg, struct peer *p)
+{
+	struct proto_ep *ep = arg;
+	struct proto_peer *pp = proto_peer_of(p);
+
+	pp->blocked = BLOCK_DOWN;
+	pp->source = ep->up->source(ep->arg, &p->addr);
+	list_init(&pp->msgs);
+	list_init(&pp->waiting);
+	list_init(&pp->streams);
+	list_init(&pp->rma);
+	list_init(&pp->pulls);
+	list_init(&pp->streams_in);
+	list_init(&pp->owed);
+	list_init(&pp->announced);
+	list_init(&pp->active);
+	list_init(&pp->reap);
+}
+
+static void on_up(void *arg, struct peer *p)
+{
+	struct proto_ep *ep = arg;
+	struct proto_peer *pp = proto_peer_of(p);
+	const struct wire_caps *caps = &wire_link_base(p->link)->caps;
+	size_t most = caps->max_packet - PKT_EAGER_HEAD_MAX;
+
+	pp->eager_max = ep->eager_size < most ? ep->eager_size : most;
+	credit_open(ep, pp);
+	pp->blocked &= ~BLOCK_DOWN;
+	proto_activate(ep, pp);
+}
+
+static void fail_txs(struct proto_ep *ep, struct list *txs, int err)
+{
+	list_foreach_safe (n, next, txs) {
+		tx_fail(ep, container_of(n, struct tx, node), err);
+	}
+}
+
+static void fail_arrivals(struct proto_ep *ep, struct list *arrivals, int err)
+{
+	list_foreach_safe (n, next, arrivals) {
+		struct arrival *a = container_of(n, struct arrival, node);
+
+		if (a->state == ARRIVAL_OWES_FIN || a->state == ARRIVAL_OWES_ACK) {
+			arrival_release(ep, a);
+		} else {
+			rndv_fail(ep, a, err);
+		}
+	}
+}
+
+/* Announced messages that no receive was posted for can't be had any more. */
+static void forget_announced(struct proto_ep *ep, struct proto_peer *pp)
+{
+	list_foreach_safe (n, next, &pp->announced) {
+		struct arrival *a = container_of(n, struct arrival, node);
+
+		match_msg_remove(&ep->match[a->flags & PROTO_TAGGED], &a->m);
+		arrival_release(ep, a);
+	}
+}
+
+static void on_down(void *arg, struct peer *p, int err)
+{
+	struct proto_ep *ep = arg;
+	struct proto_peer *pp = proto_peer_of(p);
+
+	/* Closed first, so that nothing that completes below starts anything. */
+	pp->blocked = BLOCK_DOWN;
+	pp->eager_max = 0;
+	credit_close(ep, pp);
+	list_remove(&pp->active);
+	fail_txs(ep, &pp->rma, err);
+	pp->rma_done = pp->rma_posted;
+	fail_txs(ep, &pp->waiting, err);
+	fail_txs(ep, &pp->streams, err);
+	fail_txs(ep, &pp->msgs, err);
+	fail_arrivals(ep, &pp->pulls, err);
+	fail_arrivals(ep, &pp->streams_in, err);
+	fail_arrivals(ep, &pp->owed, err);
+	forget_announced(ep, pp);
+	if (pp->refs == 0 && list_empty(&pp->reap)) {
+		list_push_back(&ep->reap, &pp->reap);
+	}
+}
+
+static void orphan_done(struct proto_ep *ep, struct xfer *x)
+{
+	if (x->owner == XFER_TX) {
+		tx_complete(ep, container_of(x, struct tx, x), x->err);
+	} else {
+		struct arrival *a = container_of(x, struct arrival, x);
+
+		arrival_complete(ep, a, x->err);
+		arrival_release(ep, a);
+	}
+}
+
+static void on_hung_up(void *arg, struct wire_link *link)
+{
+	struct proto_ep *ep = arg;
+
+	list_foreach_safe (n, next, &ep->orphan_txs) {
+		struct tx *tx = container_of(n, struct tx, node);
+
+		if (tx->link == link) {
+			orphan_done(ep, &tx->x);
+		}
+	}
+	list_foreach_safe (n, next, &ep->orphan_arrivals) {
+		struct arrival *a = container_of(n, struct arrival, node);
+
+		if (a->pull_link == link) {
+			orphan_done(ep, &a->x);
+		}
+	}
+}
+
+static uint64_t on_now(void *arg)
+{
+	struct proto_ep *ep = arg;
+
+	return ep->up->now(ep->arg);
+}
+
+const struct peer_ops proto_peer_ops = {
+	.size = sizeof(struct proto_peer),
+	.init = on_init,
+	.up = on_up,
+	.down = on_down,
+	.hung_up = on_hung_up,
+	.now = on_now,
+};
+
+void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err)
+{
+	struct proto_ep *ep = arg;
+	struct xfer *x = cookie;
+	struct proto_peer *pp;
+	bool orphan;
+
+	(void)link;
+	xfer_segment_done(x, err);
+	if (x->owner == XFER_TX) {
+		struct tx *tx = container_of(x, struct tx, x);
+
+		pp = tx->peer;
+		orphan = tx->state == TX_ORPHAN;
+	} else {
+		struct arrival *a = container_of(x, struct arrival, x);
+
+		pp = a->peer;
+		orphan = a->state == ARRIVAL_ORPHAN;
+	}
+	if (!orphan) {
+		proto_activate(ep, pp);
+	} else if (x->inflight == 0) {
+		orphan_done(ep, x);
+	}
+}
+
+static bool is_useless(const struct proto_peer *pp)
+{
+	return pp->refs == 0 && list_empty(&pp->msgs) && list_empty(&pp->waiting) &&
+	       list_empty(&pp->streams) && list_empty(&pp->rma) &&
+	       (pp->peer.state == PEER_IDLE || pp->peer.state == PEER_DOWN) &&
+	       !peer_has_links(&pp->peer);
+}
+
+void proto_reap(struct proto_ep *ep)
+{
+	struct list *n;
+
+	while ((n = list_pop_front(&ep->reap))) {
+		struct proto_peer *pp = container_of(n, struct proto_peer, reap);
+
+		if (is_useless(pp)) {
+			list_remove(&pp->active);
+			peer_free(&ep->peers, &pp->peer);
+		}
+	}
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RMA: one FIFO per peer. An operation starts when those before it are done, or, where
+ * the link keeps segments of a lane in order (or no order was granted), when all their
+ * segments are under way. They retire in order. The remote event of a write with data
+ * leaves after its data is done.
+ */
+#include "config.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/proto/ep.h"
+
+static bool event_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
+	void *pkt =
+		ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_event), WIRE_DATA);
+
+	if (!pkt) {
+		return false;
+	}
+	ep->wire->pkt_commit(pp->peer.link, pkt,
+			     pkt_put_event(pkt, tx->data, tx->x.total));
+	return true;
+}
+
+/* One turn of one operation; true when the next one may have its turn. */
+static bool rma_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
+		     size_t *budget, int *moved)
+{
+	bool serial = ep->order_rma && !wire_link_base(pp->peer.link)->caps.ordered;
+
+	if (tx->state == TX_RMA) {
+		size_t before = tx->x.issued;
+		int n;
+
+		tx->link = pp->peer.link;
+		n = xfer_run(&tx->x, tx->link, *budget);
+		*moved += n;
+		*budget -= tx->x.issued - before;
+		if (!xfer_is_over(&tx->x)) {
+			ep->busy |= n > 0 && !xfer_is_issued(&tx->x);
+			return xfer_is_issued(&tx->x) && !serial;
+		}
+		tx_set_state(tx,
+			     !tx->x.err && (tx->flags & PROTO_DATA) ? TX_EVENT : TX_OVER);
+	}
+	if (tx->state == TX_EVENT) {
+		if (!event_send(ep, pp, tx)) {
+			return false;
+		}
+		tx_set_state(tx, TX_OVER);
+	}
+	return true;
+}
+
+int rma_run(struct proto_ep *ep, struct proto_peer *pp)
+{
+	size_t budget = XFER_STEP;
+	int moved = 0;
+
+	list_foreach (n, &pp->rma) {
+		if (!rma_step(ep, pp, container_of(n, struct tx, node), &budget,
+			      &moved)) {
+			break;
+		}
+		if (budget == 0) {
+			ep->busy = true;
+			break;
+		}
+	}
+	while (!list_empty(&pp->rma)) {
+		struct tx *tx = container_of(pp->rma.next, struct tx, node);
+
+		if (tx->state != TX_OVER) {
+			return moved;
+		}
+		pp->rma_done++;
+		moved++;
+		tx_complete(ep, tx, tx->x.err);
+	}
+	pp->blocked &= ~BLOCK_RMA;
+	return moved;
+}
+
+ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto_rma *r)
+{
+	struct tx *tx = tx_alloc(ep, pp);
+	struct xfer *x;
+
+	if (!tx) {
+		return -FI_EAGAIN;
+	}
+	tx->flags = r->flags;
+	tx->context = r->context;
+	tx->data = r->data;
+	x = &tx->x;
+	x->owner = XFER_TX;
+	x->put = r->flags & PROTO_WRITE;
+	x->raw = false;
+	x->local_at = 0;
+	x->remote_at = 0;
+	x->local_off = 0;
+	x->remote_off = 0;
+	x->issued = 0;
+	x->inflight = 0;
+	x->err = 0;
+	x->remote_count = r->remote_count;
+	for (size_t i = 0; i < r->remote_count; i++) {
+		x->remote[i].addr = r->remote[i].addr;
+		x->remote[i].len = r->remote[i].len;
+		x->remote[i].key = r->remote[i].key;
+	}
+	tx_take_iov(ep, tx, r->iov, r->count, r->len);
+	tx_set_state(tx, TX_RMA);
+	pp->rma_posted++;
+	list_push_back(&pp->rma, &tx->node);
+	if (ep->order_msg_after_rma) {
+		pp->blocked |= BLOCK_RMA;
+	}
+	if (proto_peer_is_up(pp)) {
+		rma_run(ep, pp);
+		if (!list_empty(&pp->rma)) {
+			proto_activate(ep, pp);
+		}
+	} else {
+		peer_connect(&ep->peers, &pp->peer);
+	}
+	return 0;
+}
+
+void event_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v)
+{
+	struct proto_done d = {.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+			       .len = v->total,
+			       .data = v->data,
+			       .source = pp->source,
+			       .report = true};
+
+	(void)link;
+	ep->up->remote_done(ep->arg, &d);
+}

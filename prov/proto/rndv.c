@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rendezvous: a message is announced by its header (RTS) and takes its place in the match
+ * order with it. Once it has a receive, the receiver pulls the data straight between the
+ * two user buffers where the link can name peer memory (caps.raw), or asks for it by CTS
+ * and gets a stream of DATA packets. FIN gives the sender its buffer back.
+ */
+#include "config.h"
+
+#include <rdma/fi_errno.h>
+
+#include "prov/proto/ep.h"
+
+/* DATA packets of one stream in a row, before others get their turn. */
+#define STREAM_BURST 8
+
+bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
+	struct wire_link_base *b = wire_link_base(pp->peer.link);
+	struct pkt_view_iov iov[PKT_IOV_MAX];
+	uint32_t count = b->caps.raw && tx->x.total ? tx->x.local_count : 0;
+	void *pkt = ep->wire->pkt_reserve(pp->peer.link, PKT_RTS_MAX, WIRE_DATA);
+	size_t len;
+
+	if (!pkt) {
+		return false;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		iov[i].addr = (uintptr_t)tx->x.local[i].iov_base;
+		iov[i].len = tx->x.local[i].iov_len;
+	}
+	len = pkt_put_rts(pkt, tx->flags & (PROTO_TAGGED | PROTO_DATA), tx->tag, tx->data,
+			  pool_id(tx), tx->x.total, iov, count);
+	ep->wire->pkt_commit(pp->peer.link, pkt, len);
+	list_remove(&tx->node);
+	list_push_back(&pp->waiting, &tx->node);
+	tx_set_state(tx, TX_WAIT_CTS);
+	return true;
+}
+
+void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		 const struct pkt_view *v)
+{
+	struct match_queue *q = &ep->match[v->flags & PKT_F_TAGGED];
+	struct match_recv *m;
+	struct arrival *a;
+
+	if (!peer_link_is_current(&pp->peer, link)) {
+		return; /* its sender was told that it failed */
+	}
+	a = arrival_alloc(ep, pp, link);
+	if (!a) {
+		proto_violation(ep, link);
+		return;
+	}
+	a->announced = true;
+	a->flags = v->flags & (PROTO_TAGGED | PROTO_DATA);
+	a->tag = v->tag;
+	a->data = v->data;
+	a->len = v->total;
+	a->tx_id = v->id;
+	a->x.remote_count = v->len;
+	for (uint32_t i = 0; i < v->len; i++) {
+		a->x.remote[i].addr = v->iov[i].addr;
+		a->x.remote[i].len = v->iov[i].len;
+	}
+	m = match_recv_find(q, pp, v->tag);
+	if (m) {
+		rx_take(ep, container_of(m, struct rx, m), a->len, &a->claim);
+		rndv_start(ep, a);
+		return;
+	}
+	arrival_set_state(a, ARRIVAL_UNEXPECTED);
+	a->m.source = pp;
+	a->m.tag = v->tag;
+	match_msg_add(q, &a->m);
+	list_push_back(&pp->announced, &a->node);
+}
+
+/* The receive is complete, the sender must hear of it. */
+static void finish(struct proto_ep *ep, struct arrival *a, int err)
+{
+	list_remove(&a->node);
+	arrival_complete(ep, a, err);
+	a->fin_err = -err;
+	arrival_set_state(a, ARRIVAL_OWES_FIN);
+	owe(ep, a);
+}
+
+static void ask_for_stream(struct proto_ep *ep, struct arrival *a)
+{
+	list_remove(&a->node);
+	a->arrived = 0;
+	arrival_set_state(a, ARRIVAL_OWES_CTS);
+	owe(ep, a);
+}
+
+/* Refused, but not for what the memory is: the stream may do better. */
+static bool is_refusal(int err)
+{
+	return err == -FI_EACCES || err == -FI_EPERM || err == -FI_ENOSYS ||
+	       err == -FI_EOPNOTSUPP || err == -FI_ENOKEY;
+}
+
+/* One turn of a pull; true when it has left ARRIVAL_PULL. */
+static bool pull_step(struct proto_ep *ep, struct arrival *a, int *moved)
+{
+	int n = xfer_run(&a->x, a->pull_link, XFER_STEP);
+
+	*moved += n;
+	if (!xfer_is_over(&a->x)) {
+		ep->busy |= n > 0;
+		return false;
+	}
+	if (a->x.err && is_refusal(a->x.err)) {
+		ask_for_stream(ep, a);
+	} else {
+		finish(ep, a, a->x.err);
+	}
+	return true;
+}
+
+static void pull_start(struct proto_ep *ep, struct arrival *a)
+{
+	struct xfer *x = &a->x;
+	int moved = 0;
+
+	arrival_set_state(a, ARRIVAL_PULL);
+	a->pull_link = a->peer->peer.link;
+	x->owner = XFER_ARRIVAL;
+	x->put = false;
+	x->raw = true;
+	x->local_count = a->claim.count;
+	for (uint32_t i = 0; i < a->claim.count; i++) {
+		x->local[i] = a->claim.iov[i];
+	}
+	x->local_at = 0;
+	x->remote_at = 0;
+	x->local_off = 0;
+	x->remote_off = 0;
+	x->total = a->want;
+	x->issued = 0;
+	x->inflight = 0;
+	x->err = 0;
+	if (!pull_step(ep, a, &moved)) {
+		list_push_back(&a->peer->pulls, &a->node);
+		proto_activate(ep, a->peer);
+	}
+}
+
+void rndv_start(struct proto_ep *ep, struct arrival *a)
+{
+	struct proto_peer *pp = a->peer;
+
+	list_remove(&a->node);
+	if (!proto_peer_is_up(pp) || a->epoch != pp->peer.epoch) {
+		rndv_fail(ep, a, -FI_ECONNRESET);
+		return;
+	}
+	a->want = a->len < a->claim.room ? a->len : a->claim.room;
+	if (a->want == 0) {
+		finish(ep, a, 0);
+	} else if (a->x.remote_count && wire_link_base(pp->peer.link)->caps.raw) {
+		pull_start(ep, a);
+	} else {
+		ask_for_stream(ep, a);
+	}
+}
+
+void rndv_fail(struct proto_ep *ep, struct arrival *a, int err)
+{
+	list_remove(&a->node);
+	if (a->x.inflight) { /* rule D3: the buffer is still being written */
+		if (!a->x.err) {
+			a->x.err = err;
+		}
+		arrival_set_state(a, ARRIVAL_ORPHAN);
+		list_push_back(&ep->orphan_arrivals, &a->node);
+		return;
+	}
+	arrival_complete(ep, a, err);
+	if (a->state == ARRIVAL_FREE) { /* matched on arrival, never had a state */
+		arrival_set_state(a, ARRIVAL_OWES_FIN);
+	}
+	arrival_release(ep, a);
+}
+
+int pulls_run(struct proto_ep *ep, struct proto_peer *pp)
+{
+	int moved = 0;
+
+	list_foreach_safe (n, next, &pp->pulls) {
+		pull_step(ep, container_of(n, struct arrival, node), &moved);
+	}
+	return moved;
+}
+
+void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		 const struct pkt_view *v)
+{
+	struct tx *tx = tx_find(ep, pp, v->id);
+
+	if (!tx || tx->state != TX_WAIT_CTS) {
+		return; /* failed meanwhile */
+	}
+	if (v->total > tx->x.total) {
+		proto_violation(ep, link);
+		return;
+	}
+	tx->rx_id = v->rx_id;
+	tx->stream_off = 0;
+	tx->stream_len = v->total;
+	list_remove(&tx->node);
+	list_push_back(&pp->streams, &tx->node);
+	tx_set_state(tx, TX_STREAM);
+	proto_activate(ep, pp);
+}
+
+/* A burst of one stream; -1: no room on the link. */
+static int stream_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
+	size_t most =
+		wire_link_base(pp->peer.link)->caps.max_packet - sizeof(struct pkt_data);
+
+	for (int sent = 0; sent < STREAM_BURST; sent++) {
+		uint64_t left = tx->stream_len - tx->stream_off;
+		size_t len = left < most ? left : most, head;
+		char *pkt = ep->wire->pkt_reserve(
+			pp->peer.link, sizeof(struct pkt_data) + len, WIRE_DATA);
+
+		if (!pkt) {
+			return -1;
+		}
+		head = pkt_put_data(pkt, tx->rx_id, tx->stream_off, len);
+		iov_gather(tx->x.local, tx->x.local_count, tx->stream_off, pkt + head,
+			   len);
+		ep->wire->pkt_commit(pp->peer.link, pkt, head + len);
+		tx->stream_off += len;
+		if (tx->stream_off == tx->stream_len) {
+			list_remove(&tx->node);
+			list_push_back(&pp->waiting, &tx->node);
+			tx_set_state(tx, TX_WAIT_FIN);
+			return 0;
+		}
+	}
+	ep->busy = true;
+	return 1;
+}
+
+int streams_run(struct proto_ep *ep, struct proto_peer *pp)
+{
+	int moved = 0;
+
+	list_foreach_safe (n, next, &pp->streams) {
+		struct tx *tx = container_of(n, struct tx, node);
+		uint64_t before = tx->stream_off;
+		int ret = stream_step(ep, pp, tx);
+
+		moved += ret >= 0 || tx->stream_off != before;
+		if (ret != 0) { /* the next pass begins with the others */
+			list_remove(n);
+			list_push_back(&pp->streams, n);
+		}
+		if (ret < 0) {
+			break;
+		}
+	}
+	return moved;
+}
+
+void data_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		  const struct pkt_view *v)
+{
+	struct arrival *a = pool_find(&ep->arrivals, v->id);
+
+	if (!a || a->peer != pp || a->state != ARRIVAL_STREAM) {
+		return; /* failed meanwhile */
+	}
+	if (v->offset != a->arrived || v->len > a->want - a->arrived) {
+		proto_violation(ep, link);
+		return;
+	}
+	iov_scatter(a->claim.iov, a->claim.count, v->offset, v->payload, v->len);
+	a->arrived += v->len;
+	if (a->arrived == a->want) {
+		finish(ep, a, 0);
+	}
+}
+
+void fin_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		 const struct pkt_view *v)
+{
+	struct tx *tx = tx_find(ep, pp, v->id);
+
+	(void)link;
+	if (tx && (tx->state == TX_WAIT_CTS || tx->state == TX_STREAM ||
+		   tx->state == TX_WAIT_FIN)) {
+		tx_complete(ep, tx, -(int)v->len);
+	}
+}

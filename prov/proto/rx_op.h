@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A posted receive, from a pool of rx_attr.size made at enable, until a message takes it:
+ * then a claim says where the message goes, and the slot is free again. A multi-receive
+ * buffer stays until it is used up and all its messages are complete.
+ */
+#ifndef WEFT_PROTO_RX_OP_H
+#define WEFT_PROTO_RX_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "prov/proto/engine.h"
+#include "prov/proto/match.h"
+#include "prov/proto/pool.h"
+
+enum rx_state {
+	RX_FREE,
+	RX_OPEN,     /* filled in, looks through unexpected messages */
+	RX_POSTED,   /* in the match queue */
+	RX_DRAINING, /* multi-receive: used up or cancelled, messages still arrive */
+	RX_STATES
+};
+
+struct rx {
+	struct pool_obj obj;
+	struct match_recv m; /* m.source holds a reference */
+	enum rx_state state;
+	uint32_t flags; /* PROTO_* */
+	void *context;
+	size_t len; /* of all pieces */
+	uint32_t count;
+	uint32_t pending; /* multi-receive: claims that aren't complete */
+	size_t used;	  /* multi-receive */
+	size_t min_free;  /* multi-receive: used up when less is left */
+	bool cancelled;
+	struct iovec iov[PROTO_IOV_MAX];
+};
+
+/* Where one message goes. */
+struct rx_claim {
+	struct rx *multi; /* the multi-receive buffer it is in, or NULL */
+	void *context;
+	void *buf; /* multi-receive: where the message starts, else NULL */
+	size_t room;
+	uint32_t flags;
+	uint32_t count;
+	struct iovec iov[PROTO_IOV_MAX];
+};
+
+/* What a finished message says about itself. */
+struct rx_result {
+	uint64_t len; /* of the message, as sent */
+	uint64_t tag;
+	uint64_t data;
+	uint32_t flags; /* PROTO_TAGGED, PROTO_DATA */
+	uint64_t source;
+	int err; /* 0 or -fi_errno */
+};
+
+/* Takes rx (open or posted) for a message of len bytes. */
+void rx_take(struct proto_ep *ep, struct rx *rx, uint64_t len, struct rx_claim *claim);
+/* Completes: success, truncation (the message is longer than the room) or error. */
+void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
+	       const struct rx_result *r);
+/* Frees a slot that is in no queue. */
+void rx_release(struct proto_ep *ep, struct rx *rx);
+void rx_set_state(struct rx *rx, enum rx_state to);
+const char *rx_state_name(enum rx_state s);
+
+#endif

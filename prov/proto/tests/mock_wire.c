@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
+#include "prov/proto/tests/mock_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+struct mock_net *mock_net;
+
+struct mock_pkt {
+	struct list node;
+	uint64_t due;
+	size_t len;
+	_Alignas(8) char bytes[];
+};
+
+struct mock_seg {
+	struct list node;
+	uint64_t due;
+	bool put;
+	struct wire_segment seg;
+	struct iovec local[4];
+};
+
+struct mock_ep {
+	struct wire_ep_base base;
+	struct mock_net *net;
+	struct wire_ep_attr attr;
+	struct list links;
+	struct mock_region regions[16];
+	int region_count;
+};
+
+enum mock_state { MOCK_DIALLING, MOCK_NEW, MOCK_UP };
+
+struct mock_link {
+	struct wire_link_base base;
+	struct list node; /* of its endpoint */
+	struct mock_ep *ep;
+	struct mock_link *other;
+	enum mock_state state;
+	uint64_t due;
+	int dying;	/* error to report once drained */
+	struct list in; /* struct mock_pkt for this end */
+	uint32_t in_count;
+	uint64_t last_due;
+	struct list segs;
+	struct mock_pkt *reserved;
+};
+
+static struct mock_ep *ep_of(struct wire_ep *ep)
+{
+	return (struct mock_ep *)ep;
+}
+
+static struct mock_link *link_of(struct wire_link *link)
+{
+	return (struct mock_link *)link;
+}
+
+uint64_t mock_random(struct mock_net *net)
+{
+	uint64_t z = (net->random += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+bool mock_chance(struct mock_net *net, uint32_t percent)
+{
+	return mock_random(net) % 100 < percent;
+}
+
+static uint64_t later(struct mock_net *net)
+{
+	return net->now + (net->max_delay ? mock_random(net) % net->max_delay : 0);
+}
+
+static int ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
+{
+	struct mock_ep *ep = calloc(1, sizeof(*ep));
+	int slot = -1;
+
+	for (int i = 0; i < MOCK_EPS; i++) {
+		if (mock_net->eps[i] &&
+		    wire_addr_equal(&wire_ep_base(mock_net->eps[i])->addr, &attr->addr)) {
+			free(ep);
+			return -FI_EADDRINUSE;
+		}
+		if (!mock_net->eps[i] && slot < 0) {
+			slot = i;
+		}
+	}
+	ep->base.ops = &mock_wire;
+	ep->base.addr = attr->addr;
+	ep->net = mock_net;
+	ep->attr = *attr;
+	list_init(&ep->links);
+	mock_net->eps[slot] = (struct wire_ep *)ep;
+	*out = (struct wire_ep *)ep;
+	return 0;
+}
+
+static struct mock_link *link_new(struct mock_ep *ep, const struct wire_addr *to,
+				  enum mock_state state)
+{
+	struct mock_link *l = calloc(1, sizeof(*l));
+
+	l->base.ops = &mock_wire;
+	l->base.ep = (struct wire_ep *)ep;
+	l->base.peer = *to;
+	l->base.caps = ep->net->caps;
+	l->ep = ep;
+	l->state = state;
+	list_init(&l->in);
+	list_init(&l->segs);
+	list_push_back(&ep->links, &l->node);
+	return l;
+}
+
+static void link_free(struct mock_link *l)
+{
+	struct list *n;
+
+	if (l->other) {
+		l->other->other = NULL;
+	}
+	while ((n = list_pop_front(&l->in))) {
+		free(container_of(n, struct mock_pkt, node));
+	}
+	while ((n = list_pop_front(&l->segs))) {
+		free(container_of(n, struct mock_seg, node));
+	}
+	free(l->reserved);
+	list_remove(&l->node);
+	free(l);
+}
+
+static void link_die(struct mock_link *l, int err)
+{
+	if (l && !l->dying) {
+		l->dying = err;
+	}
+}
+
+static void ep_close(struct wire_ep *wep)
+{
+	struct mock_ep *ep = ep_of(wep);
+
+	for (int i = 0; i < MOCK_EPS; i++) {
+		if (ep->net->eps[i] == wep) {
+			ep->net->eps[i] = NULL;
+		}
+	}
+	while (!list_empty(&ep->links)) {
+		struct mock_link *l =
+			container_of(ep->links.next, struct mock_link, node);
+
+		link_die(l->other, -FI_ESHUTDOWN);
+		link_free(l);
+	}
+	free(ep);
+}
+
+static int dial(struct wire_ep *wep, const struct wire_addr *to, void *ctx,
+		struct wire_link **link)
+{
+	struct mock_ep *ep = ep_of(wep);
+	struct mock_link *l;
+
+	if (mock_chance(ep->net, ep->net->refuse_dial)) {
+		return -FI_ECONNREFUSED;
+	}
+	l = link_new(ep, to, MOCK_DIALLING);
+	l->base.peer_ctx = ctx;
+	l->due = later(ep->net);
+	*link = (struct wire_link *)l;
+	return 0;
+}
+
+static void hangup(struct wire_link *link)
+{
+	struct mock_link *l = link_of(link);
+
+	link_die(l->other, -FI_ECONNRESET);
+	link_free(l);
+}
+
+static void *pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls)
+{
+	struct mock_link *l = link_of(link);
+	uint32_t room = l->ep->net->ring;
+
+	if (len > l->base.caps.max_packet) {
+		abort(); /* a caller's mistake, not a peer's */
+	}
+	free(l->reserved);
+	l->reserved = NULL;
+	if (cls == WIRE_DATA) {
+		room = room * 3 / 4;
+	}
+	if (mock_chance(l->ep->net, l->ep->net->refuse_room) ||
+	    (l->other && l->other->in_count >= room)) {
+		return NULL;
+	}
+	l->reserved = malloc(sizeof(struct mock_pkt) + len);
+	l->reserved->len = len;
+	return l->reserved->bytes;
+}
+
+static void queue_pkt(struct mock_link *to, struct mock_pkt *p)
+{
+	p->due = later(to->ep->net);
+	if (p->due < to->last_due) {
+		p->due = to->last_due;
+	}
+	to->last_due = p->due;
+	to->in_count++;
+	to->ep->net->packets++;
+	list_push_back(&to->in, &p->node);
+}
+
+static void pkt_commit(struct wire_link *link, void *pkt, size_t len)
+{
+	struct mock_link *l = link_of(link);
+	struct mock_pkt *p = l->reserved;
+
+	if (pkt != p->bytes || len > p->len) {
+		abort();
+	}
+	p->len = len;
+	l->reserved = NULL;
+	if (l->other && !l->other->dying) {
+		queue_pkt(l->other, p);
+	} else {
+		free(p);
+	}
+}
+
+void mock_inject(struct wire_link *link, const void *pkt, size_t len)
+{
+	struct mock_pkt *p = malloc(sizeof(*p) + len);
+
+	p->len = len;
+	memcpy(p->bytes, pkt, len);
+	queue_pkt(link_of(link), p);
+}
+
+/* Where the target keeps it; NULL: refused, *err says why. */
+static char *resolve(struct mock_link *l, const struct wire_segment *seg, bool put,
+		     int *err)
+{
+	struct mock_ep *target = l->other ? l->other->ep : NULL;
+
+	if (seg->remote.raw) {
+		*err = -FI_EACCES;
+		return l->ep->net->raw_refused ? NULL
+					       : (char *)(uintptr_t)seg->remote.addr;
+	}
+	*err = -FI_ENOKEY;
+	for (int i = 0; target && i < target->region_count; i++) {
+		const struct mock_region *r = &target->regions[i];
+
+		if (r->key != seg->remote.key) {
+			continue;
+		}
+		if (!(r->access & (put ? FI_REMOTE_WRITE : FI_REMOTE_READ))) {
+			*err = -FI_EACCES;
+			return NULL;
+		}
+		if (seg->remote.addr > r->len || seg->len > r->len - seg->remote.addr) {
+			*err = -FI_EINVAL;
+			return NULL;
+		}
+		return r->base + seg->remote.addr;
+	}
+	return NULL;
+}
+
+static void move(const struct wire_segment *seg, char *at, bool put)
+{
+	for (size_t i = 0; i < seg->local_count; i++) {
+		if (put) {
+			memcpy(at, seg->local[i].iov_base, seg->local[i].iov_len);
+		} else {
+			memcpy(seg->local[i].iov_base, at, seg->local[i].iov_len);
+		}
+		at += seg->local[i].iov_len;
+	}
+}
+
+static int segment(struct wire_link *link, const struct wire_segment *seg, bool put)
+{
+	struct mock_link *l = link_of(link);
+	size_t sum = 0;
+	struct mock_seg *s;
+	char *at;
+	int err;
+
+	for (size_t i = 0; i < seg->local_count; i++) {
+		sum += seg->local[i].iov_len;
+	}
+	if (sum != seg->len || seg->len > l->base.caps.max_segment || seg->len == 0) {
+		abort();
+	}
+	if (mock_chance(l->ep->net, l->ep->net->refuse_segment)) {
+		return -FI_EAGAIN;
+	}
+	if (l->dying) {
+		return -FI_ECONNRESET;
+	}
+	at = resolve(l, seg, put, &err);
+	if (!at) {
+		return err;
+	}
+	if (!mock_chance(l->ep->net, l->ep->net->late_segment)) {
+		move(seg, at, put);
+		return 1;
+	}
+	s = calloc(1, sizeof(*s));
+	s->put = put;
+	s->seg = *seg;
+	s->due = later(l->ep->net);
+	memcpy(s->local, seg->local, seg->local_count * sizeof(s->local[0]));
+	s->seg.local = s->local;
+	list_push_back(&l->segs, &s->node);
+	return 0;
+}
+
+static int put(struct wire_link *link, const struct wire_segment *seg)
+{
+	return segment(link, seg, true);
+}
+
+static int get(struct wire_link *link, const struct wire_segment *seg)
+{
+	return segment(link, seg, false);
+}
+
+static int dialled(struct mock_link *l)
+{
+	const struct wire_events *ev = l->ep->attr.events;
+	struct mock_ep *target = NULL;
+	void *arg = l->ep->attr.arg;
+
+	for (int i = 0; i < MOCK_EPS; i++) {
+		struct wire_ep *e = l->ep->net->eps[i];
+
+		if (e && wire_addr_equal(&wire_ep_base(e)->addr, &l->base.peer)) {
+			target = ep_of(e);
+		}
+	}
+	if (!target || mock_chance(l->ep->net, l->ep->net->refuse_dial)) {
+		ev->link_down(arg, (struct wire_link *)l, -FI_ECONNREFUSED);
+		link_free(l);
+		return 1;
+	}
+	l->other = link_new(target, &l->ep->base.addr, MOCK_NEW);
+	l->other->other = l;
+	l->other->base.peer_incarnation = l->ep->attr.incarnation;
+	l->base.peer_incarnation = target->attr.incarnation;
+	l->state = MOCK_UP;
+	ev->link_up(arg, (struct wire_link *)l);
+	return 1;
+}
+
+static int segs_done(struct mock_link *l)
+{
+	const struct wire_events *ev = l->ep->attr.events;
+	int done = 0;
+
+	list_foreach_safe (n, next, &l->segs) {
+		struct mock_seg *s = container_of(n, struct mock_seg, node);
+		char *at;
+		int err = -FI_ECONNRESET;
+
+		if (s->due > l->ep->net->now && !l->dying) {
+			continue;
+		}
+		at = l->dying ? NULL : resolve(l, &s->seg, s->put, &err);
+		if (at) {
+			move(&s->seg, at, s->put);
+			err = 0;
+		}
+		list_remove(n);
+		ev->segment_done(l->ep->attr.arg, (struct wire_link *)l, s->seg.cookie,
+				 err);
+		free(s);
+		done++;
+	}
+	return done;
+}
+
+static int link_progress(struct mock_link *l, int budget)
+{
+	const struct wire_events *ev = l->ep->attr.events;
+	void *arg = l->ep->attr.arg;
+	int done = 0;
+
+	if (l->state == MOCK_DIALLING) {
+		return l->due <= l->ep->net->now ? dialled(l) : 0;
+	}
+	if (l->state == MOCK_NEW) {
+		l->state = MOCK_UP;
+		ev->link_up(arg, (struct wire_link *)l);
+		done++;
+	}
+	while (!list_empty(&l->in) && done < budget) {
+		struct mock_pkt *p = container_of(l->in.next, struct mock_pkt, node);
+
+		if (p->due > l->ep->net->now && !l->dying) {
+			break;
+		}
+		list_remove(&p->node);
+		l->in_count--;
+		ev->packet(arg, (struct wire_link *)l, p->bytes, p->len);
+		free(p);
+		done++;
+	}
+	done += segs_done(l);
+	if (l->dying && list_empty(&l->in)) {
+		ev->link_down(arg, (struct wire_link *)l, l->dying);
+		link_free(l);
+		done++;
+	}
+	return done;
+}
+
+static int progress(struct wire_ep *wep, int budget)
+{
+	struct mock_ep *ep = ep_of(wep);
+	int done = 0;
+
+	list_foreach_safe (n, next, &ep->links) {
+		if (done >= budget) {
+			break;
+		}
+		done += link_progress(container_of(n, struct mock_link, node),
+				      budget - done);
+	}
+	return done;
+}
+
+static int arm(struct wire_ep *ep)
+{
+	(void)ep;
+	return 0;
+}
+
+static int fd(struct wire_ep *ep)
+{
+	(void)ep;
+	return -1;
+}
+
+static int quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline)
+{
+	(void)ep;
+	(void)key;
+	(void)deadline;
+	return 0;
+}
+
+const struct wire_ops mock_wire = {
+	.name = "mock",
+	.what = "in one process, on a virtual clock",
+	.caps = {.lanes = 1, .max_packet = 4096, .max_segment = 1 << 20},
+	.ep_open = ep_open,
+	.ep_close = ep_close,
+	.dial = dial,
+	.hangup = hangup,
+	.pkt_reserve = pkt_reserve,
+	.pkt_commit = pkt_commit,
+	.put = put,
+	.get = get,
+	.progress = progress,
+	.arm = arm,
+	.fd = fd,
+	.quiesce = quiesce,
+};
+
+void mock_region_add(struct wire_ep *wep, const struct mock_region *r)
+{
+	struct mock_ep *ep = ep_of(wep);
+
+	ep->regions[ep->region_count++] = *r;
+}
+
+struct wire_link *mock_some_link(struct wire_ep *wep)
+{
+	struct mock_ep *ep = ep_of(wep);
+
+	list_foreach (n, &ep->links) {
+		struct mock_link *l = container_of(n, struct mock_link, node);
+
+		if (l->state == MOCK_UP && !l->dying) {
+			return (struct wire_link *)l;
+		}
+	}
+	return NULL;
+}
+
+bool mock_kill_random(struct mock_net *net)
+{
+	struct wire_ep *wep = net->eps[mock_random(net) % MOCK_EPS];
+	struct wire_link *link = wep ? mock_some_link(wep) : NULL;
+
+	if (!link) {
+		return false;
+	}
+	link_die(link_of(link)->other, -FI_ECONNRESET);
+	link_die(link_of(link), -FI_ECONNRESET);
+	net->links_killed++;
+	return true;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A wire inside one process on a virtual clock: it delays packets, refuses room, delays
+ * and refuses dials, finishes segments late and out of order, and lets links die. All by
+ * a seeded generator, so that a run can be repeated.
+ */
+#ifndef WEFT_PROTO_TESTS_MOCK_WIRE_H
+#define WEFT_PROTO_TESTS_MOCK_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prov/wire/wire.h"
+#include "util/list.h"
+
+#define MOCK_EPS 16
+
+struct mock_region {
+	uint64_t key;
+	char *base;
+	size_t len;
+	uint64_t access;
+};
+
+struct mock_net {
+	uint64_t now; /* ns */
+	uint64_t random;
+	/* Knobs; chances are in percent. */
+	uint32_t refuse_room;
+	uint32_t refuse_dial;
+	uint32_t late_segment;	 /* else done in the call */
+	uint32_t refuse_segment; /* -FI_EAGAIN */
+	uint64_t max_delay;	 /* ns of a packet, a dial or a segment */
+	uint32_t ring;		 /* packets under way per direction of a link */
+	struct wire_caps caps;
+	bool raw_refused; /* raw gets give -FI_EACCES although caps say raw */
+	struct wire_ep *eps[MOCK_EPS];
+	uint64_t links_killed;
+	uint64_t packets;
+};
+
+/* The net that ep_open attaches to. */
+extern struct mock_net *mock_net;
+extern const struct wire_ops mock_wire;
+
+uint64_t mock_random(struct mock_net *net);
+/* True in `percent` of the calls. */
+bool mock_chance(struct mock_net *net, uint32_t percent);
+void mock_region_add(struct wire_ep *ep, const struct mock_region *r);
+/* Kills one random link between any two endpoints; false: there is none. */
+bool mock_kill_random(struct mock_net *net);
+/* Puts bytes on a link as if the peer had sent them. */
+void mock_inject(struct wire_link *link, const void *pkt, size_t len);
+/* Some link of ep that is up, or NULL. */
+struct wire_link *mock_some_link(struct wire_ep *ep);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
+#include "prov/proto/tests/sim.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "util/tap.h"
+
+static void complain(struct sim *s, const struct sim_op *op, const char *what)
+{
+	if (s->bad++ < 10) {
+		tap_diag("operation %d (kind %d, endpoint %d, peer %d, %zu bytes, tag "
+			 "%" PRIx64 ", flags %x): %s; err %d, len %zu, id %" PRIx64,
+			 (int)(op - s->ops), op->kind, op->ep, op->to, op->len, op->tag,
+			 op->flags, what, op->err, op->got_len, op->got_id);
+	}
+}
+
+static void done(struct sim_ep *e, const struct proto_done *d, bool rx)
+{
+	struct sim *s = e->sim;
+	struct sim_op *op = d->context;
+
+	if (op < s->ops || op >= s->ops + s->op_count) {
+		tap_diag("completion with unknown context");
+		s->bad++;
+		return;
+	}
+	if (rx != (op->kind == SIM_RECV) || op->ep != e->index) {
+		complain(s, op, "completed on the wrong side");
+	}
+	if (op->done++) {
+		complain(s, op, "completed twice");
+		return;
+	}
+	s->open--;
+	op->err = d->err;
+	op->got_len = d->len;
+	op->olen = d->olen;
+	op->got_id = d->data;
+	op->done_at = s->net.now;
+	if (d->err && d->err != FI_ETRUNC && op->buf) {
+		/* Rule D3: from here on the memory is the caller's. */
+		memset(op->buf, 0xee, op->len);
+	}
+}
+
+static void tx_done(void *arg, const struct proto_done *d)
+{
+	done(arg, d, false);
+}
+
+static void rx_done(void *arg, const struct proto_done *d)
+{
+	done(arg, d, true);
+}
+
+static void remote_done(void *arg, const struct proto_done *d)
+{
+	struct sim_ep *e = arg;
+
+	e->remote_events++;
+	e->remote_bytes += d->len;
+}
+
+static uint64_t source(void *arg, const struct wire_addr *addr)
+{
+	struct sim_ep *e = arg;
+
+	for (int i = 0; i < e->sim->ep_count; i++) {
+		if (wire_addr_equal(&e->sim->eps[i].addr, addr)) {
+			return i;
+		}
+	}
+	return FI_ADDR_NOTAVAIL;
+}
+
+static uint64_t now(void *arg)
+{
+	return ((struct sim_ep *)arg)->sim->net.now;
+}
+
+static const struct proto_up up = {
+	.tx_done = tx_done,
+	.rx_done = rx_done,
+	.remote_done = remote_done,
+	.source = source,
+	.now = now,
+};
+
+void sim_ep_open(struct sim *s, int index)
+{
+	struct sim_ep *e = &s->eps[index];
+	struct proto_attr attr = s->attr;
+	struct mock_region r = {0};
+
+	mock_net = &s->net;
+	attr.addr = e->addr;
+	attr.incarnation = ++s->incarnation;
+	attr.arg = e;
+	if (proto_ep_open(&attr, &e->ep) || proto_enable(e->ep)) {
+		tap_bail("endpoint %d does not open", index);
+	}
+	r.key = 1;
+	r.base = e->region;
+	r.len = SIM_REGION;
+	r.access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+	mock_region_add(proto_wire_ep(e->ep), &r);
+	r.key = 2;
+	r.access = FI_REMOTE_READ;
+	mock_region_add(proto_wire_ep(e->ep), &r);
+}
+
+void sim_init(struct sim *s, uint64_t seed, int eps)
+{
+	memset(s, 0, sizeof(*s));
+	s->net.random = seed;
+	s->net.now = 1;
+	s->net.ring = 16;
+	s->net.max_delay = 1000;
+	s->net.caps = mock_wire.caps;
+	s->net.caps.raw = true;
+	s->ops = calloc(SIM_OPS, sizeof(*s->ops));
+	s->attr = (struct proto_attr){.wire = &mock_wire,
+				      .up = &up,
+				      .tx_size = 64,
+				      .rx_size = 64,
+				      .inject_size = 256,
+				      .eager_size = 2048,
+				      .connect_timeout = 10000000000ULL,
+				      .unexpected_max = 1 << 20,
+				      .order_rma = true,
+				      .order_msg_after_rma = true};
+	s->ep_count = eps;
+	for (int i = 0; i < eps; i++) {
+		struct sim_ep *e = &s->eps[i];
+
+		e->sim = s;
+		e->index = i;
+		e->addr.in.sin_family = AF_INET;
+		e->addr.in.sin_port = htons(1000 + i);
+		e->addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		e->region = calloc(1, SIM_REGION);
+	}
+	for (int i = 0; i < eps; i++) {
+		sim_ep_open(s, i);
+	}
+}
+
+void sim_fini(struct sim *s)
+{
+	for (int i = 0; i < s->ep_count; i++) {
+		if (s->eps[i].ep) {
+			proto_ep_close(s->eps[i].ep);
+		}
+	}
+	for (int i = 0; i < s->ep_count; i++) {
+		free(s->eps[i].region);
+	}
+	for (int i = 0; i < s->op_count; i++) {
+		free(s->ops[i].buf);
+	}
+	free(s->ops);
+}
+
+void sim_step(struct sim *s, uint64_t ns)
+{
+	s->net.now += ns;
+	for (int i = 0; i < s->ep_count; i++) {
+		if (s->eps[i].ep) {
+			proto_progress(s->eps[i].ep);
+		}
+	}
+}
+
+bool sim_settle(struct sim *s)
+{
+	int quiet = 0;
+
+	for (int step = 0; step < 100000 && quiet < 200; step++) {
+		int moved = 0;
+
+		s->net.now += s->net.max_delay / 4 + 1;
+		for (int i = 0; i < s->ep_count; i++) {
+			if (s->eps[i].ep) {
+				moved += proto_progress(s->eps[i].ep);
+			}
+		}
+		if (moved == 0) { /* jump to what is due */
+			uint64_t due = UINT64_MAX;
+
+			for (int i = 0; i < s->ep_count; i++) {
+				uint64_t d = s->eps[i].ep ? proto_due(s->eps[i].ep)
+							  : UINT64_MAX;
+
+				due = d < due ? d : due;
+			}
+			if (due != UINT64_MAX && due > s->net.now) {
+				s->net.now = due;
+			}
+			quiet += due == UINT64_MAX;
+		} else {
+			quiet = 0;
+		}
+	}
+	return quiet >= 200;
+}
+
+struct proto_peer *sim_peer(struct sim *s, int ep, int to)
+{
+	struct proto_peer *pp = proto_mapped(s->eps[ep].ep, to);
+
+	return pp ? pp : proto_map(s->eps[ep].ep, to, &s->eps[to].addr);
+}
+
+void sim_pattern(char *buf, size_t len, uint64_t id)
+{
+	for (size_t i = 0; i < len; i++) {
+		buf[i] = (char)(id * 131 + i * 7 + (i >> 8));
+	}
+}
+
+bool sim_is_pattern(const char *buf, size_t len, uint64_t id)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (buf[i] != (char)(id * 131 + i * 7 + (i >> 8))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static struct sim_op *op_new(struct sim *s, enum sim_kind kind, int ep, int to,
+			     size_t len, uint32_t flags)
+{
+	struct sim_op *op = &s->ops[s->op_count];
+
+	if (s->op_count == SIM_OPS) {
+		tap_bail("ledger full");
+	}
+	memset(op, 0, sizeof(*op));
+	op->kind = kind;
+	op->ep = ep;
+	op->to = to;
+	op->len = len;
+	op->flags = flags;
+	op->id = s->op_count + 1;
+	op->buf = malloc(len ? len : 1);
+	s->op_count++;
+	s->open++;
+	return op;
+}
+
+static struct sim_op *posted(struct sim *s, struct sim_op *op, ssize_t ret)
+{
+	if (ret == 0) {
+		return op;
+	}
+	if (ret != -FI_EAGAIN || op->done) {
+		complain(s, op, "refused with something else than -FI_EAGAIN");
+	}
+	free(op->buf);
+	s->op_count--;
+	s->open--;
+	return NULL;
+}
+
+/* Cuts the buffer in 1 to 4 pieces. */
+static size_t cut(struct sim *s, char *buf, size_t len, struct iovec *iov)
+{
+	size_t count = 1 + mock_random(&s->net) % PROTO_IOV_MAX, at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t here =
+			i + 1 == count ? len - at : mock_random(&s->net) % (len - at + 1);
+
+		iov[i].iov_base = buf + at;
+		iov[i].iov_len = here;
+		at += here;
+	}
+	return count;
+}
+
+struct sim_op *sim_send(struct sim *s, int ep, int to, size_t len, uint64_t tag,
+			uint32_t flags)
+{
+	struct sim_op *op = op_new(s, SIM_SEND, ep, to, len, flags);
+	struct iovec iov[PROTO_IOV_MAX];
+	struct proto_msg m = {.iov = iov,
+			      .len = len,
+			      .tag = tag,
+			      .data = op->id,
+			      .context = op,
+			      .flags = flags};
+	ssize_t ret;
+
+	op->tag = tag;
+	sim_pattern(op->buf, len, op->id);
+	m.count = cut(s, op->buf, len, iov);
+	ret = proto_send(s->eps[ep].ep, sim_peer(s, ep, to), &m);
+	if (flags & PROTO_INJECT) {
+		memset(op->buf, 0xdd, len);
+	}
+	return posted(s, op, ret);
+}
+
+struct sim_op *sim_recv(struct sim *s, int ep, int from, size_t len, uint64_t tag,
+			uint64_t ignore, uint32_t flags)
+{
+	struct sim_op *op = op_new(s, SIM_RECV, ep, from, len, flags);
+	struct iovec iov[PROTO_IOV_MAX];
+	struct proto_recv r = {.iov = iov,
+			       .tag = tag,
+			       .ignore = ignore,
+			       .context = op,
+			       .flags = flags,
+			       .source = from < 0 ? NULL : sim_peer(s, ep, from)};
+
+	op->tag = tag;
+	op->ignore = ignore;
+	memset(op->buf, 0x55, len);
+	r.count = cut(s, op->buf, len, iov);
+	return posted(s, op, proto_recv(s->eps[ep].ep, &r));
+}
+
+struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
+		       uint64_t key, uint32_t flags)
+{
+	struct sim_op *op = op_new(s, (flags & PROTO_WRITE) ? SIM_WRITE : SIM_READ, ep,
+				   to, len, flags);
+	struct iovec iov[PROTO_IOV_MAX];
+	struct proto_rma_iov remote[2] = {{off, len / 3, key},
+					  {off + len / 3, len - len / 3, key}};
+	struct proto_rma r = {.iov = iov,
+			      .remote = remote,
+			      .remote_count = 2,
+			      .len = len,
+			      .data = op->id,
+			      .context = op,
+			      .flags = flags};
+	ssize_t ret;
+
+	op->remote_off = off;
+	sim_pattern(op->buf, len, op->id);
+	r.count = cut(s, op->buf, len, iov);
+	ret = proto_rma(s->eps[ep].ep, sim_peer(s, ep, to), &r);
+	if (flags & PROTO_INJECT) {
+		memset(op->buf, 0xdd, len);
+	}
+	return posted(s, op, ret);
+}
+
+void sim_cancel_all(struct sim *s)
+{
+	for (int i = 0; i < s->op_count; i++) {
+		struct sim_op *op = &s->ops[i];
+
+		if (op->kind == SIM_RECV && !op->done && s->eps[op->ep].ep) {
+			proto_cancel(s->eps[op->ep].ep, op);
+		}
+	}
+}
+
+static bool fits(const struct sim_op *r, const struct sim_op *m)
+{
+	return (r->to < 0 || r->to == m->ep) && ((r->tag ^ m->tag) & ~r->ignore) == 0;
+}
+
+static void check_recv(struct sim *s, const struct sim_op *r)
+{
+	const struct sim_op *m;
+
+	if (r->err && r->err != FI_ETRUNC) {
+		for (size_t i = 0; i < r->len; i++) {
+			if ((unsigned char)r->buf[i] != 0xee) {
+				complain(s, r, "D3: written after it completed in error");
+				break;
+			}
+		}
+		return;
+	}
+	m = &s->ops[r->got_id - 1];
+	if (r->got_id == 0 || r->got_id > (uint64_t)s->op_count || m->kind != SIM_SEND ||
+	    m->to != r->ep || ((m->flags ^ r->flags) & PROTO_TAGGED) || !fits(r, m)) {
+		complain(s, r, "got a message that it doesn't fit");
+		return;
+	}
+	if (r->got_len != (m->len < r->len ? m->len : r->len) ||
+	    (r->err == FI_ETRUNC) != (m->len > r->len) ||
+	    r->olen != (m->len > r->len ? m->len - r->len : 0)) {
+		complain(s, r, "wrong length or truncation");
+	}
+	if (!sim_is_pattern(r->buf, r->got_len, m->id)) {
+		complain(s, r, "wrong bytes");
+	}
+}
+
+/* Two messages of one sender and two receives must not cross (send after send). */
+static void check_order(struct sim *s, const struct sim_op *r1)
+{
+	const struct sim_op *m2 = &s->ops[r1->got_id - 1];
+
+	for (const struct sim_op *r2 = r1 + 1; r2 < s->ops + s->op_count; r2++) {
+		const struct sim_op *m1;
+
+		if (r2->kind != SIM_RECV || r2->ep != r1->ep || !r2->done ||
+		    (r2->err && r2->err != FI_ETRUNC) ||
+		    ((r1->flags ^ r2->flags) & PROTO_TAGGED)) {
+			continue;
+		}
+		m1 = &s->ops[r2->got_id - 1];
+		if (m1 < m2 && m1->ep == m2->ep && fits(r1, m1)) {
+			complain(s, r1,
+				 "order: took a later message than the next receive");
+		}
+	}
+}
+
+void sim_check(struct sim *s)
+{
+	for (int i = 0; i < s->op_count; i++) {
+		struct sim_op *op = &s->ops[i];
+
+		if (op->done != 1) {
+			complain(s, op, "did not complete");
+			continue;
+		}
+		if (op->kind != SIM_RECV) {
+			continue;
+		}
+		check_recv(s, op);
+		if (!s->bad && (!op->err || op->err == FI_ETRUNC)) {
+			check_order(s, op);
+		}
+	}
+}

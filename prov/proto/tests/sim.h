@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints of the engine over the mock wire, with a ledger: every operation is posted
+ * through it, every completion is checked off in it.
+ */
+#ifndef WEFT_PROTO_TESTS_SIM_H
+#define WEFT_PROTO_TESTS_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prov/proto/engine.h"
+#include "prov/proto/tests/mock_wire.h"
+
+#define SIM_EPS	   3
+#define SIM_OPS	   4096
+#define SIM_REGION (1u << 20)
+
+enum sim_kind { SIM_SEND, SIM_RECV, SIM_WRITE, SIM_READ };
+
+struct sim_op {
+	enum sim_kind kind;
+	int ep; /* that posted it */
+	int to; /* target or wanted source; -1: any */
+	uint32_t flags;
+	uint64_t tag, ignore;
+	uint64_t id; /* travels as remote CQ data */
+	size_t len;
+	char *buf;
+	uint64_t remote_off; /* RMA */
+	int done;	     /* completions seen */
+	int err;
+	size_t got_len, olen;
+	uint64_t got_id;
+	uint64_t done_at;
+};
+
+struct sim_ep {
+	struct sim *sim;
+	int index;
+	struct proto_ep *ep;
+	struct wire_addr addr;
+	char *region;
+	uint64_t remote_events; /* writes with data that arrived */
+	uint64_t remote_bytes;
+};
+
+struct sim {
+	struct mock_net net;
+	struct sim_ep eps[SIM_EPS];
+	int ep_count;
+	struct sim_op *ops;
+	int op_count;
+	int open; /* operations without completion */
+	int bad;  /* things that must not happen, each said in a diagnostic */
+	uint64_t incarnation;
+	struct proto_attr attr; /* defaults for every endpoint */
+};
+
+void sim_init(struct sim *s, uint64_t seed, int eps);
+void sim_ep_open(struct sim *s, int index);
+void sim_fini(struct sim *s);
+/* One step of virtual time; progress of every endpoint. */
+void sim_step(struct sim *s, uint64_t ns);
+/* Steps until nothing happens for a while; false: 100,000 steps weren't enough. */
+bool sim_settle(struct sim *s);
+/* NULL: -FI_EAGAIN. */
+struct sim_op *sim_send(struct sim *s, int ep, int to, size_t len, uint64_t tag,
+			uint32_t flags);
+struct sim_op *sim_recv(struct sim *s, int ep, int from, size_t len, uint64_t tag,
+			uint64_t ignore, uint32_t flags);
+struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
+		       uint64_t key, uint32_t flags);
+void sim_cancel_all(struct sim *s);
+struct proto_peer *sim_peer(struct sim *s, int ep, int to);
+void sim_pattern(char *buf, size_t len, uint64_t id);
+bool sim_is_pattern(const char *buf, size_t len, uint64_t id);
+/* Data, lengths, truncation and order of everything that was received; counts in bad. */
+void sim_check(struct sim *s);
+
+#endif

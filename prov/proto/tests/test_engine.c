@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine over the mock wire: random operations between two or three endpoints on a
+ * virtual clock. Whatever the wire does, every operation completes exactly once, order
+ * per peer is kept and the bytes are right. Run with a seed to repeat one case:
+ * test_engine SEED.
+ */
+#include "config.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/proto/tests/sim.h"
+#include "util/tap.h"
+
+static size_t random_len(struct sim *s)
+{
+	switch (mock_random(&s->net) % 6) {
+	case 0:
+		return 0;
+	case 1:
+	case 2:
+		return mock_random(&s->net) % 64;
+	case 3:
+		return mock_random(&s->net) % 2500;
+	case 4:
+		return mock_random(&s->net) % 20000;
+	default:
+		return mock_random(&s->net) % 200000;
+	}
+}
+
+static void random_send(struct sim *s)
+{
+	uint32_t flags = PROTO_DATA | PROTO_REPORT;
+	size_t len = random_len(s);
+
+	flags |= mock_chance(&s->net, 70) ? PROTO_TAGGED : 0;
+	flags |= mock_chance(&s->net, 20) ? PROTO_DELIVERY : 0;
+	flags |= len <= 256 && mock_chance(&s->net, 30) ? PROTO_INJECT : 0;
+	sim_send(s, mock_random(&s->net) % s->ep_count,
+		 mock_random(&s->net) % s->ep_count, len,
+		 (flags & PROTO_TAGGED) ? mock_random(&s->net) % 4 : 0, flags);
+}
+
+static void random_recv(struct sim *s)
+{
+	int from =
+		mock_chance(&s->net, 50) ? -1 : (int)(mock_random(&s->net) % s->ep_count);
+	uint32_t flags = PROTO_REPORT | (mock_chance(&s->net, 70) ? PROTO_TAGGED : 0);
+	uint64_t tag = mock_random(&s->net) % 4;
+	uint64_t ignore = mock_chance(&s->net, 30) ? mock_random(&s->net) % 4 : 0;
+	size_t len = mock_chance(&s->net, 70) ? 200000 : random_len(s);
+
+	if (!(flags & PROTO_TAGGED)) {
+		tag = 0;
+		ignore = 0;
+	}
+	sim_recv(s, mock_random(&s->net) % s->ep_count, from, len, tag, ignore, flags);
+}
+
+static void random_rma(struct sim *s)
+{
+	size_t len = random_len(s);
+	uint32_t flags = PROTO_REPORT;
+	uint64_t key = mock_chance(&s->net, 5) ? 2 + mock_random(&s->net) % 2 : 1;
+
+	flags |= mock_chance(&s->net, 50) ? PROTO_WRITE : 0;
+	flags |= (flags & PROTO_WRITE) && mock_chance(&s->net, 30) ? PROTO_DATA : 0;
+	flags |= (flags & PROTO_WRITE) && len <= 256 && mock_chance(&s->net, 30)
+			 ? PROTO_INJECT
+			 : 0;
+	sim_rma(s, mock_random(&s->net) % s->ep_count, mock_random(&s->net) % s->ep_count,
+		len, mock_random(&s->net) % (SIM_REGION - 200000), key, flags);
+}
+
+static void random_case(uint64_t seed, bool deaths)
+{
+	struct sim s;
+	uint64_t shape;
+	bool settled;
+
+	sim_init(&s, seed, 2 + seed % 2);
+	shape = mock_random(&s.net);
+	s.net.caps.raw = shape & 1;
+	s.net.raw_refused = (shape & 6) == 6;
+	s.net.caps.ordered = shape & 8;
+	s.net.refuse_room = shape & 16 ? 30 : 0;
+	s.net.refuse_dial = shape & 32 ? 40 : 0;
+	s.net.late_segment = shape & 64 ? 70 : 0;
+	s.net.refuse_segment = shape & 128 ? 30 : 0;
+	s.net.ring = shape & 256 ? 2 : 32;
+	for (int i = 0; i < 400; i++) {
+		uint64_t what = mock_random(&s.net) % 100;
+
+		if (what < 35) {
+			random_send(&s);
+		} else if (what < 70) {
+			random_recv(&s);
+		} else if (what < 80) {
+			random_rma(&s);
+		} else if (what < 82) {
+			struct sim_op *op =
+				&s.ops[mock_random(&s.net) % (s.op_count + 1)];
+
+			if (op->kind == SIM_RECV && !op->done &&
+			    op < s.ops + s.op_count) {
+				proto_cancel(s.eps[op->ep].ep, op);
+			}
+		} else if (deaths && what == 99 && mock_chance(&s.net, 50)) {
+			mock_kill_random(&s.net);
+		} else {
+			sim_step(&s, mock_random(&s.net) % 2000);
+		}
+	}
+	settled = sim_settle(&s);
+	/* What is left: receives without a message, messages without a receive. */
+	for (int round = 0; round < 50 && s.open; round++) {
+		for (int e = 0; e < s.ep_count; e++) {
+			sim_recv(&s, e, -1, 200000, 0, ~0ULL,
+				 PROTO_TAGGED | PROTO_REPORT);
+			sim_recv(&s, e, -1, 200000, 0, 0, PROTO_REPORT);
+		}
+		settled &= sim_settle(&s);
+	}
+	sim_cancel_all(&s);
+	settled &= sim_settle(&s);
+	sim_check(&s);
+	if (!settled || s.bad || s.open) {
+		tap_ok(false, "seed %" PRIu64 "%s: settled %d, open %d, bad %d", seed,
+		       deaths ? " with deaths" : "", settled, s.open, s.bad);
+	}
+	sim_fini(&s);
+}
+
+static int failed_errs(struct sim *s, bool deaths)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->op_count; i++) {
+		n += s->ops[i].err != 0;
+	}
+	return deaths ? 0 : n;
+}
+
+/* Without deaths and bad keys nothing may fail at all. */
+static void test_no_false_errors(void)
+{
+	struct sim s;
+
+	sim_init(&s, 7, 2);
+	for (int i = 0; i < 300; i++) {
+		sim_recv(&s, 1, 0, 100000, 5, 0, PROTO_TAGGED | PROTO_REPORT);
+		sim_send(&s, 0, 1, i * 37, 5, PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+		sim_step(&s, 100);
+	}
+	sim_settle(&s);
+	sim_check(&s);
+	tap_ok(s.open == 0 && s.bad == 0 && failed_errs(&s, false) == 0,
+	       "300 tagged messages of growing size: no error, in order");
+	sim_fini(&s);
+}
+
+/* Rule B2: a flood without receives stays within the window, headers still arrive, and
+ * receives posted in reverse order all find theirs. */
+static void test_b2_flood(void)
+{
+	struct sim s;
+	int sent = 0;
+
+	sim_init(&s, 11, 2);
+	while (sent < 64 + 32 && sim_send(&s, 0, 1, 2000, 100 + sent,
+					  PROTO_TAGGED | PROTO_DATA | PROTO_REPORT)) {
+		sent++;
+		sim_step(&s, 2000);
+	}
+	sim_settle(&s);
+	tap_ok(sent > 60 && s.open > 0, "B2: %d messages, %d announced by header", sent,
+	       s.open);
+	for (int i = sent - 1; i >= 0; i--) {
+		while (!sim_recv(&s, 1, 0, 2000, 100 + i, 0,
+				 PROTO_TAGGED | PROTO_REPORT)) {
+			sim_step(&s, 1000);
+		}
+		sim_step(&s, 1000);
+	}
+	sim_settle(&s);
+	sim_check(&s);
+	tap_ok(s.open == 0 && s.bad == 0, "B2: received in reverse order");
+	sim_fini(&s);
+}
+
+static void test_rma(void)
+{
+	struct sim s;
+	struct sim_op *w, *r, *bad;
+
+	sim_init(&s, 13, 2);
+	s.net.late_segment = 50;
+	w = sim_rma(&s, 0, 1, 150000, 10, 1, PROTO_WRITE | PROTO_DATA | PROTO_REPORT);
+	r = sim_rma(&s, 0, 1, 150000, 10, 1, PROTO_REPORT);
+	sim_settle(&s);
+	tap_ok(w->done == 1 && !w->err && r->done == 1 && !r->err, "write, then read");
+	tap_ok(sim_is_pattern(s.eps[1].region + 10, 150000, w->id), "written");
+	tap_ok(sim_is_pattern(r->buf, 150000, w->id),
+	       "E2: the read sees the write before it");
+	tap_ok(s.eps[1].remote_events == 1 && s.eps[1].remote_bytes == 150000,
+	       "one remote event with the length");
+	bad = sim_rma(&s, 0, 1, 8, 0, 2, PROTO_WRITE | PROTO_REPORT);
+	sim_settle(&s);
+	tap_is_int(bad->err, FI_EACCES, "write to read-only memory");
+	bad = sim_rma(&s, 0, 1, 8, 0, 99, PROTO_WRITE | PROTO_REPORT);
+	sim_settle(&s);
+	tap_is_int(bad->err, FI_ENOKEY, "unknown key");
+	bad = sim_rma(&s, 0, 1, 80, SIM_REGION - 8, 1, PROTO_REPORT);
+	sim_settle(&s);
+	tap_is_int(bad->err, FI_EINVAL, "out of bounds");
+	tap_is_int(s.eps[1].remote_events, 1, "failed writes raise no event");
+	sim_fini(&s);
+}
+
+/* Rule E2: a message posted after a write arrives after it is done. */
+static void test_e2_message_after_rma(void)
+{
+	bool good = true;
+
+	for (uint64_t seed = 1; seed < 50; seed++) {
+		struct sim s;
+		struct sim_op *w, *m, *r;
+
+		sim_init(&s, seed, 2);
+		s.net.late_segment = 90;
+		r = sim_recv(&s, 1, 0, 8, 1, 0, PROTO_TAGGED | PROTO_REPORT);
+		w = sim_rma(&s, 0, 1, 100000, 0, 1, PROTO_WRITE | PROTO_REPORT);
+		m = sim_send(&s, 0, 1, 8, 1, PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+		while (!r->done) {
+			sim_step(&s, 50);
+		}
+		good &= sim_is_pattern(s.eps[1].region, 100000, w->id) && m->done;
+		sim_fini(&s);
+	}
+	tap_ok(good, "E2: a message after a write finds the data there (50 schedules)");
+}
+
+static void test_multi_recv(void)
+{
+	struct sim s;
+	struct proto_recv r = {0};
+	char buf[100];
+	struct iovec iov = {buf, sizeof(buf)};
+
+	sim_init(&s, 17, 2);
+	proto_set_min_multi_recv(s.eps[1].ep, 16);
+	r.iov = &iov;
+	r.count = 1;
+	r.flags = PROTO_MULTI | PROTO_REPORT;
+	r.context = &s.ops[SIM_OPS - 1];
+	tap_is_int(proto_recv(s.eps[1].ep, &r), 0, "multi-receive posted");
+	tap_ok(proto_cancel(s.eps[1].ep, r.context), "and cancelled");
+	sim_fini(&s);
+}
+
+static void test_peer_never_there(void)
+{
+	struct sim s;
+	struct sim_op *m;
+	struct proto_ep *gone;
+
+	sim_init(&s, 19, 2);
+	gone = s.eps[1].ep;
+	s.eps[1].ep = NULL;
+	proto_ep_close(gone);
+	m = sim_send(&s, 0, 1, 8, 1, PROTO_TAGGED | PROTO_REPORT);
+	sim_settle(&s);
+	tap_is_int(m->err, FI_ECONNREFUSED, "nobody there: refused");
+	tap_ok(m->done_at > 9900000000ULL && m->done_at < 10100000000ULL,
+	       "after the connect timeout (%" PRIu64 " ms)", m->done_at / 1000000);
+	sim_ep_open(&s, 1);
+	sim_recv(&s, 1, 0, 8, 1, 0, PROTO_TAGGED | PROTO_REPORT);
+	m = sim_send(&s, 0, 1, 8, 1, PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+	sim_settle(&s);
+	tap_ok(m->done == 1 && m->err == 0 && s.open == 0,
+	       "there now: the next send arrives");
+	sim_fini(&s);
+}
+
+static void test_restart(void)
+{
+	struct sim s;
+	struct sim_op *big, *recv;
+	bool good = true;
+
+	sim_init(&s, 23, 2);
+	for (int round = 0; round < 20; round++) {
+		struct proto_ep *old = s.eps[1].ep;
+
+		big = sim_send(&s, 0, 1, 150000, 1,
+			       PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+		sim_settle(&s); /* announced, no receive */
+		good &= big && !big->done;
+		recv = sim_recv(&s, 0, 1, 100, 2, 0, PROTO_TAGGED | PROTO_REPORT);
+		s.eps[1].ep = NULL;
+		proto_ep_close(old);
+		sim_step(&s, 10);
+		good &= big->done == 1 && big->err != 0 && !recv->done;
+		sim_ep_open(&s, 1);
+		sim_send(&s, 1, 0, 100, 2, PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+		sim_settle(&s);
+		good &= recv->done == 1 && recv->err == 0;
+	}
+	sim_check(&s);
+	tap_ok(good && s.bad == 0, "a peer restarts 20 times at its address");
+	sim_fini(&s);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t base = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	uint64_t count = argc > 1 ? 1 : 120;
+	int before;
+
+	test_no_false_errors();
+	test_b2_flood();
+	test_rma();
+	test_e2_message_after_rma();
+	test_multi_recv();
+	test_peer_never_there();
+	test_restart();
+	before = tap_state.failed;
+	for (uint64_t seed = base; seed < base + count; seed++) {
+		random_case(seed, false);
+		random_case(seed, true);
+	}
+	tap_ok(tap_state.failed == before, "property: seeds %" PRIu64 " to %" PRIu64,
+	       base, base + count - 1);
+	return tap_done();
+}

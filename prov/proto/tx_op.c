@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transmit operations: allocation, states, completion. */
+#include "config.h"
+
+#include <assert.h>
+
+#include <rdma/fabric.h>
+
+#include "prov/proto/ep.h"
+
+static const char *const state_names[] = {
+	[TX_FREE] = "free",	    [TX_QUEUED] = "queued", [TX_WAIT_ACK] = "wait-ack",
+	[TX_WAIT_CTS] = "wait-cts", [TX_STREAM] = "stream", [TX_WAIT_FIN] = "wait-fin",
+	[TX_RMA] = "rma",	    [TX_EVENT] = "event",   [TX_OVER] = "over",
+	[TX_ORPHAN] = "orphan",
+};
+_Static_assert(sizeof(state_names) / sizeof(state_names[0]) == TX_STATES, "names");
+
+#define TO(state) (1u << (state))
+static const uint32_t state_next[TX_STATES] = {
+	[TX_FREE] = TO(TX_QUEUED) | TO(TX_RMA),
+	[TX_QUEUED] = TO(TX_WAIT_ACK) | TO(TX_WAIT_CTS) | TO(TX_FREE),
+	[TX_WAIT_ACK] = TO(TX_FREE),
+	[TX_WAIT_CTS] = TO(TX_STREAM) | TO(TX_FREE),
+	[TX_STREAM] = TO(TX_WAIT_FIN) | TO(TX_FREE),
+	[TX_WAIT_FIN] = TO(TX_FREE),
+	[TX_RMA] = TO(TX_EVENT) | TO(TX_OVER) | TO(TX_ORPHAN) | TO(TX_FREE),
+	[TX_EVENT] = TO(TX_OVER) | TO(TX_FREE),
+	[TX_OVER] = TO(TX_FREE),
+	[TX_ORPHAN] = TO(TX_FREE),
+};
+
+const char *tx_state_name(enum tx_state s)
+{
+	return s < TX_STATES ? state_names[s] : "?";
+}
+
+/* The only writer of tx->state. */
+void tx_set_state(struct tx *tx, enum tx_state to)
+{
+	assert(state_next[tx->state] & TO(to));
+	tx->state = to;
+}
+
+struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp)
+{
+	struct tx *tx = pool_alloc(&ep->tx);
+
+	if (likely(tx)) {
+		tx->peer = pp;
+		list_init(&tx->node);
+	}
+	return tx;
+}
+
+void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
+		 size_t count, size_t len)
+{
+	tx->x.total = len;
+	if (tx->flags & PROTO_INJECT) {
+		char *bounce = ep->inject + tx->obj.index * ep->inject_size;
+
+		iov_gather(iov, count, 0, bounce, len);
+		tx->x.local[0] = (struct iovec){bounce, len};
+		tx->x.local_count = 1;
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		tx->x.local[i] = iov[i];
+	}
+	tx->x.local_count = count;
+}
+
+void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
+{
+	struct proto_done d = {.context = tx->context,
+			       .source = FI_ADDR_NOTAVAIL,
+			       .report = err || (tx->flags & PROTO_REPORT),
+			       .err = -err};
+
+	if (tx->state == TX_RMA || tx->state == TX_EVENT || tx->state == TX_OVER ||
+	    tx->state == TX_ORPHAN) {
+		d.flags = FI_RMA | ((tx->flags & PROTO_WRITE) ? FI_WRITE : FI_READ);
+	} else {
+		d.flags = FI_SEND | ((tx->flags & PROTO_TAGGED) ? FI_TAGGED : FI_MSG);
+		d.tag = err ? tx->tag : 0;
+	}
+	list_remove(&tx->node);
+	tx_set_state(tx, TX_FREE);
+	pool_release(&ep->tx, tx);
+	if (!ep->closing) {
+		ep->up->tx_done(ep->arg, &d);
+	}
+}
+
+void tx_fail(struct proto_ep *ep, struct tx *tx, int err)
+{
+	if (tx->state == TX_OVER) { /* done; only earlier ones held it back */
+		tx_complete(ep, tx, tx->x.err);
+		return;
+	}
+	if (tx->x.inflight == 0) {
+		tx_complete(ep, tx, err);
+		return;
+	}
+	/* Rule D3: its memory is still being written or read. */
+	if (!tx->x.err) {
+		tx->x.err = err;
+	}
+	list_remove(&tx->node);
+	list_push_back(&ep->orphan_txs, &tx->node);
+	tx_set_state(tx, TX_ORPHAN);
+}
+
+struct tx *tx_find(struct proto_ep *ep, struct proto_peer *pp, uint64_t id)
+{
+	struct tx *tx = pool_find(&ep->tx, id);
+
+	return tx && tx->peer == pp && tx->state != TX_FREE ? tx : NULL;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An operation of the transmit side that could not be finished in the call: a message
+ * that waits (for a link, for room, for the receiver) or an RMA. Comes from a pool of
+ * tx_attr.size, made at enable; lives on one list of its peer.
+ */
+#ifndef WEFT_PROTO_TX_OP_H
+#define WEFT_PROTO_TX_OP_H
+
+#include <stdint.h>
+
+#include "prov/proto/engine.h"
+#include "prov/proto/pool.h"
+#include "prov/proto/xfer.h"
+#include "util/list.h"
+
+enum tx_state {
+	TX_FREE,
+	TX_QUEUED,   /* message: proto_peer.msgs */
+	TX_WAIT_ACK, /* eager, wants to know about delivery: proto_peer.waiting */
+	TX_WAIT_CTS, /* announced; CTS or FIN comes: proto_peer.waiting */
+	TX_STREAM,   /* sends DATA: proto_peer.streams */
+	TX_WAIT_FIN, /* all DATA sent: proto_peer.waiting */
+	TX_RMA,	     /* proto_peer.rma */
+	TX_EVENT,    /* RMA done, its remote event isn't sent: proto_peer.rma */
+	TX_OVER,     /* RMA done, waits for earlier ones to retire: proto_peer.rma */
+	TX_ORPHAN,   /* its link is gone, segments are still under way: ep.orphan_txs */
+	TX_STATES
+};
+
+struct tx {
+	struct pool_obj obj;
+	struct list node;
+	enum tx_state state;
+	uint32_t flags; /* PROTO_* */
+	struct proto_peer *peer;
+	struct wire_link *link; /* the one that x's segments are on */
+	void *context;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t rma_barrier; /* message: may leave when peer.rma_done is there */
+	uint64_t rx_id;	      /* TX_STREAM: the receiver's arrival */
+	uint64_t stream_off;
+	uint64_t stream_len;
+	struct xfer x; /* RMA; of a message only local and total */
+};
+
+void tx_set_state(struct tx *tx, enum tx_state to);
+const char *tx_state_name(enum tx_state s);
+
+/* In TX_FREE, on no list, nothing filled in; NULL: all in use. */
+struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp);
+/* Takes the caller's pieces; copies the bytes for PROTO_INJECT. */
+void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
+		 size_t count, size_t len);
+/* Reports, unlinks and frees. err: 0 or -fi_errno. */
+void tx_complete(struct proto_ep *ep, struct tx *tx, int err);
+/* Its link is gone: completes, or waits as an orphan for segments under way. */
+void tx_fail(struct proto_ep *ep, struct tx *tx, int err);
+/* The operation of this peer that id names, in any state but TX_FREE. */
+struct tx *tx_find(struct proto_ep *ep, struct proto_peer *pp, uint64_t id);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet encoders and the validator. One row per kind; a packet that is not exactly what
+ * its row and its own fields say is refused before any field is used. */
+#include "config.h"
+
+#include "prov/proto/wire_pkt.h"
+
+#include <rdma/fi_errno.h>
+
+typedef bool (*pkt_decode)(const void *pkt, size_t len, struct pkt_view *v);
+
+/* Largest error number that a FIN may carry: libfabric's own end well below. */
+#define PKT_ERR_MAX 4095
+
+static bool decode_rts(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_rts h;
+	uint64_t sum = 0;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->tag = le64_get(h.tag);
+	v->data = le64_get(h.data);
+	v->id = le64_get(h.id);
+	v->total = le64_get(h.total);
+	if ((v->flags & ~(PKT_F_TAGGED | PKT_F_DATA)) || v->total > PKT_MSG_MAX ||
+	    v->len > PKT_IOV_MAX || len != sizeof(h) + v->len * sizeof(struct pkt_iov)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < v->len; i++) {
+		struct pkt_iov iov;
+
+		memcpy(&iov, (const char *)pkt + sizeof(h) + i * sizeof(iov),
+		       sizeof(iov));
+		v->iov[i].addr = le64_get(iov.addr);
+		v->iov[i].len = le64_get(iov.len);
+		if (v->iov[i].len > v->total - sum ||
+		    v->iov[i].addr > UINT64_MAX - v->iov[i].len) {
+			return false;
+		}
+		sum += v->iov[i].len;
+	}
+	return v->len == 0 || sum == v->total;
+}
+
+static bool decode_cts(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_cts h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->id = le64_get(h.tx_id);
+	v->rx_id = le64_get(h.rx_id);
+	v->total = le64_get(h.want);
+	return len == sizeof(h) && v->flags == 0 && v->len == 0 && v->total != 0 &&
+	       v->total <= PKT_MSG_MAX;
+}
+
+static bool decode_data(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_data h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->id = le64_get(h.rx_id);
+	v->offset = le64_get(h.offset);
+	v->payload = (const char *)pkt + sizeof(h);
+	return v->flags == 0 && v->len != 0 && len - sizeof(h) == v->len &&
+	       v->offset <= PKT_MSG_MAX;
+}
+
+static bool decode_done(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_done h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->id = le64_get(h.tx_id);
+	return len == sizeof(h) && v->flags == 0 &&
+	       v->len <= (v->kind == PKT_FIN ? PKT_ERR_MAX : 0);
+}
+
+static bool decode_credit(const void *pkt, size_t len, struct pkt_view *v)
+{
+	(void)pkt;
+	return len == sizeof(struct pkt_credit) && v->flags == 0;
+}
+
+static bool decode_event(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_event h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->data = le64_get(h.data);
+	v->total = le64_get(h.total);
+	return len == sizeof(h) && v->flags == 0 && v->len == 0;
+}
+
+static const struct {
+	const char *name;
+	size_t min;
+	pkt_decode decode;
+} pkt_rows[] = {
+	[PKT_EAGER] = {"eager", sizeof(struct pkt_eager), pkt_parse_eager},
+	[PKT_RTS] = {"rts", sizeof(struct pkt_rts), decode_rts},
+	[PKT_CTS] = {"cts", sizeof(struct pkt_cts), decode_cts},
+	[PKT_DATA] = {"data", sizeof(struct pkt_data), decode_data},
+	[PKT_FIN] = {"fin", sizeof(struct pkt_done), decode_done},
+	[PKT_ACK] = {"ack", sizeof(struct pkt_done), decode_done},
+	[PKT_CREDIT] = {"credit", sizeof(struct pkt_credit), decode_credit},
+	[PKT_EVENT] = {"event", sizeof(struct pkt_event), decode_event},
+};
+_Static_assert(sizeof(pkt_rows) / sizeof(pkt_rows[0]) == PKT_KINDS, "a row per kind");
+
+int pkt_parse(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_head head;
+
+	if (len < sizeof(head)) {
+		return -FI_EINVAL;
+	}
+	memcpy(&head, pkt, sizeof(head));
+	if (head.kind == 0 || head.kind >= PKT_KINDS || head.zero.v ||
+	    len < pkt_rows[head.kind].min) {
+		return -FI_EINVAL;
+	}
+	v->kind = head.kind;
+	v->flags = head.flags;
+	v->len = le32_get(head.len);
+	return pkt_rows[head.kind].decode(pkt, len, v) ? 0 : -FI_EINVAL;
+}
+
+const char *pkt_kind_name(uint8_t kind)
+{
+	return kind > 0 && kind < PKT_KINDS ? pkt_rows[kind].name : "?";
+}
+
+static struct pkt_head head_of(uint8_t kind, uint8_t flags, uint32_t len)
+{
+	return (struct pkt_head){.kind = kind, .flags = flags, .len = le32_of(len)};
+}
+
+size_t pkt_put_rts(void *pkt, uint8_t flags, uint64_t tag, uint64_t data, uint64_t id,
+		   uint64_t total, const struct pkt_view_iov *iov, uint32_t count)
+{
+	struct pkt_rts h = {.head = head_of(PKT_RTS, flags, count),
+			    .tag = le64_of(tag),
+			    .data = le64_of(data),
+			    .id = le64_of(id),
+			    .total = le64_of(total)};
+
+	memcpy(pkt, &h, sizeof(h));
+	for (uint32_t i = 0; i < count; i++) {
+		struct pkt_iov out = {le64_of(iov[i].addr), le64_of(iov[i].len)};
+
+		memcpy((char *)pkt + sizeof(h) + i * sizeof(out), &out, sizeof(out));
+	}
+	return sizeof(h) + count * sizeof(struct pkt_iov);
+}
+
+size_t pkt_put_cts(void *pkt, uint64_t tx_id, uint64_t rx_id, uint64_t want)
+{
+	struct pkt_cts h = {.head = head_of(PKT_CTS, 0, 0),
+			    .tx_id = le64_of(tx_id),
+			    .rx_id = le64_of(rx_id),
+			    .want = le64_of(want)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}
+
+size_t pkt_put_data(void *pkt, uint64_t rx_id, uint64_t offset, uint32_t len)
+{
+	struct pkt_data h = {.head = head_of(PKT_DATA, 0, len),
+			     .rx_id = le64_of(rx_id),
+			     .offset = le64_of(offset)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}
+
+static size_t put_done(void *pkt, uint8_t kind, uint64_t tx_id, uint32_t err)
+{
+	struct pkt_done h = {.head = head_of(kind, 0, err), .tx_id = le64_of(tx_id)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}
+
+size_t pkt_put_fin(void *pkt, uint64_t tx_id, uint32_t err)
+{
+	return put_done(pkt, PKT_FIN, tx_id, err <= PKT_ERR_MAX ? err : FI_EOTHER);
+}
+
+size_t pkt_put_ack(void *pkt, uint64_t tx_id)
+{
+	return put_done(pkt, PKT_ACK, tx_id, 0);
+}
+
+size_t pkt_put_credit(void *pkt, uint32_t bytes)
+{
+	struct pkt_credit h = {.head = head_of(PKT_CREDIT, 0, bytes)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}
+
+size_t pkt_put_event(void *pkt, uint64_t data, uint64_t total)
+{
+	struct pkt_event h = {.head = head_of(PKT_EVENT, 0, 0),
+			      .data = le64_of(data),
+			      .total = le64_of(total)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every packet that proto puts on a link: little-endian fields, sizes asserted, one
+ * validator. Nobody else looks into a packet. A packet is at least a pkt_head; what
+ * follows depends on the kind and, for eager messages, on the flags.
+ *
+ * The bytes belong to a peer that may still write them: pkt_parse copies each field once
+ * and checks the copy. Only the payload is handed on in place; it is data, not structure.
+ */
+#ifndef WEFT_PROTO_WIRE_PKT_H
+#define WEFT_PROTO_WIRE_PKT_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A bare integer cannot be assigned to these by accident. */
+struct le16 {
+	uint16_t v;
+};
+struct le32 {
+	uint32_t v;
+};
+struct le64 {
+	uint64_t v;
+};
+
+static inline struct le32 le32_of(uint32_t v)
+{
+	return (struct le32){htole32(v)};
+}
+
+static inline struct le64 le64_of(uint64_t v)
+{
+	return (struct le64){htole64(v)};
+}
+
+static inline uint32_t le32_get(struct le32 v)
+{
+	return le32toh(v.v);
+}
+
+static inline uint64_t le64_get(struct le64 v)
+{
+	return le64toh(v.v);
+}
+
+enum pkt_kind {
+	PKT_EAGER = 1, /* a whole message */
+	PKT_RTS,       /* a message announced: rendezvous */
+	PKT_CTS,       /* receiver asks the sender to stream the message */
+	PKT_DATA,      /* a piece of a streamed message */
+	PKT_FIN,       /* receiver is done with an announced message */
+	PKT_ACK,       /* an eager message is in the user's buffer */
+	PKT_CREDIT,    /* eager bytes given back to the sender */
+	PKT_EVENT,     /* a remote write with data is done */
+	PKT_KINDS
+};
+
+#define PKT_F_TAGGED 0x01 /* FI_TAGGED, else FI_MSG */
+#define PKT_F_DATA   0x02 /* carries remote CQ data */
+#define PKT_F_ACK    0x04 /* eager: carries the sender's id and wants PKT_ACK */
+#define PKT_F_ALL    0x07
+
+#define PKT_IOV_MAX 4
+/* Longest message; the sum of two lengths cannot overflow. */
+#define PKT_MSG_MAX (UINT64_MAX >> 2)
+
+struct pkt_head {
+	uint8_t kind;
+	uint8_t flags;
+	struct le16 zero;
+	struct le32 len; /* see each kind */
+};
+
+/* len: payload bytes. Then [le64 data] [le64 id] payload. */
+struct pkt_eager {
+	struct pkt_head head;
+	struct le64 tag;
+};
+
+struct pkt_iov {
+	struct le64 addr;
+	struct le64 len;
+};
+
+/* len: how many iov follow; 0 when the memory can't be named by address. */
+struct pkt_rts {
+	struct pkt_head head;
+	struct le64 tag;
+	struct le64 data;
+	struct le64 id;	   /* of the sender's operation */
+	struct le64 total; /* bytes of the message */
+	struct pkt_iov iov[];
+};
+
+struct pkt_cts {
+	struct pkt_head head; /* len: 0 */
+	struct le64 tx_id;
+	struct le64 rx_id;
+	struct le64 want; /* bytes to send, from the start of the message */
+};
+
+/* len: payload bytes. */
+struct pkt_data {
+	struct pkt_head head;
+	struct le64 rx_id;
+	struct le64 offset;
+};
+
+/* FIN: len is 0 or a positive fi_errno. ACK: len is 0. */
+struct pkt_done {
+	struct pkt_head head;
+	struct le64 tx_id;
+};
+
+/* len: bytes given back. */
+struct pkt_credit {
+	struct pkt_head head;
+};
+
+struct pkt_event {
+	struct pkt_head head; /* len: 0 */
+	struct le64 data;
+	struct le64 total; /* bytes that were written */
+};
+
+#define PKT_EAGER_HEAD_MAX (sizeof(struct pkt_eager) + 16)
+#define PKT_RTS_MAX	   (sizeof(struct pkt_rts) + PKT_IOV_MAX * sizeof(struct pkt_iov))
+
+_Static_assert(sizeof(struct pkt_head) == 8, "pkt_head");
+_Static_assert(sizeof(struct pkt_eager) == 16, "pkt_eager");
+_Static_assert(PKT_EAGER_HEAD_MAX <= 32, "an 8-byte message fits one 64-byte record");
+_Static_assert(sizeof(struct pkt_iov) == 16, "pkt_iov");
+_Static_assert(sizeof(struct pkt_rts) == 40, "pkt_rts");
+_Static_assert(sizeof(struct pkt_cts) == 32, "pkt_cts");
+_Static_assert(sizeof(struct pkt_data) == 24, "pkt_data");
+_Static_assert(sizeof(struct pkt_done) == 16, "pkt_done");
+_Static_assert(sizeof(struct pkt_credit) == 8, "pkt_credit");
+_Static_assert(sizeof(struct pkt_event) == 24, "pkt_event");
+
+struct pkt_view_iov {
+	uint64_t addr;
+	uint64_t len;
+};
+
+/* What a valid packet says, in host order. Fields that its kind lacks are not set. */
+struct pkt_view {
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t len;	/* payload bytes, iov count, error or credit */
+	uint64_t tag;	/* EAGER, RTS */
+	uint64_t data;	/* EAGER with DATA, RTS, EVENT */
+	uint64_t id;	/* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK; DATA: rx id */
+	uint64_t rx_id; /* CTS */
+	uint64_t total; /* RTS, CTS, EVENT */
+	uint64_t offset; /* DATA */
+	struct pkt_view_iov iov[PKT_IOV_MAX];
+	const void *payload; /* EAGER, DATA */
+};
+
+/* 0, or -FI_EINVAL: short, long, out of range, unknown. */
+int pkt_parse(const void *pkt, size_t len, struct pkt_view *v);
+
+/* The frequent kind by itself, inline. Same checks. */
+static inline bool pkt_parse_eager(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_eager h;
+	size_t at = sizeof(h);
+	struct le64 word;
+
+	if (len < sizeof(h)) {
+		return false;
+	}
+	memcpy(&h, pkt, sizeof(h));
+	v->kind = PKT_EAGER;
+	v->flags = h.head.flags;
+	v->len = le32_get(h.head.len);
+	v->tag = le64_get(h.tag);
+	if ((v->flags & ~PKT_F_ALL) || h.head.zero.v) {
+		return false;
+	}
+	if (__builtin_expect(v->flags & (PKT_F_DATA | PKT_F_ACK), 0)) {
+		size_t need = at + ((v->flags & PKT_F_DATA) ? 8 : 0) +
+			      ((v->flags & PKT_F_ACK) ? 8 : 0);
+
+		if (len < need) {
+			return false;
+		}
+		if (v->flags & PKT_F_DATA) {
+			memcpy(&word, (const char *)pkt + at, sizeof(word));
+			v->data = le64_get(word);
+			at += sizeof(word);
+		}
+		if (v->flags & PKT_F_ACK) {
+			memcpy(&word, (const char *)pkt + at, sizeof(word));
+			v->id = le64_get(word);
+			at += sizeof(word);
+		}
+	}
+	v->payload = (const char *)pkt + at;
+	return len - at == v->len;
+}
+
+/* Header bytes of an eager packet with these flags. */
+static inline size_t pkt_eager_head(uint8_t flags)
+{
+	return sizeof(struct pkt_eager) + ((flags & PKT_F_DATA) ? 8 : 0) +
+	       ((flags & PKT_F_ACK) ? 8 : 0);
+}
+
+/* Writes the header, returns where the payload goes. */
+static inline void *pkt_put_eager(void *pkt, uint8_t flags, uint32_t len, uint64_t tag,
+				  uint64_t data, uint64_t id)
+{
+	struct pkt_eager h = {
+		.head = {.kind = PKT_EAGER, .flags = flags, .len = le32_of(len)},
+		.tag = le64_of(tag)};
+	char *at = (char *)pkt + sizeof(h);
+	struct le64 word;
+
+	memcpy(pkt, &h, sizeof(h));
+	if (flags & PKT_F_DATA) {
+		word = le64_of(data);
+		memcpy(at, &word, sizeof(word));
+		at += sizeof(word);
+	}
+	if (flags & PKT_F_ACK) {
+		word = le64_of(id);
+		memcpy(at, &word, sizeof(word));
+		at += sizeof(word);
+	}
+	return at;
+}
+
+/* Each returns the packet's length. */
+size_t pkt_put_rts(void *pkt, uint8_t flags, uint64_t tag, uint64_t data, uint64_t id,
+		   uint64_t total, const struct pkt_view_iov *iov, uint32_t count);
+size_t pkt_put_cts(void *pkt, uint64_t tx_id, uint64_t rx_id, uint64_t want);
+/* The payload follows at the returned length. */
+size_t pkt_put_data(void *pkt, uint64_t rx_id, uint64_t offset, uint32_t len);
+size_t pkt_put_fin(void *pkt, uint64_t tx_id, uint32_t err);
+size_t pkt_put_ack(void *pkt, uint64_t tx_id);
+size_t pkt_put_credit(void *pkt, uint32_t bytes);
+size_t pkt_put_event(void *pkt, uint64_t data, uint64_t total);
+
+/* "eager", "rts", ...; "?" for anything else. */
+const char *pkt_kind_name(uint8_t kind);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transfers in segments; see xfer.h. */
+#include "config.h"
+
+#include "prov/proto/xfer.h"
+
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+/* Steps over pieces that are used up (or were empty). */
+static void skip_used(struct xfer *x)
+{
+	while (x->local_at < x->local_count &&
+	       x->local_off == x->local[x->local_at].iov_len) {
+		x->local_at++;
+		x->local_off = 0;
+	}
+	while (x->remote_at < x->remote_count &&
+	       x->remote_off == x->remote[x->remote_at].len) {
+		x->remote_at++;
+		x->remote_off = 0;
+	}
+}
+
+/* The local pieces of the next `len` bytes. Does not move the cursor. */
+static uint32_t local_slice(const struct xfer *x, size_t len, struct iovec *out)
+{
+	uint32_t n = 0;
+	size_t off = x->local_off;
+
+	for (uint32_t i = x->local_at; len > 0 && i < x->local_count; i++) {
+		size_t here = x->local[i].iov_len - off;
+
+		if (here > len) {
+			here = len;
+		}
+		if (here > 0) {
+			out[n].iov_base = (char *)x->local[i].iov_base + off;
+			out[n].iov_len = here;
+			n++;
+		}
+		len -= here;
+		off = 0;
+	}
+	return n;
+}
+
+static void advance(struct xfer *x, size_t len)
+{
+	x->issued += len;
+	x->remote_off += len;
+	while (len > 0) {
+		size_t here = x->local[x->local_at].iov_len - x->local_off;
+
+		if (here > len) {
+			here = len;
+		}
+		x->local_off += here;
+		len -= here;
+		if (x->local_off == x->local[x->local_at].iov_len) {
+			x->local_at++;
+			x->local_off = 0;
+		}
+	}
+}
+
+int xfer_run(struct xfer *x, struct wire_link *link, size_t budget)
+{
+	const struct wire_link_base *b = wire_link_base(link);
+	int started = 0;
+
+	while (x->issued < x->total && budget > 0 && !x->err &&
+	       x->inflight < XFER_INFLIGHT_MAX) {
+		struct iovec local[XFER_IOV_MAX];
+		struct wire_segment seg = {.local = local, .cookie = x};
+		const struct xfer_remote *r;
+		size_t len;
+		int ret;
+
+		skip_used(x);
+		r = &x->remote[x->remote_at];
+		len = r->len - x->remote_off;
+		len = len < x->total - x->issued ? len : x->total - x->issued;
+		len = len < budget ? len : budget;
+		len = len < XFER_STEP ? len : XFER_STEP;
+		len = len < b->caps.max_segment ? len : b->caps.max_segment;
+		seg.len = len;
+		seg.local_count = local_slice(x, len, local);
+		seg.remote.addr = r->addr + x->remote_off;
+		seg.remote.key = r->key;
+		seg.remote.raw = x->raw;
+		ret = x->put ? b->ops->put(link, &seg) : b->ops->get(link, &seg);
+		if (ret == -FI_EAGAIN) {
+			break;
+		}
+		if (ret < 0) {
+			x->err = ret;
+			break;
+		}
+		x->inflight += ret == 0;
+		advance(x, len);
+		budget -= len;
+		started++;
+	}
+	return started;
+}
+
+void xfer_segment_done(struct xfer *x, int err)
+{
+	x->inflight--;
+	if (err && !x->err) {
+		x->err = err;
+	}
+}
+
+void iov_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
+		 size_t len)
+{
+	for (uint32_t i = 0; len > 0 && i < count; i++) {
+		size_t here;
+
+		if (offset >= iov[i].iov_len) {
+			offset -= iov[i].iov_len;
+			continue;
+		}
+		here = iov[i].iov_len - offset;
+		here = here < len ? here : len;
+		memcpy((char *)iov[i].iov_base + offset, from, here);
+		from = (const char *)from + here;
+		len -= here;
+		offset = 0;
+	}
+}
+
+void iov_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+		size_t len)
+{
+	for (uint32_t i = 0; len > 0 && i < count; i++) {
+		size_t here;
+
+		if (offset >= iov[i].iov_len) {
+			offset -= iov[i].iov_len;
+			continue;
+		}
+		here = iov[i].iov_len - offset;
+		here = here < len ? here : len;
+		memcpy(to, (const char *)iov[i].iov_base + offset, here);
+		to = (char *)to + here;
+		len -= here;
+		offset = 0;
+	}
+}

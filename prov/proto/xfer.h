@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A transfer: one put or get between local pieces and remote pieces, cut into segments
+ * and driven a budget at a time, so that a long one does not hold up others. RMA
+ * operations and pulled messages embed one.
+ */
+#ifndef WEFT_PROTO_XFER_H
+#define WEFT_PROTO_XFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "prov/wire/wire.h"
+
+#define XFER_IOV_MAX 4
+/* Bytes of one segment at most, and of one transfer per progress pass. */
+#define XFER_STEP ((size_t)1 << 20)
+/* Segments under way at once. */
+#define XFER_INFLIGHT_MAX 32
+
+enum xfer_owner { XFER_TX, XFER_ARRIVAL };
+
+struct xfer_remote {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t key;
+};
+
+struct xfer {
+	uint8_t owner; /* enum xfer_owner: what embeds it */
+	bool put;
+	bool raw;
+	uint8_t local_count;
+	uint8_t remote_count;
+	uint8_t local_at; /* piece that the next segment starts in */
+	uint8_t remote_at;
+	size_t local_off; /* within that piece */
+	uint64_t remote_off;
+	size_t total;
+	size_t issued;
+	uint32_t inflight;
+	int err; /* 0 or the first -fi_errno */
+	struct iovec local[XFER_IOV_MAX];
+	struct xfer_remote remote[XFER_IOV_MAX];
+};
+
+/* Everything of `total` bytes was done, or it failed and nothing is under way. */
+static inline bool xfer_is_over(const struct xfer *x)
+{
+	return x->inflight == 0 && (x->err || x->issued == x->total);
+}
+
+static inline bool xfer_is_issued(const struct xfer *x)
+{
+	return x->err || x->issued == x->total;
+}
+
+/* Starts segments worth at most `budget` bytes; the cookie is x. Returns how many. */
+int xfer_run(struct xfer *x, struct wire_link *link, size_t budget);
+/* A segment that was under way is over. */
+void xfer_segment_done(struct xfer *x, int err);
+
+/* Copies between memory and pieces, from `offset` of the pieces on. The caller has
+ * checked that it fits. */
+void iov_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
+		 size_t len);
+void iov_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+		size_t len);
+
+#endif

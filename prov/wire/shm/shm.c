@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared-memory wire's table. */
+#include "config.h"
+
+#include "prov/wire/shm/shm.h"
+
+#include "prov/wire/shm/shm_connect.h"
+#include "prov/wire/shm/shm_ep.h"
+#include "prov/wire/shm/shm_link.h"
+#include "prov/wire/shm/shm_rma.h"
+
+const struct wire_ops shm_wire_ops = {
+	.name = "shm",
+	.what = "shared memory between processes of one host",
+	.caps = {.lanes = 1,
+		 .max_packet = SHM_MAX_PACKET,
+		 .max_segment = SIZE_MAX / 2,
+		 .imm = false,
+		 .ordered = true,
+		 .passive = true,
+		 .raw = true},
+	.ep_open = shm_ep_open,
+	.ep_close = shm_ep_close,
+	.dial = shm_dial,
+	.hangup = shm_hangup,
+	.pkt_reserve = shm_pkt_reserve,
+	.pkt_commit = shm_pkt_commit,
+	.put = shm_put,
+	.get = shm_get,
+	.progress = shm_progress,
+	.arm = shm_arm,
+	.fd = shm_fd,
+	.quiesce = shm_quiesce,
+};

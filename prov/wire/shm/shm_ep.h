@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An endpoint of the shared-memory wire: its door, its hub, its links and its helper
+ * thread.
+ *
+ * Lock order: the caller's endpoint lock, then ep->mutex. The helper thread takes
+ * ep->mutex only, never waits while it holds it, and never calls upwards.
+ */
+#ifndef WEFT_WIRE_SHM_SHM_EP_H
+#define WEFT_WIRE_SHM_SHM_EP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prov/mem/keytab.h"
+#include "prov/wire/shm/shm_door.h"
+#include "prov/wire/shm/shm_format.h"
+#include "prov/wire/shm/shm_helper.h"
+#include "prov/wire/shm/shm_hub.h"
+#include "prov/wire/wire.h"
+#include "util/list.h"
+
+struct shm_link;
+
+struct shm_ep {
+	struct wire_ep_base base; /* first */
+	const struct wire_events *events;
+	void *arg;
+	uint64_t incarnation;
+	bool no_cma; /* switched off by the user */
+	int pid;     /* whose endpoint it is: not a forked child's */
+
+	/* Endpoint lock. */
+	struct shm_hub hub;
+	struct shm_link **hot; /* links that progress looks at; NULL: left meanwhile */
+	int hot_count;
+	int hot_holes;
+	int hot_next; /* where the next look begins */
+	bool polling; /* inside progress: links that end are freed after it */
+	struct list graveyard;
+
+	struct shm_door door;
+	struct mem_keytab *keys;
+	struct mem_keyview *own_keys; /* the helper thread serves by it */
+	uint64_t cookie[2];	      /* peers read it to find out about attach */
+
+	pthread_mutex_t mutex;
+	struct shm_link **links; /* mutex: by index, SHM_HUB_BITS of them */
+	uint32_t link_top;	 /* mutex: no link at this index or above */
+	uint32_t link_generation;
+	struct list news;	/* mutex: links that progress must hear about */
+	_Atomic(bool) has_news; /* read without */
+	struct shm_helper helper;
+};
+
+static inline struct shm_ep *shm_ep_of(struct wire_ep *ep)
+{
+	return (struct shm_ep *)(void *)ep;
+}
+
+/* Monotonic ns. */
+uint64_t shm_now(void);
+
+int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep);
+void shm_ep_close(struct wire_ep *ep);
+int shm_progress(struct wire_ep *ep, int budget);
+int shm_arm(struct wire_ep *ep);
+int shm_fd(struct wire_ep *ep);
+int shm_quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline_ns);
+
+#endif

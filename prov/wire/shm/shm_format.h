@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Everything that two processes must agree on: the two messages of the handshake and how
+ * shared memory lies. Both ends are on one machine, so numbers are in host order; ports
+ * and addresses are in network order as everywhere.
+ *
+ * Everything in here that a peer wrote is copied before it is checked, and checked before
+ * it is used.
+ */
+#ifndef WEFT_WIRE_SHM_SHM_FORMAT_H
+#define WEFT_WIRE_SHM_SHM_FORMAT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "prov/wire/addr.h"
+
+#define SHM_CACHE_LINE 64
+#define SHM_PAGE       4096
+
+/* ---- handshake --------------------------------------------------------------------- */
+
+#define SHM_MAGIC   UINT32_C(0x77667431) /* changes with SHM_VERSION's meaning never */
+#define SHM_VERSION 1
+
+enum shm_hello_kind {
+	SHM_HELLO = 1,	/* dialler to acceptor */
+	SHM_ANSWER = 2, /* acceptor to dialler */
+	SHM_REFUSAL = 3 /* acceptor to dialler: status says why; no descriptors */
+};
+
+struct shm_hello_addr {
+	uint16_t family; /* AF_INET, AF_INET6 */
+	uint16_t port;	 /* network order */
+	uint8_t host[16];
+};
+
+struct shm_hello {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind;
+	uint32_t size;	/* of this structure */
+	int32_t status; /* refusal: negative fi_errno; else 0 */
+	uint64_t incarnation;
+	uint64_t cookie_addr; /* where `cookie` lies in the sender's process */
+	uint64_t cookie[2]; /* random: reading it by cross-memory attach proves both that
+			     * it works and that the process id means the sender */
+	uint32_t hub_bit;   /* the sender's name for this link in its hub */
+	uint32_t pair_size; /* SHM_PAIR_SIZE */
+	struct shm_hello_addr addr; /* the sender's door */
+	uint32_t reserved;	    /* 0 */
+};
+
+static_assert(sizeof(struct shm_hello_addr) == 20, "no holes");
+static_assert(sizeof(struct shm_hello) == 80, "no holes");
+static_assert(offsetof(struct shm_hello, addr) == 56, "no holes");
+
+/* Descriptors that travel along, in this order; an answer has no pair memory. */
+enum shm_hello_fd {
+	SHM_FD_KEYS, /* key table */
+	SHM_FD_HUB,  /* sender's hub */
+	SHM_FD_WAKE, /* datagram socket: what is sent there wakes the sender's sleeper */
+	SHM_FD_PAIR, /* memory of this link */
+	SHM_FD_COUNT
+};
+
+/*
+ * The one validator. Checks the bytes of a message that should be of kind `kind`
+ * (SHM_ANSWER allows a refusal too) and fills *hello and *addr. 0, or -FI_EINVAL.
+ */
+int shm_hello_parse(const void *bytes, size_t len, enum shm_hello_kind kind,
+		    struct shm_hello *hello, struct wire_addr *addr);
+/* Fills in all fixed fields. */
+void shm_hello_init(struct shm_hello *hello, enum shm_hello_kind kind,
+		    const struct wire_addr *addr);
+
+/* ---- packet ring, one direction ---------------------------------------------------- */
+
+#define SHM_RING_SIZE	(64 * 1024) /* with its header */
+#define SHM_RING_HEADER (3 * SHM_CACHE_LINE)
+#define SHM_RING_BYTES	(SHM_RING_SIZE - SHM_RING_HEADER)
+#define SHM_MAX_PACKET	8448 /* 8 KiB and the headers of the layers above */
+
+enum shm_ring_mode {
+	SHM_RING_HOT = 0, /* the consumer looks at this ring all the time */
+	SHM_RING_COLD = 1 /* it doesn't: it must be told through its hub */
+};
+
+/* Each line has one writer in the fast case. */
+struct shm_ring_mem {
+	_Atomic(uint64_t) consumed; /* by the consumer: bytes taken, lazily published */
+	uint8_t pad0[56];
+	_Atomic(uint32_t) mode; /* by the consumer: enum shm_ring_mode */
+	uint8_t pad1[60];
+	_Atomic(uint32_t) waiting; /* by the producer: it wants to hear about room */
+	_Atomic(uint32_t) closed;  /* by the producer: orderly end, nothing follows */
+	uint8_t pad2[56];
+	uint8_t bytes[SHM_RING_BYTES];
+};
+
+static_assert(sizeof(struct shm_ring_mem) == SHM_RING_SIZE, "ring with its header");
+static_assert(offsetof(struct shm_ring_mem, bytes) == SHM_RING_HEADER, "three lines");
+
+/* A record: header word, then the packet; the next begins at the next cache line. The
+ * header is 0 until the record is there. */
+#define SHM_RECORD_HEADER 8
+enum shm_record_kind {
+	SHM_RECORD_NONE = 0,
+	SHM_RECORD_PACKET = 1,
+	SHM_RECORD_SKIP = 2 /* the next record is at the ring's start */
+};
+
+static inline uint64_t shm_record_word(enum shm_record_kind kind, uint32_t len)
+{
+	return (uint64_t)kind << 32 | len;
+}
+
+static_assert(SHM_MAX_PACKET + SHM_RECORD_HEADER <= SHM_RING_BYTES / 4, "rule B3");
+
+/* ---- service: RMA where cross-memory attach is refused ------------------------------
+ */
+
+#define SHM_SERVICE_SLOTS 8
+#define SHM_SERVICE_CHUNK (32 * 1024)
+
+enum shm_service_op { SHM_SERVICE_PUT = 1, SHM_SERVICE_GET = 2 };
+
+/* A slot's state word is its turn times four plus one of these. */
+enum shm_service_state {
+	SHM_SLOT_FREE = 0,
+	SHM_SLOT_ASKED = 1, /* by the initiator */
+	SHM_SLOT_DONE = 2   /* by the target's helper thread */
+};
+
+struct shm_service_slot {
+	_Atomic(uint64_t) state;
+	uint64_t key;
+	uint64_t addr;
+	uint32_t len;
+	uint32_t op;
+	int32_t status; /* by the target: 0 or negative fi_errno */
+	uint32_t pad[7];
+};
+
+static_assert(sizeof(struct shm_service_slot) == SHM_CACHE_LINE, "one line");
+
+/* One initiator, one target. */
+struct shm_service_mem {
+	_Atomic(uint32_t) attentive; /* by the target: its helper thread is looking */
+	uint8_t pad[60];
+	struct shm_service_slot slots[SHM_SERVICE_SLOTS];
+	uint8_t pad2[SHM_PAGE - 64 - 64 * SHM_SERVICE_SLOTS];
+	uint8_t chunks[SHM_SERVICE_SLOTS][SHM_SERVICE_CHUNK];
+};
+
+static_assert(offsetof(struct shm_service_mem, chunks) == SHM_PAGE, "whole pages");
+
+/* ---- pair memory: one link ----------------------------------------------------------
+ */
+
+/* By the initiator: which of the target's keys it is using just now (rules D3, D4). */
+struct shm_hazard {
+	_Atomic(uint64_t) key;
+	_Atomic(uint32_t) active;
+	uint8_t pad[52];
+};
+
+static_assert(sizeof(struct shm_hazard) == SHM_CACHE_LINE, "one line");
+
+/* Index 0: written (produced, initiated) by the dialler, 1: by the acceptor. */
+struct shm_pair_mem {
+	struct shm_hazard hazard[2];
+	uint8_t pad[SHM_PAGE - 2 * SHM_CACHE_LINE];
+	struct shm_ring_mem ring[2];
+	struct shm_service_mem service[2];
+};
+
+#define SHM_PAIR_SIZE sizeof(struct shm_pair_mem)
+static_assert(sizeof(struct shm_pair_mem) % SHM_PAGE == 0, "whole pages");
+
+/* ---- hub: one endpoint ------------------------------------------------------------- */
+
+#define SHM_HUB_WORDS 64
+#define SHM_HUB_BITS  (SHM_HUB_WORDS * 64) /* most links of an endpoint */
+
+struct shm_hub_mem {
+	_Atomic(uint32_t) sleeping; /* a wake-up is wanted; taken by who sends it */
+	uint8_t pad0[60];
+	_Atomic(uint64_t) summary; /* bit w: look at words[w] */
+	uint8_t pad1[56];
+	_Atomic(uint64_t) words[SHM_HUB_WORDS]; /* bit per link: look at it */
+	uint8_t pad2[SHM_PAGE - 2 * SHM_CACHE_LINE - 8 * SHM_HUB_WORDS];
+};
+
+#define SHM_HUB_SIZE sizeof(struct shm_hub_mem)
+static_assert(sizeof(struct shm_hub_mem) == SHM_PAGE, "one page");
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Links: life, polling, packets. */
+#include "config.h"
+
+#include "prov/wire/shm/shm_link.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/shm/shm.h"
+#include "prov/wire/shm/shm_cma.h"
+#include "prov/wire/shm/shm_ep.h"
+
+/* Polls in a row without anything before a link goes cold: long enough that an exchange
+ * that goes back and forth never pays for ringing. */
+#define LINK_IDLE_POLLS 512
+
+static const char *const state_names[SHM_LINK_STATES] = {
+	[SHM_LINK_NEW] = "new",		  [SHM_LINK_DIALLING] = "dialling",
+	[SHM_LINK_ACCEPTED] = "accepted", [SHM_LINK_UP] = "up",
+	[SHM_LINK_DRAINING] = "draining", [SHM_LINK_DOWN] = "down",
+	[SHM_LINK_LIMBO] = "limbo",
+};
+
+/* Bit s of entry f: the state may change from f to s. */
+static const unsigned char state_next[SHM_LINK_STATES] = {
+	[SHM_LINK_NEW] = 1u << SHM_LINK_DIALLING | 1u << SHM_LINK_ACCEPTED,
+	[SHM_LINK_DIALLING] = 1u << SHM_LINK_UP | 1u << SHM_LINK_DOWN,
+	[SHM_LINK_ACCEPTED] = 1u << SHM_LINK_UP | 1u << SHM_LINK_DOWN,
+	[SHM_LINK_UP] = 1u << SHM_LINK_DRAINING | 1u << SHM_LINK_DOWN,
+	[SHM_LINK_DRAINING] = 1u << SHM_LINK_DOWN,
+	[SHM_LINK_DOWN] = 1u << SHM_LINK_LIMBO,
+};
+
+const char *shm_link_state_name(enum shm_link_state state)
+{
+	return state < SHM_LINK_STATES ? state_names[state] : "?";
+}
+
+void shm_link_set_state(struct shm_link *link, enum shm_link_state state)
+{
+	assert(state_next[link->state] & 1u << state);
+	link->state = state;
+}
+
+/* ---- life ---------------------------------------------------------------------------
+ */
+
+/* The lowest free index, so that a look at all links is short. Mutex held. SHM_HUB_BITS
+ * when all are taken. */
+static uint32_t link_index_find(struct shm_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->link_top; i++)
+		if (!ep->links[i])
+			return i;
+	return ep->link_top;
+}
+
+int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link_out)
+{
+	uint32_t index = link_index_find(ep);
+	struct shm_link *link;
+
+	if (index == SHM_HUB_BITS)
+		return -FI_ENOMEM;
+	link = aligned_alloc(SHM_CACHE_LINE, (sizeof(*link) + SHM_CACHE_LINE - 1) /
+						     SHM_CACHE_LINE * SHM_CACHE_LINE);
+	if (!link)
+		return -FI_ENOMEM;
+	*link = (struct shm_link){
+		.base = {.ops = &shm_wire_ops, .ep = (struct wire_ep *)(void *)ep},
+		.ep = ep,
+		.state = SHM_LINK_NEW,
+		.hot_at = -1,
+		.peer_hub = {.wake = -1},
+		.index = index,
+		.generation = ++ep->link_generation,
+		.side = side,
+		.sock = -1,
+		.pair_fd = -1,
+	};
+	list_init(&link->grave);
+	list_init(&link->news);
+	list_init(&link->service_rx.node);
+	ep->links[index] = link;
+	if (index == ep->link_top)
+		ep->link_top++;
+	*link_out = link;
+	return 0;
+}
+
+/* What only a living link needs. Mutex held. */
+static void link_release_peer(struct shm_link *link)
+{
+	list_remove(&link->news);
+	list_remove(&link->service_rx.node);
+	if (link->keys)
+		mem_keyview_close(link->keys);
+	link->keys = NULL;
+	if (link->peer_hub.mem)
+		munmap(link->peer_hub.mem, SHM_HUB_SIZE);
+	link->peer_hub.mem = NULL;
+	if (link->peer_hub.wake >= 0)
+		close(link->peer_hub.wake);
+	link->peer_hub.wake = -1;
+	shm_service_tx_free(link->service_tx);
+	link->service_tx = NULL;
+}
+
+void shm_link_free(struct shm_link *link)
+{
+	struct shm_ep *ep = link->ep;
+
+	link_release_peer(link);
+	ep->links[link->index] = NULL;
+	while (ep->link_top > 0 && !ep->links[ep->link_top - 1])
+		ep->link_top--;
+	if (link->sock >= 0) {
+		shm_helper_unwatch(ep, link);
+		close(link->sock);
+	}
+	if (link->pair)
+		munmap(link->pair, SHM_PAIR_SIZE);
+	if (link->pair_fd >= 0)
+		close(link->pair_fd);
+	free(link);
+}
+
+void shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
+		     struct shm_peer_memory *mem)
+{
+	const struct shm_hello *hello = &parcel->hello;
+	unsigned side = link->side;
+
+	if (mem->pair) {
+		link->pair = mem->pair;
+		link->pair_fd = mem->pair_fd;
+	}
+	link->keys = mem->keys;
+	link->peer_hub = (struct shm_hub_peer){
+		.mem = mem->hub, .wake = mem->wake, .bit = hello->hub_bit};
+	link->hazard_mine = &link->pair->hazard[side];
+	link->hazard_peer = &link->pair->hazard[!side];
+	shm_ring_tx_init(&link->tx, &link->pair->ring[side]);
+	shm_ring_rx_init(&link->rx, &link->pair->ring[!side]);
+	link->cma = !link->ep->no_cma &&
+		    shm_cma_probe(link->pid, hello->cookie_addr, hello->cookie);
+	link->base.peer = parcel->addr;
+	link->base.peer_incarnation = hello->incarnation;
+	link->base.caps = shm_wire_ops.caps;
+	link->base.caps.raw = link->cma;
+}
+
+static void link_tell(struct shm_link *link)
+{
+	struct shm_ep *ep = link->ep;
+
+	if (list_empty(&link->news))
+		list_push_back(&ep->news, &link->news);
+	atomic_store_explicit(&ep->has_news, true, memory_order_seq_cst);
+	shm_hub_wake_own(&ep->hub);
+}
+
+void shm_link_tell_up(struct shm_link *link)
+{
+	link->news_up = true;
+	link_tell(link);
+}
+
+void shm_link_tell_end(struct shm_link *link, int err)
+{
+	if (link->news_err)
+		return; /* the first reason is the true one */
+	link->news_err = err;
+	link_tell(link);
+}
+
+/* ---- ending --------------------------------------------------------------------------
+ */
+
+/* Lets go of the memory now, or, while the peer may still be at work in it by a key of
+ * ours, when it has let go itself (rule D4). */
+static void link_bury(struct shm_link *link)
+{
+	struct shm_ep *ep = link->ep;
+
+	pthread_mutex_lock(&ep->mutex);
+	if (!link->pair || link->sock < 0 || atomic_load(&link->gone)) {
+		shm_link_free(link);
+	} else {
+		link_release_peer(link);
+		shm_link_set_state(link, SHM_LINK_LIMBO);
+		link->limbo = true;
+		link->answer_by = 0;
+		/* One way only: our side still hears when the peer closes. */
+		shutdown(link->sock, SHUT_WR);
+		shm_helper_watch_end(ep, link);
+	}
+	pthread_mutex_unlock(&ep->mutex);
+}
+
+void shm_link_let_go(struct shm_link *link)
+{
+	struct shm_ep *ep = link->ep;
+
+	assert(link->state == SHM_LINK_DOWN);
+	if (link->hot_at >= 0) {
+		ep->hot[link->hot_at] = NULL;
+		ep->hot_holes++;
+		link->hot_at = -1;
+	}
+	/* A packet of this link may be in somebody's hands further up the stack. */
+	if (ep->polling)
+		list_push_back(&ep->graveyard, &link->grave);
+	else
+		link_bury(link);
+}
+
+void shm_link_reap(struct shm_ep *ep)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&ep->graveyard)))
+		link_bury(container_of(node, struct shm_link, grave));
+}
+
+void shm_link_finish(struct shm_link *link, int err)
+{
+	struct shm_ep *ep = link->ep;
+
+	shm_service_fail(link, err);
+	if (link->state == SHM_LINK_DOWN)
+		return; /* hung up by whoever heard of a failed segment */
+	shm_link_set_state(link, SHM_LINK_DOWN);
+	ep->events->link_down(ep->arg, (struct wire_link *)(void *)link, err);
+	shm_link_let_go(link);
+}
+
+int shm_link_end_reason(const struct shm_link *link)
+{
+	const struct shm_ring_mem *mem = link->rx.mem;
+
+	return atomic_load_explicit(&mem->closed, memory_order_relaxed) == 1
+		       ? -FI_ESHUTDOWN
+		       : -FI_ECONNRESET;
+}
+
+void shm_hangup(struct wire_link *wlink)
+{
+	struct shm_link *link = (struct shm_link *)(void *)wlink;
+
+	if (link->state == SHM_LINK_DOWN)
+		return; /* from inside its own link_down */
+	shm_link_set_state(link, SHM_LINK_DOWN);
+	shm_link_let_go(link);
+}
+
+/* ---- polling -------------------------------------------------------------------------
+ */
+
+void shm_link_heat(struct shm_link *link)
+{
+	struct shm_ep *ep = link->ep;
+
+	link->idle = 0;
+	if (link->hot_at >= 0 ||
+	    (link->state != SHM_LINK_UP && link->state != SHM_LINK_DRAINING))
+		return;
+	shm_ring_set_mode(&link->rx, SHM_RING_HOT);
+	link->hot_at = ep->hot_count;
+	ep->hot[ep->hot_count++] = link;
+}
+
+/* Tells the producer what was taken, and wakes it if it waits for that. */
+static void link_publish(struct shm_link *link)
+{
+	if (shm_ring_publish(&link->rx))
+		shm_hub_ring(&link->peer_hub);
+}
+
+void shm_link_flush(struct shm_link *link)
+{
+	if (link->rx.consumed != link->rx.published)
+		link_publish(link);
+}
+
+static void link_cool(struct shm_link *link)
+{
+	struct shm_ep *ep = link->ep;
+
+	shm_link_flush(link);
+	shm_ring_set_mode(&link->rx, SHM_RING_COLD);
+	ep->hot[link->hot_at] = NULL;
+	ep->hot_holes++;
+	link->hot_at = -1;
+	if (shm_ring_ready(&link->rx))
+		shm_link_heat(link);
+}
+
+/* What is due when no packet came. */
+static int link_idle(struct shm_link *link)
+{
+	int count = 0;
+
+	/* Late on purpose: in an exchange that goes back and forth this is done while
+	 * waiting for the answer. */
+	shm_link_flush(link);
+	if (link->tx.blocked && shm_ring_unblock(&link->tx))
+		count++;
+	if (shm_service_busy(link)) {
+		count += shm_service_collect(link);
+		if (link->state > SHM_LINK_DRAINING)
+			return count;
+		if (shm_service_busy(link))
+			link->idle = 0;
+	}
+	if (link->state == SHM_LINK_DRAINING) {
+		shm_link_finish(link, shm_link_end_reason(link));
+		return count + 1;
+	}
+	if (++link->idle > LINK_IDLE_POLLS)
+		link_cool(link);
+	return count;
+}
+
+int shm_link_poll(struct shm_link *link, int quota)
+{
+	struct shm_ep *ep = link->ep;
+	int count = 0;
+
+	while (count < quota) {
+		const void *pkt;
+		uint32_t len;
+		enum shm_ring_found found = shm_ring_peek(&link->rx, &pkt, &len);
+
+		if (found == SHM_RING_EMPTY)
+			break;
+		count++;
+		if (found == SHM_RING_BROKEN) {
+			shm_link_finish(link, -FI_ECONNRESET);
+			return count;
+		}
+		ep->events->packet(ep->arg, (struct wire_link *)(void *)link, pkt, len);
+		if (link->state > SHM_LINK_DRAINING)
+			return count; /* hung up by the receiver of the packet */
+		if (shm_ring_release(&link->rx, len))
+			link_publish(link);
+	}
+	if (count == 0)
+		return link_idle(link);
+	link->idle = 0;
+	if (link->tx.blocked && shm_ring_unblock(&link->tx))
+		count++;
+	if (shm_service_busy(link))
+		count += shm_service_collect(link);
+	return count;
+}
+
+/* ---- packets -------------------------------------------------------------------------
+ */
+
+void *shm_pkt_reserve(struct wire_link *wlink, size_t len, enum wire_class cls)
+{
+	struct shm_link *link = (struct shm_link *)(void *)wlink;
+	/* Rule B3: the last quarter is for control packets. */
+	uint32_t spare = cls == WIRE_DATA ? SHM_RING_BYTES / 4 : 0;
+
+	if (link->state != SHM_LINK_UP || len > SHM_MAX_PACKET)
+		return NULL;
+	return shm_ring_reserve(&link->tx, len, spare);
+}
+
+void shm_pkt_commit(struct wire_link *wlink, void *pkt, size_t len)
+{
+	struct shm_link *link = (struct shm_link *)(void *)wlink;
+
+	if (shm_ring_commit(&link->tx, pkt, len))
+		shm_hub_ring(&link->peer_hub);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet ring: what isn't on the fast path. */
+#include "config.h"
+
+#include "prov/wire/shm/shm_ring.h"
+
+void shm_ring_tx_init(struct shm_ring_tx *tx, struct shm_ring_mem *mem)
+{
+	*tx = (struct shm_ring_tx){.mem = mem};
+}
+
+void shm_ring_rx_init(struct shm_ring_rx *rx, struct shm_ring_mem *mem)
+{
+	*rx = (struct shm_ring_rx){.mem = mem};
+}
+
+/* Bytes between producer and consumer, by the newest count; a count that can't be counts
+ * as a full ring, so that a peer that writes nonsense harms only itself. */
+static uint32_t ring_used(struct shm_ring_tx *tx)
+{
+	uint64_t used;
+
+	tx->consumed = atomic_load_explicit(&tx->mem->consumed, memory_order_acquire);
+	used = tx->produced - tx->consumed;
+	return used <= SHM_RING_BYTES ? (uint32_t)used : SHM_RING_BYTES;
+}
+
+static bool ring_fits(struct shm_ring_tx *tx, uint32_t need)
+{
+	uint64_t used = tx->produced - tx->consumed;
+
+	return used + need <= SHM_RING_BYTES || ring_used(tx) + need <= SHM_RING_BYTES;
+}
+
+/* No room: ask to be told. True when some came in between. */
+static bool ring_block(struct shm_ring_tx *tx, uint32_t need)
+{
+	tx->want = need;
+	tx->blocked = true;
+	return shm_ring_unblock(tx);
+}
+
+void *shm_ring_reserve(struct shm_ring_tx *tx, size_t len, uint32_t spare)
+{
+	uint32_t size = shm_record_size(len);
+	uint32_t left = SHM_RING_BYTES - tx->offset;
+	uint32_t skip = size > left ? left : 0;
+	/* One line more, for the header word behind the record. */
+	uint32_t need = skip + size + SHM_CACHE_LINE + spare;
+
+	if (!ring_fits(tx, need) && !ring_block(tx, need))
+		return NULL;
+	if (skip) {
+		atomic_store_explicit(shm_ring_word(tx->mem, 0), 0, memory_order_relaxed);
+		atomic_store_explicit(shm_ring_word(tx->mem, tx->offset),
+				      shm_record_word(SHM_RECORD_SKIP, 0),
+				      memory_order_release);
+		tx->produced += skip;
+		tx->offset = 0;
+	}
+	return tx->mem->bytes + tx->offset + SHM_RECORD_HEADER;
+}
+
+bool shm_ring_unblock(struct shm_ring_tx *tx)
+{
+	if (ring_used(tx) + tx->want > SHM_RING_BYTES) {
+		/* The flag stands, or the consumer took it for less room than is wanted:
+		 * set it (again), then look once more. */
+		if (atomic_load_explicit(&tx->mem->waiting, memory_order_relaxed))
+			return false;
+		atomic_store_explicit(&tx->mem->waiting, 1, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (ring_used(tx) + tx->want > SHM_RING_BYTES)
+			return false;
+	}
+	tx->blocked = false;
+	atomic_store_explicit(&tx->mem->waiting, 0, memory_order_relaxed);
+	return true;
+}
+
+enum shm_ring_found shm_ring_peek_odd(struct shm_ring_rx *rx, uint64_t word,
+				      const void **pkt, uint32_t *len)
+{
+	/* A skip at the start would lead to itself for ever. */
+	if (word >> 32 != SHM_RECORD_SKIP || rx->offset == 0)
+		return SHM_RING_BROKEN;
+	rx->consumed += SHM_RING_BYTES - rx->offset;
+	rx->offset = 0;
+	word = atomic_load_explicit(shm_ring_word(rx->mem, 0), memory_order_acquire);
+	if (word == 0)
+		return SHM_RING_EMPTY;
+	if (word >> 32 != SHM_RECORD_PACKET || !shm_record_fits(0, (uint32_t)word))
+		return SHM_RING_BROKEN;
+	*pkt = rx->mem->bytes + SHM_RECORD_HEADER;
+	*len = (uint32_t)word;
+	return SHM_RING_PACKET;
+}
+
+bool shm_ring_publish(struct shm_ring_rx *rx)
+{
+	rx->published = rx->consumed;
+	/* Full barrier: either the producer sees the new count when it looks again after
+	 * saying that it waits, or we see that it waits. */
+	atomic_exchange_explicit(&rx->mem->consumed, rx->consumed, memory_order_seq_cst);
+	if (!atomic_load_explicit(&rx->mem->waiting, memory_order_seq_cst))
+		return false;
+	return atomic_exchange_explicit(&rx->mem->waiting, 0, memory_order_relaxed) != 0;
+}
+
+void shm_ring_set_mode(struct shm_ring_rx *rx, enum shm_ring_mode mode)
+{
+	atomic_store_explicit(&rx->mem->mode, mode, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* put and get: one copy by cross-memory attach, else through the target's helper thread.
+ */
+#include "config.h"
+
+#include "prov/wire/shm/shm_rma.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/shm/shm_cma.h"
+#include "prov/wire/shm/shm_ep.h"
+#include "prov/wire/shm/shm_link.h"
+
+/* Rule D3: says which key is in use before the key is looked up. Either the owner, which
+ * removes the key first, sees this, or the lookup sees the removal. */
+static void hazard_set(struct shm_link *link, uint64_t key)
+{
+	atomic_store_explicit(&link->hazard_mine->key, key, memory_order_relaxed);
+	atomic_store_explicit(&link->hazard_mine->active, 1, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void hazard_clear(struct shm_link *link)
+{
+	atomic_store_explicit(&link->hazard_mine->active, 0, memory_order_release);
+}
+
+/* What the copy's result means for the caller: 1 or an error, as the wire contract has
+ * it. */
+static int copy_result(struct shm_link *link, int ret)
+{
+	switch (ret) {
+	case 0:
+		return 1;
+	case -FI_ECONNRESET:
+		/* The process is no more, whatever its socket says (a child may hold it
+		 * open). */
+		pthread_mutex_lock(&link->ep->mutex);
+		shm_link_tell_end(link, -FI_ECONNRESET);
+		pthread_mutex_unlock(&link->ep->mutex);
+		return -FI_EAGAIN;
+	case -FI_EPERM:
+		/* Worked when the link came up: the peer changed its credentials, or
+		 * forbade it. */
+		link->cma = false;
+		link->base.caps.raw = false;
+		return ret;
+	default:
+		return ret;
+	}
+}
+
+static int move_raw(struct shm_link *link, const struct wire_segment *seg, bool write)
+{
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)seg->remote.addr,
+			       .iov_len = seg->len};
+	int ret;
+
+	if (!link->cma)
+		return -FI_EACCES;
+	ret = copy_result(link, shm_cma_copy(link->pid, seg->local, seg->local_count,
+					     &remote, 1, seg->len, write));
+	return ret == -FI_EPERM ? -FI_EACCES : ret;
+}
+
+static int move_keyed(struct shm_link *link, const struct wire_segment *seg, bool write)
+{
+	struct iovec remote[MEM_REGION_IOV];
+	uint32_t count, incarnation;
+	int ret;
+
+	hazard_set(link, seg->remote.key);
+	ret = mem_keyview_find(link->keys, seg->remote.key, seg->remote.addr, seg->len,
+			       write ? FI_REMOTE_WRITE : FI_REMOTE_READ, remote, &count,
+			       &incarnation);
+	if (ret == 0)
+		ret = copy_result(link,
+				  shm_cma_copy(link->pid, seg->local, seg->local_count,
+					       remote, count, seg->len, write));
+	hazard_clear(link);
+	return ret;
+}
+
+static int move(struct wire_link *wlink, const struct wire_segment *seg, bool write)
+{
+	struct shm_link *link = (struct shm_link *)(void *)wlink;
+
+	if (link->state != SHM_LINK_UP ||
+	    atomic_load_explicit(&link->gone, memory_order_relaxed))
+		return -FI_EAGAIN; /* link_down follows */
+	if (seg->remote.raw)
+		return move_raw(link, seg, write);
+	if (link->cma) {
+		int ret = move_keyed(link, seg, write);
+
+		if (ret != -FI_EPERM)
+			return ret;
+	}
+	return shm_service_ask(link, seg, write ? SHM_SERVICE_PUT : SHM_SERVICE_GET);
+}
+
+int shm_put(struct wire_link *link, const struct wire_segment *seg)
+{
+	return move(link, seg, true);
+}
+
+int shm_get(struct wire_link *link, const struct wire_segment *seg)
+{
+	return move(link, seg, false);
+}

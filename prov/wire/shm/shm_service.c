@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Service RMA. Chunks are numbered; chunk n uses slot n mod SHM_SERVICE_SLOTS in its turn
+ * n / SHM_SERVICE_SLOTS. Each side knows exactly which state word it waits for, so that
+ * nonsense in the slots only ever looks like "not yet".
+ */
+#include "config.h"
+
+#include "prov/wire/shm/shm_service.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/shm/shm_ep.h"
+#include "prov/wire/shm/shm_link.h"
+
+#define SERVICE_SEGMENTS 64 /* under way at a time */
+#define SERVICE_PIECES	 16 /* of local memory per segment */
+
+/* A segment that is under way. */
+struct service_segment {
+	enum shm_service_op op;
+	int status; /* first failure */
+	uint64_t key;
+	uint64_t addr;
+	size_t len;
+	size_t asked; /* bytes put into slots */
+	size_t done;  /* bytes answered */
+	bool any;     /* a chunk was asked: tells a segment of no bytes that has begun */
+	void *cookie;
+	struct iovec local[SERVICE_PIECES];
+	uint32_t local_count;
+};
+
+struct shm_service_tx {
+	uint64_t asked;	   /* chunks */
+	uint64_t answered; /* chunks */
+	uint32_t first;	   /* oldest segment; a ring */
+	uint32_t count;	   /* segments under way */
+	uint32_t next;	   /* how many of them are asked for in full */
+	struct service_segment segments[SERVICE_SEGMENTS];
+};
+
+static uint64_t slot_word(uint64_t chunk, enum shm_service_state state)
+{
+	return chunk / SHM_SERVICE_SLOTS * 4 + state;
+}
+
+static struct shm_service_mem *service_mine(const struct shm_link *link)
+{
+	return &link->pair->service[link->side];
+}
+
+static struct shm_service_mem *service_peer(const struct shm_link *link)
+{
+	return &link->pair->service[!link->side];
+}
+
+/* ---- initiator -----------------------------------------------------------------------
+ */
+
+/* Copies between a chunk and [offset, offset + len) of the segment's local memory. */
+static void segment_copy(const struct service_segment *s, size_t offset, uint8_t *chunk,
+			 size_t len, bool gather)
+{
+	for (uint32_t i = 0; i < s->local_count && len > 0; i++) {
+		size_t room = s->local[i].iov_len, take;
+		char *base = s->local[i].iov_base;
+
+		if (offset >= room) {
+			offset -= room;
+			continue;
+		}
+		take = room - offset < len ? room - offset : len;
+		if (gather)
+			memcpy(chunk, base + offset, take);
+		else
+			memcpy(base + offset, chunk, take);
+		chunk += take;
+		len -= take;
+		offset = 0;
+	}
+}
+
+static struct service_segment *segment_at(struct shm_service_tx *tx, uint32_t i)
+{
+	return &tx->segments[(tx->first + i) % SERVICE_SEGMENTS];
+}
+
+static bool segment_asked(const struct service_segment *s)
+{
+	return s->any && s->asked == s->len;
+}
+
+/* Puts the next chunk of s into the next slot. */
+static void chunk_ask(struct shm_link *link, struct service_segment *s)
+{
+	struct shm_service_tx *tx = link->service_tx;
+	struct shm_service_mem *mem = service_mine(link);
+	unsigned index = (unsigned)(tx->asked % SHM_SERVICE_SLOTS);
+	struct shm_service_slot *slot = &mem->slots[index];
+	size_t len = s->len - s->asked;
+
+	if (len > SHM_SERVICE_CHUNK)
+		len = SHM_SERVICE_CHUNK;
+	slot->key = s->key;
+	slot->addr = s->addr + s->asked;
+	slot->len = (uint32_t)len;
+	slot->op = s->op;
+	if (s->op == SHM_SERVICE_PUT)
+		segment_copy(s, s->asked, mem->chunks[index], len, true);
+	/* Full barrier: either we see that the helper isn't looking, or it sees this. */
+	atomic_exchange_explicit(&slot->state, slot_word(tx->asked, SHM_SLOT_ASKED),
+				 memory_order_seq_cst);
+	s->asked += len;
+	s->any = true;
+	tx->asked++;
+	if (!atomic_load_explicit(&mem->attentive, memory_order_seq_cst))
+		(void)!send(link->sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void service_push(struct shm_link *link)
+{
+	struct shm_service_tx *tx = link->service_tx;
+
+	while (tx->next < tx->count && tx->asked - tx->answered < SHM_SERVICE_SLOTS) {
+		struct service_segment *s = segment_at(tx, tx->next);
+
+		chunk_ask(link, s);
+		if (segment_asked(s))
+			tx->next++;
+	}
+}
+
+int shm_service_ask(struct shm_link *link, const struct wire_segment *seg,
+		    enum shm_service_op op)
+{
+	struct shm_service_tx *tx = link->service_tx;
+	struct service_segment *s;
+
+	if (seg->local_count > SERVICE_PIECES)
+		return -FI_EINVAL;
+	if (!tx) {
+		tx = calloc(1, sizeof(*tx));
+		if (!tx)
+			return -FI_ENOMEM;
+		link->service_tx = tx;
+	}
+	if (tx->count == SERVICE_SEGMENTS)
+		return -FI_EAGAIN;
+	s = segment_at(tx, tx->count);
+	*s = (struct service_segment){.op = op,
+				      .key = seg->remote.key,
+				      .addr = seg->remote.addr,
+				      .len = seg->len,
+				      .cookie = seg->cookie,
+				      .local_count = (uint32_t)seg->local_count};
+	memcpy(s->local, seg->local, seg->local_count * sizeof(*seg->local));
+	tx->count++;
+	service_push(link);
+	shm_link_heat(link); /* progress looks for the answers */
+	return 0;
+}
+
+bool shm_service_busy(const struct shm_link *link)
+{
+	return link->service_tx && link->service_tx->count > 0;
+}
+
+bool shm_service_ready(const struct shm_link *link)
+{
+	const struct shm_service_tx *tx = link->service_tx;
+	const struct shm_service_mem *mem;
+
+	if (!shm_service_busy(link) || tx->answered == tx->asked)
+		return false;
+	mem = service_mine(link);
+	return atomic_load_explicit(&mem->slots[tx->answered % SHM_SERVICE_SLOTS].state,
+				    memory_order_acquire) ==
+	       slot_word(tx->answered, SHM_SLOT_DONE);
+}
+
+/* Reports the oldest segment and forgets it. */
+static void segment_finish(struct shm_link *link, int err)
+{
+	struct shm_service_tx *tx = link->service_tx;
+	void *cookie = segment_at(tx, 0)->cookie;
+
+	tx->first = (tx->first + 1) % SERVICE_SEGMENTS;
+	tx->count--;
+	if (tx->next > 0)
+		tx->next--;
+	link->ep->events->segment_done(link->ep->arg, (struct wire_link *)(void *)link,
+				       cookie, err);
+}
+
+/* Takes the answer to the oldest chunk. Returns true when its segment is finished. */
+static bool chunk_take(struct shm_link *link)
+{
+	struct shm_service_tx *tx = link->service_tx;
+	struct shm_service_mem *mem = service_mine(link);
+	unsigned index = (unsigned)(tx->answered % SHM_SERVICE_SLOTS);
+	/* Copied once; our own len decides how much was meant. */
+	int32_t status = *(volatile int32_t *)&mem->slots[index].status;
+	struct service_segment *s = segment_at(tx, 0);
+	size_t len = s->asked - s->done;
+
+	if (len > SHM_SERVICE_CHUNK)
+		len = SHM_SERVICE_CHUNK;
+	if (status > 0 || status < -4095)
+		status = -FI_EIO;
+	if (status == 0 && s->op == SHM_SERVICE_GET && s->status == 0)
+		segment_copy(s, s->done, mem->chunks[index], len, false);
+	s->done += len;
+	tx->answered++;
+	if (status && s->status == 0) {
+		/* What wasn't asked yet needn't be. */
+		s->status = status;
+		if (!segment_asked(s)) {
+			s->len = s->asked;
+			tx->next++;
+		}
+	}
+	return s->done == s->len;
+}
+
+int shm_service_collect(struct shm_link *link)
+{
+	int count = 0;
+
+	while (shm_service_ready(link)) {
+		if (chunk_take(link)) {
+			count++;
+			segment_finish(link, segment_at(link->service_tx, 0)->status);
+			if (link->state > SHM_LINK_DRAINING)
+				return count;
+		}
+		service_push(link);
+	}
+	return count;
+}
+
+void shm_service_fail(struct shm_link *link, int err)
+{
+	while (shm_service_busy(link) && link->state != SHM_LINK_DOWN)
+		segment_finish(link, err);
+}
+
+void shm_service_tx_free(struct shm_service_tx *tx)
+{
+	free(tx);
+}
+
+/* ---- target --------------------------------------------------------------------------
+ */
+
+/* Copies a chunk to or from this process's memory. Through the descriptor of the pair
+ * memory: the kernel then checks our addresses, and a registration of memory that isn't
+ * there fails instead of killing the helper thread. */
+static int chunk_copy(struct shm_link *link, enum shm_service_op op, unsigned index,
+		      const struct iovec *iov, uint32_t count, size_t len)
+{
+	uint8_t *chunk = service_peer(link)->chunks[index];
+	off_t at = (off_t)(chunk - (uint8_t *)link->pair);
+	size_t done = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		char *base = iov[i].iov_base;
+		size_t moved = 0;
+
+		while (moved < iov[i].iov_len) {
+			size_t want = iov[i].iov_len - moved;
+			off_t here = at + (off_t)(done + moved);
+			ssize_t n;
+
+			if (op == SHM_SERVICE_PUT)
+				n = pread(link->pair_fd, base + moved, want, here);
+			else
+				n = pwrite(link->pair_fd, base + moved, want, here);
+			if (n <= 0)
+				return -FI_EFAULT;
+			moved += (size_t)n;
+		}
+		done += moved;
+	}
+	return done == len ? 0 : -FI_EINVAL;
+}
+
+static int chunk_serve(struct shm_link *link, const struct shm_service_slot *slot,
+		       unsigned index)
+{
+	struct iovec iov[MEM_REGION_IOV];
+	uint32_t count, incarnation;
+	uint64_t access;
+	int ret;
+
+	if (slot->len > SHM_SERVICE_CHUNK)
+		return -FI_EINVAL;
+	if (slot->op == SHM_SERVICE_PUT)
+		access = FI_REMOTE_WRITE;
+	else if (slot->op == SHM_SERVICE_GET)
+		access = FI_REMOTE_READ;
+	else
+		return -FI_EINVAL;
+	/* Rule D3: ep->mutex is held from here to the end of the copy, and quiesce takes
+	 * it: no mark of our own is needed. */
+	ret = mem_keyview_find(link->ep->own_keys, slot->key, slot->addr, slot->len,
+			       access, iov, &count, &incarnation);
+	if (ret)
+		return ret;
+	return chunk_copy(link, (enum shm_service_op)slot->op, index, iov, count,
+			  slot->len);
+}
+
+static bool chunk_waits(struct shm_link *link)
+{
+	uint64_t chunk = link->service_rx.served;
+	const struct shm_service_slot *slot =
+		&service_peer(link)->slots[chunk % SHM_SERVICE_SLOTS];
+
+	return atomic_load_explicit(&slot->state, memory_order_acquire) ==
+	       slot_word(chunk, SHM_SLOT_ASKED);
+}
+
+bool shm_service_serve(struct shm_link *link)
+{
+	uint64_t chunk = link->service_rx.served;
+	unsigned index = (unsigned)(chunk % SHM_SERVICE_SLOTS);
+	struct shm_service_slot *slot = &service_peer(link)->slots[index];
+	const volatile struct shm_service_slot *theirs = slot;
+	struct shm_service_slot copy;
+
+	if (!chunk_waits(link))
+		return false;
+	copy.key = theirs->key;
+	copy.addr = theirs->addr;
+	copy.len = theirs->len;
+	copy.op = theirs->op;
+	slot->status = chunk_serve(link, &copy, index);
+	link->service_rx.served++;
+	atomic_exchange_explicit(&slot->state, slot_word(chunk, SHM_SLOT_DONE),
+				 memory_order_seq_cst);
+	/* The initiator may sleep, or not be looking at this link. */
+	shm_hub_ring(&link->peer_hub);
+	return true;
+}
+
+bool shm_service_rest(struct shm_link *link)
+{
+	struct shm_service_mem *mem = service_peer(link);
+
+	atomic_store_explicit(&mem->attentive, 0, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!chunk_waits(link))
+		return true;
+	atomic_store_explicit(&mem->attentive, 1, memory_order_relaxed);
+	return false;
+}

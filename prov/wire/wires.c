@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The wires that were built, best first. */
+#include "config.h"
+
+#include "prov/wire/wire.h"
+
+#include "prov/wire/shm/shm.h"
+
+const struct wire_ops *const wire_table[] = {
+	&shm_wire_ops,
+};
+
+const size_t wire_count = sizeof(wire_table) / sizeof(wire_table[0]);

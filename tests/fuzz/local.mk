@@ -1,0 +1,21 @@
+# Validators of bytes that strangers send: each is a fuzz target (make fuzz, with
+# --enable-fuzzing) and, with valid messages changed at random, a test for any compiler.
+EXTRA_DIST += %D%/fuzz.h
+
+FUZZERS += %D%/fuzz_boot_wire
+%C%_fuzz_boot_wire_SOURCES = %D%/boot_wire.c %D%/engine.c
+%C%_fuzz_boot_wire_LDADD = coll/libcoll.la
+%C%_fuzz_boot_wire_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_boot_wire
+TESTS += %D%/test_boot_wire
+%C%_test_boot_wire_SOURCES = %D%/boot_wire.c %D%/random.c
+%C%_test_boot_wire_LDADD = coll/libcoll.la
+
+FUZZERS += %D%/fuzz_shm_hello
+%C%_fuzz_shm_hello_SOURCES = %D%/shm_hello.c %D%/engine.c
+%C%_fuzz_shm_hello_LDADD = prov/libprov.la
+%C%_fuzz_shm_hello_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_shm_hello
+TESTS += %D%/test_shm_hello
+%C%_test_shm_hello_SOURCES = %D%/shm_hello.c %D%/random.c
+%C%_test_shm_hello_LDADD = prov/libprov.la

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# make install puts everything where users and libfabric look for it, below DESTDIR, and
+# the pkg-config file is enough to build a program against what was installed.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+dest=$tmp/dest
+var() {
+	PKG_CONFIG_PATH=$build pkg-config --variable="$1" weft
+}
+
+[ -e "$build/weft.pc" ] || bail "$build/weft.pc was not made"
+ok "make install DESTDIR=... works" env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
+	make -C "$build" install DESTDIR="$dest"
+
+prefix=$(var prefix)
+libdir=$(var libdir)
+ok "command" test -x "$dest$prefix/bin/weft"
+ok "header" test -f "$dest$(var includedir)/weft/weft.h"
+ok "library" test -f "$dest$libdir/libweft.so"
+ok "provider, in libfabric's provider folder" \
+	test -f "$dest$libdir/libfabric/libweft-fi.so"
+ok "pkg-config file" test -f "$dest$libdir/pkgconfig/weft.pc"
+for page in man1/weft.1 man3/weft.3 man7/fi_weft.7; do
+	ok "manual page ${page#*/}" test -f "$dest$prefix/share/man/$page"
+done
+ok "nothing outside the prefix" \
+	is_empty "$(find "$dest" -type f -not -path "$dest$prefix/*")"
+ok "nothing installed names the build tree" \
+	is_empty "$(grep -rlF --include='*.pc' --include='*.h' --include='*.la' "$build" "$dest")"
+
+cat >"$tmp/prog.c" <<'END'
+#include <stdio.h>
+#include <weft/weft.h>
+
+int main(void)
+{
+	return puts(weft_version()) < 0;
+}
+END
+pc() {
+	PKG_CONFIG_SYSROOT_DIR=$dest PKG_CONFIG_PATH=$dest$libdir/pkgconfig pkg-config "$@"
+}
+built() {
+	# shellcheck disable=SC2046,SC2086 # lists of flags
+	${WEFT_TEST_CC:-cc} -o "$tmp/prog" "$tmp/prog.c" $(pc --cflags --libs weft)
+}
+ok "a program builds with the pkg-config flags" built
+ok "it runs, and the versions agree" test \
+	"$(LD_LIBRARY_PATH=$dest$libdir "$tmp/prog")" = "$(pc --modversion weft)"
+
+# The header alone, as strict as a user's compiler may be.
+printf '#include <weft/weft.h>\nint main(void)\n{\n\treturn 0;\n}\n' >"$tmp/header.c"
+strict() {
+	# shellcheck disable=SC2046 # a list of flags
+	"$@" -fsyntax-only -pedantic -Wall -Wextra -Werror $(pc --cflags weft) "$tmp/header.c"
+}
+# shellcheck disable=SC2086 # a command with flags
+ok "the header is strict C11" strict ${CC:-cc} -std=c11
+if command -v clang >/dev/null; then
+	ok "the header is C++" strict clang -x c++ -std=c++11
+else
+	skip 1 "clang is not installed"
+fi
+
+ok "uninstall leaves no file" env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
+	make -C "$build" uninstall DESTDIR="$dest"
+ok "none" is_empty "$(find "$dest" -type f -o -type l)"
+
+done_testing

@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# quickstart on a small tree of fakes: what it counts, when it fails, what it installs.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+tree=$tmp/tree
+bin=$tmp/bin
+mkdir -p "$tree/fabtests" "$bin"
+cp "$top/quickstart" "$tree/"
+: >"$tree/configure.ac"
+
+executable() {
+	cat >"$1"
+	chmod +x "$1"
+}
+
+# The tree's configure makes a makefile whose targets do what the files in $tmp/do say.
+executable "$tree/configure" <<END
+#!/bin/bash
+printf '#!/bin/bash\necho "--enable-werror"\n' >config.status
+chmod +x config.status
+printf 'all:\n\t@cp "$tmp/do/weft" weft\n' >Makefile
+for target in check lint; do
+	printf '%s:\n\t@"$tmp/do/%s"\n' "\$target" "\$target" >>Makefile
+done
+printf 'clean:\n' >>Makefile
+echo "weft 0.1.0, to be installed under /usr/local"
+END
+
+# Only what quickstart needs, so that a tool can be missing.
+for tool in bash sh env cat sed grep awk find sort tail head wc tr cut cksum mkdir rm cp \
+	chmod ls nproc id tee make dirname date sleep diff timeout git touch; do
+	ln -s "$(command -v $tool)" "$bin/$tool"
+done
+for tool in gcc autoconf automake libtoolize autoreconf pkg-config fi_info clang \
+	clang-format cppcheck shellcheck mandoc dpkg-source xz unshare ip python3; do
+	printf '#!/bin/bash\nexit 0\n' | executable "$bin/$tool"
+done
+
+good() {
+	rm -rf "$tree/build" "$tmp/do"
+	mkdir "$tmp/do"
+	executable "$tmp/do/weft" <<-'END'
+		#!/bin/bash
+		if [ "$1" = run ]; then echo "a table"; echo "figures: 12 GB/s"; fi
+		if [ "$1" = check-plans ]; then echo "all proven"; fi
+	END
+	executable "$tmp/do/check" <<-'END'
+		#!/bin/bash
+		printf ':test-result: PASS a\n:test-result: PASS b\n' >x.trs
+		printf ':test-result: SKIP a\n:test-result: XFAIL b\n' >y.trs
+		: >x.log; : >y.log
+	END
+	executable "$tmp/do/lint" <<-'END'
+		#!/bin/bash
+		echo "lint: 5 pass, 1 skip, 0 fail"
+	END
+	executable "$tree/fabtests/upstream" <<-'END'
+		#!/bin/bash
+		echo "fabtests weft: 24 pass, 0 skip, 0 fail"
+	END
+}
+
+# Runs it; the status is in $status, what it printed in $tmp/out.
+quickstart() {
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u WEFT_TREE_BEFORE PATH="$bin" \
+		timeout 60 "$tree/quickstart" "$@" >"$tmp/out" 2>&1 </dev/null
+	status=$?
+}
+
+# expect WORDS STATUS LAST-LINE (a regular expression)
+expect() {
+	local last
+
+	last=$(tail -n 1 "$tmp/out")
+	if ! ok "$1" eval "[ $status = $2 ] && [[ \$last =~ \$3 ]]"; then
+		diag "status $status, want $2; last line \"$last\", want $3"
+		diag "$(tail -n 20 "$tmp/out")"
+	fi
+}
+
+good
+quickstart
+expect "the main job, all good" 0 '^quickstart: good: .*: figures: 12 GB/s$'
+quickstart
+expect "again" 0 '^quickstart: good'
+ok "and nothing was generated or configured again" \
+	is_empty "$(grep -E '^(generating|configuring)' "$tmp/out")"
+echo changed >>"$tree/configure.ac"
+quickstart
+ok "but is when its inputs changed" grep -q '^configuring' "$tmp/out"
+printf '#!/bin/bash\necho bad figures; exit 3\n' >"$tmp/do/weft"
+quickstart
+expect "a main job that fails" 1 'FAILED: weft perf ended with status 3'
+printf '#!/bin/bash\n' >"$tmp/do/weft"
+quickstart
+expect "a main job that prints nothing" 1 'printed nothing'
+printf 'all:\n\tfalse\n' >"$tree/build/Makefile"
+quickstart
+expect "a build that fails" 1 '.'
+
+good
+quickstart check
+# 3 of make check, 5 of lint, the plans, 24 of fabtests, no temporary files left.
+expect "all tests good" 0 '^34 passed, 0 failed, 2 skipped$'
+
+good
+printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
+quickstart check
+expect "a test that failed" 1 '^34 passed, 1 failed, 2 skipped$'
+
+good
+printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
+quickstart check
+expect "tests that could not be built" 1 '^31 passed, 1 failed, 1 skipped$'
+
+good
+echo 'exit 1' >>"$tree/fabtests/upstream"
+quickstart check
+expect "a command that fails in spite of its figures" 1 '^34 passed, 1 failed, 2 skipped$'
+
+good
+printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
+quickstart check
+expect "a command without figures" 1 '^29 passed, 1 failed, 1 skipped$'
+
+good
+rm "$tree/fabtests/upstream"
+quickstart check
+expect "a command that is not there" 1 '^10 passed, 1 failed, 2 skipped$'
+
+good
+# shellcheck disable=SC2016 # expanded by the script that it is written to
+printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
+quickstart check
+expect "a temporary file that was left" 1 '^33 passed, 1 failed, 2 skipped$'
+
+# Only of packages that are missing, with what and why; never with --no-install.
+good
+rm "$bin/shellcheck"
+executable "$bin/apt-get" <<END
+#!/bin/bash
+echo "\$*" >>"$tmp/apt"
+if [ "\$(wc -l <"$tmp/apt")" = 1 ]; then
+	echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1"
+	exit 100
+fi
+END
+quickstart check --no-install
+ok "--no-install does not call apt-get" test ! -e "$tmp/apt"
+ok "but says what is missing, and why" \
+	grep -q '^  shellcheck: static analysis of scripts$' "$tmp/out"
+expect "and goes on" 0 '^34 passed'
+if [ "$(id -u)" = 0 ]; then
+	quickstart
+	ok "the main job needs no tools of the tests" test ! -e "$tmp/apt"
+	quickstart check
+	ok "installing waits for a lock" grep -q 'holds the package lock; waiting' "$tmp/out"
+	ok "and then installs what is missing and no more" \
+		grep -qE 'install -y --no-install-recommends shellcheck ?$' "$tmp/apt"
+	expect "and goes on" 0 '^34 passed'
+	printf '#!/bin/bash\necho "E: no such package"; exit 100\n' >"$bin/apt-get"
+	rm "$bin/gcc" "$bin/clang"
+	quickstart
+	expect "a compiler that cannot be installed" 1 'cannot build without: gcc'
+else
+	skip 5 "not root"
+fi
+
+quickstart --no-such
+expect "an option that there isn't" 2 '.'
+quickstart --help
+expect "--help" 0 '.'
+
+done_testing
