@@ -12,7 +12,7 @@
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
 
-#define IDLE_SPIN  100	 /* empty rounds before the processor is offered to others */
+#define IDLE_SPIN  4	 /* empty rounds before the processor is offered to others */
 #define IDLE_YIELD 2000	 /* and before the thread sleeps */
 #define IDLE_NAP   50000 /* ns; well under what a stalled collective costs anyway */
 
