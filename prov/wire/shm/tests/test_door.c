@@ -18,6 +18,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/params.h"
 #include "prov/wire/shm/shm.h"
 #include "prov/wire/shm/shm_door.h"
 #include "prov/wire/shm/shm_format.h"
@@ -291,10 +292,13 @@ static void be_dumpable(void)
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
+enum forbidden { FORBIDDEN, FORBIDDEN_LATER, FORBIDDEN_INSISTED };
+
 /* As an ordinary user, in a process of its own: a peer that forbids attach from the
  * beginning, or while the link lives. */
-static int forbidden_run(bool later)
+static int forbidden_run(enum forbidden how)
 {
+	bool later = how == FORBIDDEN_LATER;
 	uint8_t data[5000], back[5000];
 	struct server_packet where;
 	struct server srv;
@@ -306,6 +310,14 @@ static int forbidden_run(bool later)
 	server_prelude = later ? be_dumpable : be_undumpable;
 	server_start(&srv, false);
 	rig_open(&rig, false);
+	if (how == FORBIDDEN_INSISTED) {
+		/* Only our side insists: the server was started with the default. */
+		rig_close(&rig);
+		setenv("FI_WEFT_CMA", "1", 1);
+		prov_params_init();
+		rig_open(&rig, false);
+		return rig_dial(&rig, &srv.addr) == -FI_EACCES ? 0 : 5;
+	}
 	if (rig_dial(&rig, &srv.addr))
 		return 1;
 	server_ask(&rig, rig.dialled, SERVER_REGISTER, sizeof(data),
@@ -331,8 +343,14 @@ static int forbidden_run(bool later)
 	return 0;
 }
 
-static void test_D6_forbidden(bool later)
+static void test_D6_forbidden(enum forbidden how)
 {
+	static const char *const what[] = {
+		[FORBIDDEN] = "a peer that forbids attach is served",
+		[FORBIDDEN_LATER] = "attach is forbidden while the link lives: served",
+		[FORBIDDEN_INSISTED] =
+			"FI_WEFT_CMA=1: a peer that forbids attach is refused",
+	};
 	int status = -1;
 	pid_t pid;
 
@@ -340,15 +358,31 @@ static void test_D6_forbidden(bool later)
 	pid = fork();
 	if (pid == 0) {
 		alarm(20);
-		_exit(forbidden_run(later));
+		_exit(forbidden_run(how));
 	}
 	waitpid(pid, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		tap_skip(1, "attach is refused here from the beginning");
 	else
-		tap_is_int(status, 0,
-			   later ? "attach is forbidden while the link lives: served"
-				 : "a peer that forbids attach is served");
+		tap_is_int(status, 0, what[how]);
+}
+
+/* FI_WEFT_CMA=0 reaches the wire. */
+static void test_switched_off(void)
+{
+	struct rig rig;
+	bool raw;
+
+	setenv("FI_WEFT_CMA", "0", 1);
+	prov_params_init();
+	rig_open(&rig, false);
+	if (rig_dial(&rig, &wire_ep_base(rig.ep)->addr))
+		tap_bail("dial");
+	raw = wire_link_base(rig.dialled)->caps.raw;
+	rig_close(&rig);
+	tap_ok(!raw, "FI_WEFT_CMA=0 switches attach off");
+	setenv("FI_WEFT_CMA", "auto", 1);
+	prov_params_init();
 }
 
 int main(void)
@@ -356,8 +390,10 @@ int main(void)
 	alarm(120);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	test_other_user();
-	test_D6_forbidden(false);
-	test_D6_forbidden(true);
+	test_D6_forbidden(FORBIDDEN);
+	test_D6_forbidden(FORBIDDEN_LATER);
+	test_D6_forbidden(FORBIDDEN_INSISTED);
+	test_switched_off();
 	test_collision();
 	test_any();
 	test_v6();
