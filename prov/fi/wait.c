@@ -309,6 +309,11 @@ static void wake_sleepers(struct wfi_domain *domain, bool all)
 	}
 }
 
+void wfi_domain_wake(struct wfi_domain *domain)
+{
+	wake_sleepers(domain, true);
+}
+
 void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p)
 {
 	if (p->ops->fd(p) >= 0)

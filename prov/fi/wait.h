@@ -62,6 +62,9 @@ uint64_t wfi_now_ns(void);
 /* As libfabric's calls give it: milliseconds, negative for ever (UINT64_MAX). */
 uint64_t wfi_deadline(int timeout_ms);
 
+/* Sleepers look again: something is due earlier than they know. */
+void wfi_domain_wake(struct wfi_domain *domain);
+
 /* Arms p again. Wakes sleepers that don't have its descriptor yet (it was enabled
  * meanwhile), and all of the domain's if it never comes to rest. */
 void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p);
