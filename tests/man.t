@@ -19,7 +19,7 @@ names 'WEFT_(SUCCESS|ERR_[A-Z]+)' "$top/include/weft/weft.h" >"$tmp/results"
 names 'WEFT_(SUCCESS|ERR_[A-Z]+)' "$top/man/weft.3" >"$tmp/described"
 ok "weft(3) has all results" diff -u "$tmp/results" "$tmp/described"
 
-names '"WEFT_[A-Z_]+"' "$top"/coll/*/*.[ch] "$top"/cli/*.[ch] | tr -d '"' >"$tmp/variables"
+names '"WEFT_[A-Z_]+"' "$top"/coll/{api,boot,comm,exec}/*.[ch] "$top"/cli/*.[ch] | tr -d '"' >"$tmp/variables"
 sed -n 's/^\.It Ev \(WEFT_[A-Z_]*\).*/\1/p' "$top/man/weft.3" "$top/man/weft.1" |
 	LC_ALL=C sort -u >"$tmp/described"
 ok "weft(1) and weft(3) have the variables" diff -u "$tmp/variables" "$tmp/described"
