@@ -19,7 +19,7 @@ prov_libweft_fi_la_LIBADD = prov/libprov.la
 prov_libweft_fi_la_LDFLAGS = -module -avoid-version -shared -no-undefined \
 	$(WEFT_ZDEFS) -Wl,--version-script=$(top_srcdir)/prov/libweft-fi.map
 EXTRA_prov_libweft_fi_la_DEPENDENCIES = prov/libweft-fi.map
-EXTRA_DIST += prov/libweft-fi.map
+EXTRA_DIST += prov/libweft-fi.map prov/README.md prov/LOCKING.md
 
 # libtool leaves the module in prov/.libs; FI_PROVIDER_PATH=build/prov must work.
 ALL_LOCAL += prov/libweft-fi.so

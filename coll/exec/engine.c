@@ -12,7 +12,7 @@
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
 
-#define IDLE_SPIN  100	 /* empty rounds before the processor is offered to others */
+#define IDLE_SPIN  4	 /* empty rounds before the processor is offered to others */
 #define IDLE_YIELD 2000	 /* and before the thread sleeps */
 #define IDLE_NAP   50000 /* ns; well under what a stalled collective costs anyway */
 
@@ -219,6 +219,11 @@ const struct weft_stats *exec_stats(const struct exec *x)
 const struct net_caps *exec_caps(const struct exec *x)
 {
 	return &x->caps;
+}
+
+const char *exec_provider(const struct exec *x)
+{
+	return x->net.info->fabric_attr->prov_name;
 }
 
 enum weft_result exec_comm_open(struct exec *x, uint32_t comm)

@@ -17,7 +17,7 @@
 #include "coll/tests/ranks.h"
 #include "util/tap.h"
 
-#define DEADLINE_US INT64_C(2000000)
+#define DEADLINE_US INT64_C(1000000)
 /* Grace of blocking calls, and what a loaded machine adds. */
 #define SLACK_US INT64_C(6000000)
 
@@ -108,12 +108,16 @@ static int silent_body(struct ranks *r)
 		    WEFT_SUCCESS)
 			return ranks_say(r, "before: %s", weft_error_detail());
 	}
-	if (r->rank != f->culprit)
-		return silent_others(r, f, comm, src, dst);
+	if (r->rank != f->culprit) {
+		bad = silent_others(r, f, comm, src, dst);
+		if (!f->dies && !bad && !ranks_barrier(r))
+			bad = ranks_say(r, "the ranks of the test lost each other");
+		return bad;
+	}
 	if (f->dies)
 		kill(getpid(), SIGKILL);
-	sleep((unsigned)((DEADLINE_US + SLACK_US) / 1000000));
-	return RANKS_GOOD;
+	/* Alive, but not in Weft, until the others are out. */
+	return ranks_barrier(r) ? RANKS_GOOD : RANKS_BAD;
 }
 
 static void silent_test(struct failure *f, const char *what)

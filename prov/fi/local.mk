@@ -20,6 +20,8 @@ PROV_SOURCES += \
 	%D%/progress.c %D%/progress.h \
 	%D%/wait.c %D%/wait.h
 
+EXTRA_DIST += %D%/README.md
+
 # A domain without libfabric in front of it, and an engine to drive.
 FI_TEST_SOURCES = %D%/tests/fi_test.c %D%/tests/fi_test.h
 

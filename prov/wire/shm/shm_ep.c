@@ -61,11 +61,35 @@ static struct shm_ep *ep_alloc(const struct wire_ep_attr *attr)
 	ep->arg = attr->arg;
 	ep->incarnation = attr->incarnation;
 	ep->keys = attr->keys;
-	ep->no_cma = attr->no_cma;
+	ep->cma = attr->no_cma ? PROV_CMA_OFF : (enum prov_cma)prov_params()->cma;
 	ep->pid = getpid();
 	list_init(&ep->graveyard);
 	list_init(&ep->news);
 	return ep;
+}
+
+/* Says why an endpoint could not be opened, and what to do. */
+static void open_warn(const struct wire_ep_attr *attr, int err)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+	const char *advice;
+
+	switch (err) {
+	case -FI_EADDRINUSE:
+		advice = "somebody has this port: ask for another one, or for none";
+		break;
+	case -FI_EADDRNOTAVAIL:
+		advice = "not an address of this host (see: ip address)";
+		break;
+	case -FI_EMFILE:
+		advice = "no descriptors left: raise the limit (ulimit -n)";
+		break;
+	default:
+		advice = "out of memory, processes or address space";
+		break;
+	}
+	FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "endpoint at %s: %s; %s\n",
+		wire_addr_text(&attr->addr, text), fi_strerror(-err), advice);
 }
 
 int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
@@ -106,6 +130,7 @@ err_hub:
 err_keys:
 	mem_keyview_close(ep->own_keys);
 err_memory:
+	open_warn(attr, ret);
 	ep_fini_memory(ep);
 	return ret;
 }
