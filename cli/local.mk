@@ -2,7 +2,7 @@
 # because check-plans and perf --stats look inside.
 bin_PROGRAMS += weft
 # version.c is in libweft.so itself, not in the convenience library.
-weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/parse.h %D%/parse.c \
+weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/check_plans.c %D%/parse.h %D%/parse.c \
 	%D%/run.c %D%/run_job.h %D%/run_job.c %D%/run_child.h %D%/run_child.c \
 	%D%/run_out.h %D%/run_out.c %D%/run_bind.h %D%/run_bind.c \
 	%D%/run_guard.h %D%/run_guard.c \
@@ -33,3 +33,6 @@ EXTRA_DIST += %D%/tests/perf.t
 # (its own flags: its own objects, version.c is in libweft.so as well)
 %C%_tests_test_perf_wrong_CFLAGS = $(AM_CFLAGS)
 %C%_tests_test_perf_wrong_LDADD = coll/libcoll.la
+
+TESTS += %D%/tests/check_plans.t
+EXTRA_DIST += %D%/tests/check_plans.t

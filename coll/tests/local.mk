@@ -28,3 +28,8 @@ check_PROGRAMS += %D%/test_failures
 TESTS += %D%/test_failures
 %C%_test_failures_SOURCES = %D%/test_failures.c %D%/ranks.c
 %C%_test_failures_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_arguments
+TESTS += %D%/test_arguments
+%C%_test_arguments_SOURCES = %D%/test_arguments.c %D%/ranks.c
+%C%_test_arguments_LDADD = coll/libcoll.la -lm

@@ -66,6 +66,8 @@ bool ranks_gather(struct ranks *r, const void *in, void *out, size_t len)
 	char block[RANKS_MAX * RANKS_CARD];
 	size_t at = 0;
 
+	if (len == 0)
+		return ranks_gather_once(r, NULL, NULL, 0);
 	do {
 		const size_t part = len - at < RANKS_CARD ? len - at : RANKS_CARD;
 
@@ -128,6 +130,9 @@ static bool ranks_wait(int32_t size, const pid_t pid[], double end_at, int end[R
 			if (pid[i] != one)
 				continue;
 			end[i] = WIFEXITED(status) ? WEXITSTATUS(status) : RANKS_KILLED;
+			if (WIFSIGNALED(status))
+				printf("# rank %d ended by signal %d\n", i,
+				       WTERMSIG(status));
 			good = good && end[i] == RANKS_GOOD;
 			left--;
 		}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bad input of one rank: each wrong argument is refused with a sentence that names it. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/tests/ranks.h"
+#include "util/tap.h"
+
+static bool refused(enum weft_result got, enum weft_result want, const char *word,
+		    const char *what)
+{
+	const char *detail = weft_error_detail();
+	bool good = tap_ok(got == want && strstr(detail, word), "%s", what);
+
+	if (!good)
+		tap_diag("got %s (%s), want %s with \"%s\"", weft_strerror(got), detail,
+			 weft_strerror(want), word);
+	return good;
+}
+
+static void test_buffers(struct weft_comm *comm)
+{
+	float a[64] = {0}, b[64] = {0};
+
+	refused(weft_allreduce(comm, NULL, b, 4, WEFT_FP32, WEFT_SUM, NULL), WEFT_ERR_ARG,
+		"src is NULL", "a null source");
+	refused(weft_allreduce(comm, a, NULL, 4, WEFT_FP32, WEFT_SUM, NULL), WEFT_ERR_ARG,
+		"dst is NULL", "a null destination");
+	refused(weft_broadcast(comm, NULL, 4, WEFT_FP32, 0, NULL), WEFT_ERR_ARG,
+		"is NULL", "a null broadcast buffer");
+	refused(weft_allreduce(comm, a, a + 2, 4, WEFT_FP32, WEFT_SUM, NULL),
+		WEFT_ERR_ARG, "overlap", "overlapping buffers");
+	refused(weft_allgather(comm, a + 1, a, 8, WEFT_FP32, NULL), WEFT_ERR_ARG,
+		"overlap", "a source inside a wrong block");
+	refused(weft_allgather(comm, a, b, UINT64_MAX / 2, WEFT_FP32, NULL), WEFT_ERR_ARG,
+		"more than memory", "a count that overflows");
+	refused(weft_allreduce(comm, a, b, UINT64_MAX, WEFT_FP64, WEFT_SUM, NULL),
+		WEFT_ERR_ARG, "more than memory", "another count that overflows");
+	tap_ok(weft_allreduce(comm, NULL, NULL, 0, WEFT_FP32, WEFT_SUM, NULL) ==
+		       WEFT_SUCCESS,
+	       "null buffers with nothing to move are good");
+}
+
+static void test_values(struct weft_comm *comm)
+{
+	float a[4] = {0}, b[4];
+
+	refused(weft_allreduce(comm, a, b, 4, (enum weft_type)77, WEFT_SUM, NULL),
+		WEFT_ERR_ARG, "no type", "a type that is none");
+	refused(weft_allreduce(comm, a, b, 4, WEFT_FP32, (enum weft_op)99, NULL),
+		WEFT_ERR_ARG, "no operation", "an operation that is none");
+	refused(weft_allreduce(comm, a, b, 4, WEFT_FP32, WEFT_BXOR, NULL),
+		WEFT_ERR_UNSUPPORTED, "supported:", "an operation that is not there");
+	refused(weft_broadcast(comm, a, 4, WEFT_FP32, 1, NULL), WEFT_ERR_ARG, "root is 1",
+		"a root beyond the ranks");
+	refused(weft_broadcast(comm, a, 4, WEFT_FP32, -1, NULL), WEFT_ERR_ARG,
+		"root is -1", "a negative root");
+}
+
+static void test_call(struct weft_comm *comm)
+{
+	float a[4] = {0}, b[4];
+	struct weft_counts counts = {0};
+	struct weft_req *req;
+	struct weft_call good = WEFT_CALL_INIT, call;
+
+	good.coll = WEFT_COLL_ALLREDUCE;
+	good.src = (struct weft_buf){.addr = a, .count = 4, .type = WEFT_FP32};
+	good.dst = (struct weft_buf){.addr = b, .count = 4, .type = WEFT_FP32};
+	call = good;
+	call.dst.count = 3;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "3 elements",
+		"counts of source and destination that differ");
+	call = good;
+	call.dst.type = WEFT_FP64;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "fp64",
+		"types of source and destination that differ");
+	call = good;
+	call.size = 8;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "WEFT_CALL_INIT",
+		"a call of a wrong size");
+	call = good;
+	call.coll = WEFT_COLL_ALLTOALL;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_UNSUPPORTED,
+		"alltoall", "a collective that is not there yet");
+	call = good;
+	call.coll = (enum weft_coll)200;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "no collective",
+		"a collective that is none");
+	call = good;
+	call.send_counts = &counts;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "send_counts",
+		"counts where none belong");
+	call = good;
+	call.src.kind = WEFT_MEM_CUDA;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_UNSUPPORTED,
+		"src.kind", "device memory");
+	call = good;
+	call.dst.mem = (struct weft_mem *)a;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_UNSUPPORTED, "dst.mem",
+		"a registration of the caller");
+	refused(weft_call_start(NULL, &good, NULL, &req), WEFT_ERR_ARG, "comm is NULL",
+		"no communicator");
+	refused(weft_call_start(comm, &good, NULL, NULL), WEFT_ERR_ARG, "req is NULL",
+		"nowhere to put the request");
+	tap_is_str(weft_algorithm(comm, &good, NULL), "recursive-doubling",
+		   "the algorithm that would run is named");
+}
+
+static void test_opts(struct weft_comm *comm)
+{
+	const struct weft_opts good = WEFT_OPTS_INIT;
+	struct weft_opts opts = good;
+
+	opts.size = 4;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_ARG, "WEFT_OPTS_INIT",
+		"options of a wrong size");
+	opts = good;
+	opts.flags = 1;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "flags",
+		"an unknown flag");
+	opts = good;
+	opts.timeout_us = -7;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_ARG, "timeout_us",
+		"a negative timeout");
+	opts = good;
+	opts.stream_kind = WEFT_STREAM_CUDA;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "stream_kind",
+		"a stream");
+	opts = good;
+	opts.src_kind = WEFT_MEM_AUTO;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "src_kind",
+		"memory of a kind to be found out");
+	opts = good;
+	opts.dst_mem = (struct weft_mem *)comm;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "dst_mem",
+		"a registration in the options");
+	opts = good;
+	opts.algorithm = "magic";
+	refused(weft_barrier(comm, &opts), WEFT_ERR_ARG, "dissemination",
+		"an unknown algorithm: the message lists those there are");
+}
+
+static void test_objects(struct weft_ctx *ctx, struct weft_comm *comm)
+{
+	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
+	struct weft_boot_callbacks boot = {.rank = 3, .size = 2};
+	struct weft_stats stats = {0};
+	struct weft_ctx *other;
+	int done;
+
+	refused(weft_ctx_open(NULL, NULL), WEFT_ERR_ARG, "ctx is NULL",
+		"nowhere to put the context");
+	opts.boot = &boot;
+	refused(weft_ctx_open(&opts, &other), WEFT_ERR_ARG, "rank 3 of 2",
+		"a rank beyond the size");
+	opts.boot = NULL;
+	opts.flags = 2;
+	refused(weft_ctx_open(&opts, &other), WEFT_ERR_UNSUPPORTED, "flags",
+		"an unknown flag of a context");
+	opts.flags = 0;
+	opts.provider = "no-such-provider";
+	refused(weft_ctx_open(&opts, &other), WEFT_ERR_PROVIDER, "tcp",
+		"an unknown provider: the message lists those there are");
+	opts.provider = "tcp";
+	opts.domain = "no-such-domain";
+	refused(weft_ctx_open(&opts, &other), WEFT_ERR_PROVIDER, "no-such-domain",
+		"an unknown domain");
+	refused(weft_ctx_close(ctx), WEFT_ERR_BUSY, "communicators",
+		"closing a context with a communicator");
+	refused(weft_ctx_stats(ctx, &stats), WEFT_ERR_ARG, "stats->size",
+		"counters without a size");
+	refused(weft_req_test(NULL, &done), WEFT_ERR_ARG, "req is NULL",
+		"testing no request");
+	refused(weft_req_wait(NULL, 0), WEFT_ERR_ARG, "req is NULL",
+		"waiting for no request");
+	tap_is_int(weft_comm_size(comm), 1, "a communicator of one rank");
+}
+
+int main(void)
+{
+	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
+	struct weft_ctx *ctx;
+	struct weft_comm *comm;
+	char names[1][32];
+
+	ranks_providers("tcp", names, 1);
+	unsetenv("FI_PROVIDER");
+	opts.provider = names[0];
+	if (weft_ctx_open(&opts, &ctx) != WEFT_SUCCESS ||
+	    weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
+		tap_bail("%s", weft_error_detail());
+	test_buffers(comm);
+	test_values(comm);
+	test_call(comm);
+	test_opts(comm);
+	test_objects(ctx, comm);
+	tap_ok(weft_comm_destroy(comm) == WEFT_SUCCESS &&
+		       weft_ctx_close(ctx) == WEFT_SUCCESS,
+	       "everything closes after all that");
+	return tap_done();
+}
