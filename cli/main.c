@@ -9,6 +9,9 @@
 
 const struct cmd cmd_table[] = {
 	{"run", "start the ranks of a program on this host", cmd_run},
+	{"check-plans", "prove every algorithm's plans at many sizes", cmd_check_plans},
+	{"perf", "measure collectives, and check their results", cmd_perf},
+	{"info", "what this build can do on this host", cmd_info},
 	{NULL, NULL, NULL},
 };
 

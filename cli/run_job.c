@@ -70,10 +70,8 @@ __attribute__((format(printf, 2, 3))) static void job_say(struct job *job,
 {
 	va_list ap;
 
-	if (job->err.pen->holder) {
-		dprintf(job->err.pen->holder->sink->fd, "\n");
-		job->err.pen->holder = NULL;
-	}
+	run_pen_release(job->err.pen);
+	run_sink_flush(&job->out);
 	run_sink_flush(&job->err);
 	fprintf(stderr, "weft run: ");
 	va_start(ap, fmt);

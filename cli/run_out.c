@@ -108,6 +108,15 @@ void run_stream_fini(struct run_stream *s)
 	s->line = NULL;
 }
 
+void run_pen_release(struct run_pen *pen)
+{
+	const char *text = pen->holder && pen->holder->live ? "\r\033[K" : "\n";
+
+	if (pen->holder)
+		sink_put(pen->holder->sink, text, strlen(text));
+	pen->holder = NULL;
+}
+
 /* A line, or a piece of one. */
 static void stream_show(struct run_stream *s, const char *data, size_t len)
 {
@@ -116,12 +125,12 @@ static void stream_show(struct run_stream *s, const char *data, size_t len)
 	int n;
 
 	if (pen->holder != s) {
-		if (pen->holder)
-			sink_put(pen->holder->sink, "\n", 1);
+		run_pen_release(pen);
 		n = snprintf(prefix, sizeof(prefix), "[%" PRId32 "] ", s->rank);
 		sink_put(s->sink, prefix, (size_t)n);
 	}
 	sink_put(s->sink, data, len);
+	s->live = memchr(data, '\r', len) != NULL;
 	pen->holder = data[len - 1] == '\n' ? NULL : s;
 }
 
@@ -156,10 +165,8 @@ void run_stream_pause(struct run_stream *s)
 static void stream_end(struct run_stream *s)
 {
 	stream_show_rest(s);
-	if (s->sink->pen->holder == s) {
-		sink_put(s->sink, "\n", 1);
-		s->sink->pen->holder = NULL;
-	}
+	if (s->sink->pen->holder == s)
+		run_pen_release(s->sink->pen);
 	close(s->fd);
 	s->fd = -1;
 }

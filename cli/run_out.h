@@ -39,6 +39,7 @@ struct run_stream {
 	int fd; /* read end; -1: ended */
 	int32_t rank;
 	struct run_sink *sink;
+	bool live;  /* holds the pen with a line that overwrites itself */
 	char *line; /* what has come since the last newline and was not shown */
 	size_t len, cap;
 };
@@ -51,6 +52,9 @@ bool run_sink_full(const struct run_sink *sink);
 
 /* Writes what the descriptor takes without blocking, which poll() has said to be some. */
 void run_sink_flush(struct run_sink *sink);
+
+/* Whoever holds the pen gives it back: the next text begins a line. */
+void run_pen_release(struct run_pen *pen);
 
 /* fd is owned by the stream from here. */
 void run_stream_init(struct run_stream *s, int fd, int32_t rank, struct run_sink *sink);

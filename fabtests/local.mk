@@ -23,7 +23,7 @@ TESTS += %D%/own/receives
 
 check_PROGRAMS += %D%/own/rma
 TESTS += %D%/own/rma
-%C%_own_rma_SOURCES = %D%/own/rma.c $(fabtests_own)
+%C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
 
 check_PROGRAMS += %D%/own/death

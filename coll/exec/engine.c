@@ -230,6 +230,11 @@ const struct net_caps *exec_caps(const struct exec *x)
 	return &x->caps;
 }
 
+const char *exec_provider(const struct exec *x)
+{
+	return x->net.info->fabric_attr->prov_name;
+}
+
 enum weft_result exec_comm_open(struct exec *x, uint32_t comm)
 {
 	if (comm >= x->comms_max) {

@@ -285,8 +285,6 @@ void plan_set_scale(struct plan_builder *b, uint32_t step)
 
 	if (!s)
 		return;
-	if (s->kind != PLAN_REDUCE && s->kind != PLAN_COPY)
-		fail(b, -EINVAL, "a step is scaled that is no REDUCE and no COPY");
 	s->flags |= PLAN_SCALE;
 }
 

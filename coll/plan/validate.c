@@ -108,6 +108,10 @@ static const char *step_fault(const struct plan *plan, const struct plan_step *s
 {
 	const char *why = NULL;
 
+	if (s->flags & ~PLAN_SCALE)
+		return "a step has an unknown flag";
+	if (s->flags && s->kind != PLAN_REDUCE && s->kind != PLAN_COPY)
+		return "a step is scaled that is no REDUCE and no COPY";
 	switch (s->kind) {
 	case PLAN_SEND:
 		why = range_fault(plan, &s->src, RANGE_READ);

@@ -290,47 +290,49 @@ static void lives_run(struct side *s)
 	side_meet(s);
 }
 
-/* Sends until one arrives; earlier ones may fail, not for ever. */
-static void reach(struct side *s)
-{
-	uint64_t end = now_ms() + WAIT_MS;
-	uint8_t out[8] = {0};
-	struct done d;
-	ssize_t rc;
+/* What the survivor waits for in each life. */
+struct meeting {
+	int life; /* the word of this life: received into here */
+	bool heard;
+	bool reached; /* a send arrived */
+	bool sending;
+	uint8_t out[8];
+};
 
-	for (;;) {
-		rc = fi_send(s->node.ep, out, 8, NULL, s->node.peer, out);
-		if (rc == -FI_EAGAIN)
-			node_progress(&s->node);
-		else if (rc == 0) {
-			do {
-				if (!node_next(s, &d, SOON_MS))
-					side_die(s,
-						 "a send to a restarted peer has no end");
-			} while (d.e.op_context != out);
-			if (!d.err)
-				return;
-		}
-		if (now_ms() > end)
-			side_die(s, "a restarted peer is not reached");
+static void meeting_step(struct side *s, struct meeting *m)
+{
+	struct done d;
+
+	/* Earlier ones may fail, not for ever. */
+	if (!m->reached && !m->sending)
+		m->sending =
+			fi_send(s->node.ep, m->out, 8, NULL, s->node.peer, m->out) == 0;
+	if (!node_next(s, &d, 10))
+		return;
+	if (d.e.op_context == m->out) {
+		m->sending = false;
+		m->reached = !d.err;
+	} else if (d.e.op_context == &m->life) {
+		m->heard = true;
+		side_check(s, !d.err, "error %s of a receive", fi_strerror(d.err));
+	} else {
+		side_die(s, "a completion of nothing");
 	}
 }
 
 static void lives_peer(struct side *s)
 {
-	int life;
-
 	if (strcmp(test_provider(), "shm") == 0)
 		side_lacks(s, "has no ports");
 	node_open_alone(s, &s->node, &want_all);
 	for (int i = 0; i < LIVES; i++) {
-		struct done d = {0};
+		struct meeting m = {.life = -1};
+		uint64_t end = now_ms() + WAIT_MS;
 		char name[64];
 
-		life = -1;
 		while (node_again(s,
-				  fi_recv(s->node.ep, &life, sizeof(life), NULL,
-					  FI_ADDR_UNSPEC, &life),
+				  fi_recv(s->node.ep, &m.life, sizeof(m.life), NULL,
+					  FI_ADDR_UNSPEC, &m.life),
 				  "fi_recv"))
 			;
 		/* What node_open does, with one address vector for all lives. */
@@ -340,13 +342,12 @@ static void lives_peer(struct side *s)
 		    fi_av_insert(s->node.av, name, 1, &s->node.peer, 0, NULL) != 1)
 			side_die(s, "fi_av_insert");
 		side_meet(s);
-		reach(s);
-		while (d.e.op_context != &life) {
-			if (!node_next(s, &d, WAIT_MS))
-				side_die(s, "no word of life %d", i);
-		}
-		side_check(s, d.err == 0, "error %s of a receive", fi_strerror(d.err));
-		side_check_u64(s, (uint64_t)life, (uint64_t)i, "the word of this life");
+		while ((!m.heard || !m.reached) && now_ms() < end)
+			meeting_step(s, &m);
+		if (!m.heard || !m.reached)
+			side_die(s, "life %d: heard %d, reached %d", i, m.heard,
+				 m.reached);
+		side_check_u64(s, (uint64_t)m.life, (uint64_t)i, "the word of this life");
 		kill(s->peer_pid, SIGKILL);
 	}
 	side_meet(s);
@@ -422,7 +423,8 @@ int main(int argc, char **argv)
 	struct test_case left = last;
 
 	test_init(argc, argv);
-	/* A peer that isn't there is knocked for so long, since it may be about to come. */
+	/* A peer that isn't there is knocked for so long, since it may be about to come.
+	 */
 	setenv("FI_WEFT_CONNECT_TIMEOUT", "2000", 0);
 	cases_run(cases, ARRAY_LEN(cases), "");
 	if (test_is_weft()) {

@@ -177,9 +177,9 @@ static void after_it(struct side *s, const struct hello *h, uint8_t *out,
 }
 
 /* The fault is ours (server false) or the server's; each call in turn, until the whole
- * attempt goes by without the fault. */
-static void one_fault(struct side *s, const struct hello *h, enum fault_call call,
-		      int err, bool server, bool for_ever)
+ * attempt goes by without the fault. How many there were. */
+static int one_fault(struct side *s, const struct hello *h, enum fault_call call, int err,
+		     bool server, bool for_ever)
 {
 	uint8_t *out = mem_new(LONG_SIZE);
 	char what[96];
@@ -207,6 +207,7 @@ static void one_fault(struct side *s, const struct hello *h, enum fault_call cal
 	}
 	mem_free(out, LONG_SIZE);
 	side_check(s, !hit, "%s: no end", what);
+	return nth - 2;
 }
 
 struct plan {
@@ -216,19 +217,31 @@ struct plan {
 static void faults_run(struct side *s)
 {
 	const struct plan *plan = s->arg;
+	int hits[FAULT_CALLS] = {0};
 	struct hello h;
 
 	side_hear(s, &h, sizeof(h));
 	for (int call = 0; call < FAULT_CALLS && !s->failed; call++) {
 		if (call == FAULT_THREAD) {
-			one_fault(s, &h, call, EAGAIN, plan->server, plan->for_ever);
+			hits[call] = one_fault(s, &h, call, EAGAIN, plan->server,
+					       plan->for_ever);
 			continue;
 		}
-		one_fault(s, &h, call, ENOMEM, plan->server, plan->for_ever);
+		hits[call] = one_fault(s, &h, call, ENOMEM, plan->server, plan->for_ever);
 		if (call != FAULT_MMAP)
 			one_fault(s, &h, call, EMFILE, plan->server, plan->for_ever);
 	}
 	server_order(s, (struct order){.call = -1, .end = true});
+	printf("# calls that failed:");
+	for (int call = 0; call < FAULT_CALLS; call++)
+		printf(" %d %s", hits[call], fault_names[call]);
+	printf("\n");
+	/* Else the faults do not reach the provider, and this test shows nothing. */
+	side_check(s,
+		   plan->server ? hits[FAULT_MMAP] > 0 && hits[FAULT_ACCEPT] > 0
+				: hits[FAULT_MMAP] > 0 && hits[FAULT_SOCKET] > 0 &&
+					  hits[FAULT_MEMFD_CREATE] > 0,
+		   "the faults miss the provider");
 }
 
 #define PLAN(name_, server_, ever_)                                         \

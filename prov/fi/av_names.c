@@ -145,7 +145,7 @@ int wfi_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt,
 		for (size_t s = 0; s < svccnt; s++) {
 			char text[16];
 
-			snprintf(text, sizeof(text), "%lu", port + s);
+			snprintf(text, sizeof(text), "%zu", (size_t)port + s);
 			/* A port past the last one doesn't resolve. */
 			batch_resolve(&batch, good ? name : "", text);
 		}

@@ -21,3 +21,13 @@ TESTS += %D%/tests/test_engine
 %C%_tests_test_engine_SOURCES = %D%/tests/test_engine.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
 %C%_tests_test_engine_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_match
+TESTS += %D%/tests/test_match
+%C%_tests_test_match_SOURCES = %D%/tests/test_match.c
+%C%_tests_test_match_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_wire_pkt
+TESTS += %D%/tests/test_wire_pkt
+%C%_tests_test_wire_pkt_SOURCES = %D%/tests/test_wire_pkt.c
+%C%_tests_test_wire_pkt_LDADD = prov/libprov.la

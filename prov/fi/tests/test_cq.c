@@ -66,7 +66,7 @@ static void test_formats(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct fi_cq_tagged_entry want[2], got[3];
+		struct fi_cq_tagged_entry want[2], got[3] = {0};
 		struct fid_cq *cq = cq_open(rows[i].format, 0);
 		fi_addr_t src[3] = {0};
 		char *at = (char *)got;

@@ -22,6 +22,34 @@ static void complain(struct sim *s, const struct sim_op *op, const char *what)
 	}
 }
 
+/* One message of a multi-receive buffer. Its sender's entry counts who received it. */
+static void multi_done(struct sim *s, struct sim_op *op, const struct proto_done *d)
+{
+	struct sim_op *m =
+		d->data && d->data <= (uint64_t)s->op_count ? &s->ops[d->data - 1] : NULL;
+	char *at = d->buf;
+
+	if (op->done) {
+		complain(s, op, "a message after the release");
+	}
+	if (!d->err) {
+		if (!m || m->kind != SIM_SEND || m->len != d->len || at < op->buf ||
+		    at + d->len > op->buf + op->len ||
+		    !sim_is_pattern(at, d->len, m->id)) {
+			complain(s, op, "wrong message in a multi-receive buffer");
+		} else {
+			m->messages++;
+			op->messages++;
+			op->used += d->len;
+		}
+	}
+	if (d->flags & FI_MULTI_RECV) {
+		op->done++;
+		op->err = d->err;
+		s->open--;
+	}
+}
+
 static void done(struct sim_ep *e, const struct proto_done *d, bool rx)
 {
 	struct sim *s = e->sim;
@@ -34,6 +62,10 @@ static void done(struct sim_ep *e, const struct proto_done *d, bool rx)
 	}
 	if (rx != (op->kind == SIM_RECV) || op->ep != e->index) {
 		complain(s, op, "completed on the wrong side");
+	}
+	if (op->flags & PROTO_MULTI) {
+		multi_done(s, op, d);
+		return;
 	}
 	if (op->done++) {
 		complain(s, op, "completed twice");
@@ -325,7 +357,12 @@ struct sim_op *sim_recv(struct sim *s, int ep, int from, size_t len, uint64_t ta
 	op->tag = tag;
 	op->ignore = ignore;
 	memset(op->buf, 0x55, len);
-	r.count = cut(s, op->buf, len, iov);
+	if (flags & PROTO_MULTI) {
+		iov[0] = (struct iovec){op->buf, len};
+		r.count = 1;
+	} else {
+		r.count = cut(s, op->buf, len, iov);
+	}
 	return posted(s, op, proto_recv(s->eps[ep].ep, &r));
 }
 
@@ -431,7 +468,7 @@ void sim_check(struct sim *s)
 			complain(s, op, "did not complete");
 			continue;
 		}
-		if (op->kind != SIM_RECV) {
+		if (op->kind != SIM_RECV || (op->flags & PROTO_MULTI)) {
 			continue;
 		}
 		check_recv(s, op);

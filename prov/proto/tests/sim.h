@@ -33,6 +33,8 @@ struct sim_op {
 	size_t got_len, olen;
 	uint64_t got_id;
 	uint64_t done_at;
+	int messages; /* PROTO_MULTI: received into it */
+	size_t used;  /* PROTO_MULTI: where the next message must start */
 };
 
 struct sim_ep {

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/proto/tests/sim.h"
+#include "prov/proto/wire_pkt.h"
 #include "util/tap.h"
 
 static size_t random_len(struct sim *s)
@@ -242,22 +243,58 @@ static void test_e2_message_after_rma(void)
 	tap_ok(good, "E2: a message after a write finds the data there (50 schedules)");
 }
 
-static void test_multi_recv(void)
+/* Messages of every protocol into multi-receive buffers: each arrives once, none overlaps
+ * another, each buffer is released once, with its last message or by a cancel. */
+static bool multi_recv_case(uint64_t seed)
 {
 	struct sim s;
-	struct proto_recv r = {0};
-	char buf[100];
-	struct iovec iov = {buf, sizeof(buf)};
+	int sent = 0;
+	bool good;
 
-	sim_init(&s, 17, 2);
-	proto_set_min_multi_recv(s.eps[1].ep, 16);
-	r.iov = &iov;
-	r.count = 1;
-	r.flags = PROTO_MULTI | PROTO_REPORT;
-	r.context = &s.ops[SIM_OPS - 1];
-	tap_is_int(proto_recv(s.eps[1].ep, &r), 0, "multi-receive posted");
-	tap_ok(proto_cancel(s.eps[1].ep, r.context), "and cancelled");
+	sim_init(&s, seed, 2);
+	s.net.late_segment = seed % 2 ? 70 : 0;
+	s.net.caps.raw = seed % 3;
+	proto_set_min_multi_recv(s.eps[1].ep, 8000);
+	for (int i = 0; i < 200; i++) {
+		/* At most min_multi_recv long, so that none is truncated. */
+		size_t len = mock_random(&s.net) % (mock_chance(&s.net, 50) ? 100 : 8000);
+
+		if (mock_chance(&s.net, 15)) {
+			sim_recv(&s, 1, -1, 30000, 0, 0, PROTO_MULTI | PROTO_REPORT);
+		}
+		sent += sim_send(&s, 0, 1, len, 0, PROTO_DATA | PROTO_REPORT) != NULL;
+		sim_step(&s, mock_random(&s.net) % 1000);
+	}
+	for (int i = 0; i < 60; i++) {
+		sim_recv(&s, 1, -1, 30000, 0, 0, PROTO_MULTI | PROTO_REPORT);
+		sim_settle(&s);
+	}
+	sim_cancel_all(&s);
+	sim_settle(&s);
+	sim_check(&s);
+	good = s.open == 0 && s.bad == 0 && sent > 50;
+	for (int i = 0; i < s.op_count; i++) {
+		const struct sim_op *op = &s.ops[i];
+
+		good &= op->kind != SIM_SEND || op->messages == 1;
+		good &= op->kind != SIM_RECV || !op->err || op->err == FI_ECANCELED;
+		good &= op->kind != SIM_RECV || op->err || op->len - op->used < 8000;
+	}
 	sim_fini(&s);
+	return good;
+}
+
+static void test_multi_recv(void)
+{
+	bool good = true;
+
+	for (uint64_t seed = 1; seed <= 40 && good; seed++) {
+		good = multi_recv_case(seed);
+		if (!good) {
+			tap_diag("seed %" PRIu64, seed);
+		}
+	}
+	tap_ok(good, "multi-receive: every message once, every buffer released once");
 }
 
 static void test_peer_never_there(void)
@@ -313,6 +350,97 @@ static void test_restart(void)
 	sim_fini(&s);
 }
 
+/* A peer that lies: well-formed packets about operations that it guesses, and garbage.
+ * Nothing may crash, and every operation still completes exactly once. */
+static void lie(struct sim *s)
+{
+	struct wire_link *link = mock_some_link(proto_wire_ep(s->eps[1].ep));
+	uint64_t id = (uint64_t)(1 + 2 * (mock_random(&s->net) % 4)) << 32 |
+		      mock_random(&s->net) % 64;
+	uint8_t pkt[256] = {0};
+	size_t len;
+
+	if (!link) {
+		return;
+	}
+	switch (mock_random(&s->net) % 7) {
+	case 0:
+		len = pkt_put_cts(pkt, id, mock_random(&s->net),
+				  mock_random(&s->net) % 100000);
+		break;
+	case 1:
+		len = pkt_put_data(pkt, id, mock_random(&s->net) % 3000, 8) + 8;
+		break;
+	case 2:
+		len = pkt_put_fin(pkt, id, mock_random(&s->net) % 100);
+		break;
+	case 3:
+		len = pkt_put_ack(pkt, id);
+		break;
+	case 4:
+		len = pkt_put_credit(pkt, mock_random(&s->net));
+		break;
+	case 5:
+		len = pkt_put_rts(pkt, PKT_F_TAGGED, 0, 1, id, 5000, NULL, 0);
+		break;
+	default:
+		len = mock_random(&s->net) % sizeof(pkt);
+		for (size_t i = 0; i < len; i++) {
+			pkt[i] = mock_random(&s->net);
+		}
+		if (len) {
+			pkt[0] = mock_random(&s->net) % (PKT_KINDS + 1);
+		}
+	}
+	mock_inject(link, pkt, len);
+}
+
+static void test_liar(void)
+{
+	bool good = true;
+
+	for (uint64_t seed = 1; seed <= 60 && good; seed++) {
+		struct sim s;
+
+		sim_init(&s, seed, 2);
+		s.net.caps.raw = seed & 1;
+		s.net.late_segment = seed & 2 ? 50 : 0;
+		for (int i = 0; i < 300; i++) {
+			random_send(&s);
+			random_recv(&s);
+			sim_step(&s, mock_random(&s.net) % 2000);
+			if (mock_chance(&s.net, 20)) {
+				lie(&s);
+			}
+		}
+		for (int round = 0; round < 50 && s.open; round++) {
+			for (int e = 0; e < 2; e++) {
+				sim_recv(&s, e, -1, 200000, 0, ~0ULL,
+					 PROTO_TAGGED | PROTO_REPORT);
+				sim_recv(&s, e, -1, 200000, 0, 0, PROTO_REPORT);
+			}
+			sim_settle(&s);
+		}
+		sim_cancel_all(&s);
+		sim_settle(&s);
+		/* What a liar announced may never come; the end of the links ends it. */
+		for (int i = 0; i < 10000 && s.open; i++) {
+			mock_kill_random(&s.net);
+			sim_step(&s, 1000);
+		}
+		sim_cancel_all(&s);
+		sim_settle(&s);
+		for (int i = 0; i < s.op_count; i++) {
+			good &= s.ops[i].done == 1;
+		}
+		if (!good) {
+			tap_diag("seed %" PRIu64, seed);
+		}
+		sim_fini(&s);
+	}
+	tap_ok(good, "a peer that lies: every operation completes exactly once");
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t base = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
@@ -326,6 +454,7 @@ int main(int argc, char **argv)
 	test_multi_recv();
 	test_peer_never_there();
 	test_restart();
+	test_liar();
 	before = tap_state.failed;
 	for (uint64_t seed = base; seed < base + count; seed++) {
 		random_case(seed, false);

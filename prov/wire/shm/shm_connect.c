@@ -122,8 +122,11 @@ void shm_answered(struct shm_link *link)
 							      : -FI_EHOSTUNREACH);
 		return;
 	}
-	shm_link_attach(link, &parcel, &mem);
-	shm_link_tell_up(link);
+	ret = shm_link_attach(link, &parcel, &mem);
+	if (ret)
+		shm_link_tell_end(link, ret);
+	else
+		shm_link_tell_up(link);
 }
 
 void shm_refuse(struct shm_ep *ep, int sock, int err)
@@ -160,9 +163,13 @@ int shm_answer(struct shm_ep *ep, int sock, int pid)
 	link->sock = sock;
 	link->pid = pid;
 	shm_link_set_state(link, SHM_LINK_ACCEPTED);
-	shm_link_attach(link, &parcel, &mem);
-	hello_fill(link, SHM_ANSWER, &hello, fds);
-	ret = shm_parcel_send(sock, &hello, fds);
+	ret = shm_link_attach(link, &parcel, &mem);
+	if (ret) {
+		shm_refuse(ep, sock, ret);
+	} else {
+		hello_fill(link, SHM_ANSWER, &hello, fds);
+		ret = shm_parcel_send(sock, &hello, fds);
+	}
 	if (ret == 0)
 		ret = shm_helper_watch(ep, link);
 	if (ret) {

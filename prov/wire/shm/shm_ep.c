@@ -61,11 +61,35 @@ static struct shm_ep *ep_alloc(const struct wire_ep_attr *attr)
 	ep->arg = attr->arg;
 	ep->incarnation = attr->incarnation;
 	ep->keys = attr->keys;
-	ep->no_cma = attr->no_cma;
+	ep->cma = attr->no_cma ? PROV_CMA_OFF : (enum prov_cma)prov_params()->cma;
 	ep->pid = getpid();
 	list_init(&ep->graveyard);
 	list_init(&ep->news);
 	return ep;
+}
+
+/* Says why an endpoint could not be opened, and what to do. */
+static void open_warn(const struct wire_ep_attr *attr, int err)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+	const char *advice;
+
+	switch (err) {
+	case -FI_EADDRINUSE:
+		advice = "somebody has this port: ask for another one, or for none";
+		break;
+	case -FI_EADDRNOTAVAIL:
+		advice = "not an address of this host (see: ip address)";
+		break;
+	case -FI_EMFILE:
+		advice = "no descriptors left: raise the limit (ulimit -n)";
+		break;
+	default:
+		advice = "out of memory, processes or address space";
+		break;
+	}
+	FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "endpoint at %s: %s; %s\n",
+		wire_addr_text(&attr->addr, text), fi_strerror(-err), advice);
 }
 
 int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
@@ -106,6 +130,7 @@ err_hub:
 err_keys:
 	mem_keyview_close(ep->own_keys);
 err_memory:
+	open_warn(attr, ret);
 	ep_fini_memory(ep);
 	return ret;
 }
@@ -307,7 +332,7 @@ int shm_progress(struct wire_ep *wep, int budget)
 	int count = 0;
 
 	if (ep->hub.armed)
-		shm_hub_disarm(&ep->hub);
+		shm_hub_disarm(&ep->hub, true);
 	ep->polling = true;
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
 		count += ep_news(ep);
@@ -360,13 +385,15 @@ int shm_arm(struct wire_ep *wep)
 {
 	struct shm_ep *ep = shm_ep_of(wep);
 
+	bool was_armed = ep->hub.armed; /* and somebody may sleep on that */
+
 	if (ep->hot_holes)
 		ep_compact(ep);
 	shm_hub_arm(&ep->hub);
 	if (ep_cool(ep) && !atomic_load(&ep->has_news) &&
 	    !atomic_load_explicit(&ep->hub.mem->summary, memory_order_seq_cst))
 		return 0;
-	shm_hub_disarm(&ep->hub);
+	shm_hub_disarm(&ep->hub, was_armed);
 	return -FI_EAGAIN;
 }
 

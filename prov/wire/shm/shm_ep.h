@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "prov/mem/keytab.h"
+#include "prov/mem/params.h"
 #include "prov/wire/shm/shm_door.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/shm/shm_helper.h"
@@ -29,8 +30,9 @@ struct shm_ep {
 	const struct wire_events *events;
 	void *arg;
 	uint64_t incarnation;
-	bool no_cma; /* switched off by the user */
-	int pid;     /* whose endpoint it is: not a forked child's */
+	enum prov_cma cma; /* what the user wants of cross-memory attach */
+	bool warned_user;  /* mutex: another user's process was told of */
+	int pid;	   /* whose endpoint it is: not a forked child's */
 
 	/* Endpoint lock. */
 	struct shm_hub hub;

@@ -128,6 +128,12 @@ static void stranger_let_in(struct shm_ep *ep, int sock)
 	int pid;
 
 	if (!shm_door_peer(sock, &pid)) {
+		if (!ep->warned_user)
+			FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+				"a process of another user asked for a link and was "
+				"refused: "
+				"all ranks of a host must run as one user (told once)\n");
+		ep->warned_user = true;
 		shm_refuse(ep, sock, -FI_EACCES);
 		close(sock);
 		return;
@@ -247,6 +253,17 @@ static void link_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 /* ---- deadlines -----------------------------------------------------------------------
  */
 
+static void answer_warn(const struct shm_link *link)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+		"peer %s (pid %d) took the call but did not answer within %u s: is it "
+		"stopped?\n",
+		wire_addr_text(&link->base.peer, text), link->pid,
+		(unsigned)(SHM_ANSWER_TIMEOUT_NS / 1000000000u));
+}
+
 static void deadlines_expire(struct shm_ep *ep, uint64_t now)
 {
 	struct shm_helper *h = &ep->helper;
@@ -266,6 +283,7 @@ static void deadlines_expire(struct shm_ep *ep, uint64_t now)
 		if (!link || link->answer_by == 0)
 			continue;
 		if (link->answer_by <= now) {
+			answer_warn(link);
 			link->answer_by = 0;
 			shm_link_tell_end(link, -FI_ECONNREFUSED);
 		} else if (h->answer_next == 0 || link->answer_by < h->answer_next) {

@@ -37,14 +37,11 @@ static const unsigned char state_next[SHM_LINK_STATES] = {
 	[SHM_LINK_DOWN] = 1u << SHM_LINK_LIMBO,
 };
 
-const char *shm_link_state_name(enum shm_link_state state)
-{
-	return state < SHM_LINK_STATES ? state_names[state] : "?";
-}
-
 void shm_link_set_state(struct shm_link *link, enum shm_link_state state)
 {
 	assert(state_next[link->state] & 1u << state);
+	FI_TRACE(&weft_provider, FI_LOG_EP_CTRL, "link %u (pid %d): %s, now %s\n",
+		 link->index, link->pid, state_names[link->state], state_names[state]);
 	link->state = state;
 }
 
@@ -131,8 +128,32 @@ void shm_link_free(struct shm_link *link)
 	free(link);
 }
 
-void shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
-		     struct shm_peer_memory *mem)
+/* Tells how RMA will go when the kernel refuses attach. */
+static int link_check_cma(const struct shm_link *link)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	if (link->cma || link->ep->cma == PROV_CMA_OFF)
+		return 0;
+	wire_addr_text(&link->base.peer, text);
+	if (link->ep->cma == PROV_CMA_ON) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"cross-memory attach to peer %s (pid %d) is refused and "
+			"FI_WEFT_CMA=1 insists on it: see ptrace_scope, PR_SET_DUMPABLE "
+			"and containers' seccomp profiles, or unset the variable\n",
+			text, link->pid);
+		return -FI_EACCES;
+	}
+	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
+		"cross-memory attach to peer %s (pid %d) is refused: RMA goes through "
+		"its "
+		"helper thread (two copies)\n",
+		text, link->pid);
+	return 0;
+}
+
+int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
+		    struct shm_peer_memory *mem)
 {
 	const struct shm_hello *hello = &parcel->hello;
 	unsigned side = link->side;
@@ -148,12 +169,13 @@ void shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
 	link->hazard_peer = &link->pair->hazard[!side];
 	shm_ring_tx_init(&link->tx, &link->pair->ring[side]);
 	shm_ring_rx_init(&link->rx, &link->pair->ring[!side]);
-	link->cma = !link->ep->no_cma &&
+	link->cma = link->ep->cma != PROV_CMA_OFF &&
 		    shm_cma_probe(link->pid, hello->cookie_addr, hello->cookie);
 	link->base.peer = parcel->addr;
 	link->base.peer_incarnation = hello->incarnation;
 	link->base.caps = shm_wire_ops.caps;
 	link->base.caps.raw = link->cma;
+	return link_check_cma(link);
 }
 
 static void link_tell(struct shm_link *link)
@@ -312,7 +334,7 @@ static int link_idle(struct shm_link *link)
 	shm_link_flush(link);
 	if (link->tx.blocked && shm_ring_unblock(&link->tx))
 		count++;
-	if (shm_service_busy(link)) {
+	if (link->service_tx && shm_service_busy(link)) {
 		count += shm_service_collect(link);
 		if (link->state > SHM_LINK_DRAINING)
 			return count;
@@ -326,6 +348,17 @@ static int link_idle(struct shm_link *link)
 	if (++link->idle > LINK_IDLE_POLLS)
 		link_cool(link);
 	return count;
+}
+
+static void link_warn_broken(const struct shm_link *link)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	FI_WARN(&weft_provider, FI_LOG_EP_DATA,
+		"peer %s (pid %d) wrote what is no packet at offset %u of its ring; the "
+		"link "
+		"is reset: look for a stray write in that process\n",
+		wire_addr_text(&link->base.peer, text), link->pid, link->rx.offset);
 }
 
 int shm_link_poll(struct shm_link *link, int quota)
@@ -342,6 +375,7 @@ int shm_link_poll(struct shm_link *link, int quota)
 			break;
 		count++;
 		if (found == SHM_RING_BROKEN) {
+			link_warn_broken(link);
 			shm_link_finish(link, -FI_ECONNRESET);
 			return count;
 		}
@@ -356,7 +390,7 @@ int shm_link_poll(struct shm_link *link, int quota)
 	link->idle = 0;
 	if (link->tx.blocked && shm_ring_unblock(&link->tx))
 		count++;
-	if (shm_service_busy(link))
+	if (link->service_tx && shm_service_busy(link))
 		count += shm_service_collect(link);
 	return count;
 }

@@ -80,11 +80,11 @@ void shm_link_free(struct shm_link *link);
 
 /* The only place where a state changes. */
 void shm_link_set_state(struct shm_link *link, enum shm_link_state state);
-const char *shm_link_state_name(enum shm_link_state state);
 
-/* Uses what the handshake brought: memory is taken over. Mutex held. */
-void shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
-		     struct shm_peer_memory *mem);
+/* Uses what the handshake brought: memory is taken over. -FI_EACCES: the user insists on
+ * cross-memory attach, and it is refused. Mutex held. */
+int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
+		    struct shm_peer_memory *mem);
 
 /* News for progress. Mutex held. */
 void shm_link_tell_up(struct shm_link *link);

@@ -96,6 +96,8 @@ static int move(struct wire_link *wlink, const struct wire_segment *seg, bool wr
 
 		if (ret != -FI_EPERM)
 			return ret;
+		if (link->ep->cma == PROV_CMA_ON)
+			return -FI_EACCES; /* the user insists */
 	}
 	return shm_service_ask(link, seg, write ? SHM_SERVICE_PUT : SHM_SERVICE_GET);
 }

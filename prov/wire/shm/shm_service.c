@@ -334,7 +334,7 @@ bool shm_service_serve(struct shm_link *link)
 	unsigned index = (unsigned)(chunk % SHM_SERVICE_SLOTS);
 	struct shm_service_slot *slot = &service_peer(link)->slots[index];
 	const volatile struct shm_service_slot *theirs = slot;
-	struct shm_service_slot copy;
+	struct shm_service_slot copy = {0};
 
 	if (!chunk_waits(link))
 		return false;

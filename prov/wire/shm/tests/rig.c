@@ -331,6 +331,10 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 		break;
 	case SERVER_SINK:
 		break;
+	case SERVER_FORBID:
+		prctl(PR_SET_DUMPABLE, 0);
+		server_answer(link, 0, 0);
+		break;
 	case SERVER_HOLD:
 		server_hold(link, req.arg);
 		break;

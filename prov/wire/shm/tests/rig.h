@@ -69,6 +69,7 @@ enum server_op {
 	SERVER_QUIT,	 /* arg: packets sent before an orderly close */
 	SERVER_BLOCK,	 /* from now on sleeps on the descriptor when idle */
 	SERVER_SINK,	 /* nothing */
+	SERVER_FORBID,	 /* forbids attach from now on; answers */
 	SERVER_HOLD, /* stops in the middle of an access by key arg, until continued */
 };
 

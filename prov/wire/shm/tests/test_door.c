@@ -18,6 +18,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/params.h"
 #include "prov/wire/shm/shm.h"
 #include "prov/wire/shm/shm_door.h"
 #include "prov/wire/shm/shm_format.h"
@@ -286,9 +287,18 @@ static void be_undumpable(void)
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* As an ordinary user: a peer that forbids attach. Runs in a process of its own. */
-static int undumpable_run(void)
+static void be_dumpable(void)
 {
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+enum forbidden { FORBIDDEN, FORBIDDEN_LATER, FORBIDDEN_INSISTED };
+
+/* As an ordinary user, in a process of its own: a peer that forbids attach from the
+ * beginning, or while the link lives. */
+static int forbidden_run(enum forbidden how)
+{
+	bool later = how == FORBIDDEN_LATER;
 	uint8_t data[5000], back[5000];
 	struct server_packet where;
 	struct server srv;
@@ -297,21 +307,34 @@ static int undumpable_run(void)
 	if (geteuid() == 0 &&
 	    (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
 		return 98;
-	prctl(PR_SET_DUMPABLE, 1);
-	server_prelude = be_undumpable;
+	server_prelude = later ? be_dumpable : be_undumpable;
 	server_start(&srv, false);
 	rig_open(&rig, false);
+	if (how == FORBIDDEN_INSISTED) {
+		/* Only our side insists: the server was started with the default. */
+		rig_close(&rig);
+		setenv("FI_WEFT_CMA", "1", 1);
+		prov_params_init();
+		rig_open(&rig, false);
+		return rig_dial(&rig, &srv.addr) == -FI_EACCES ? 0 : 5;
+	}
 	if (rig_dial(&rig, &srv.addr))
 		return 1;
-	if (wire_link_base(rig.dialled)->caps.raw)
-		return 2;
 	server_ask(&rig, rig.dialled, SERVER_REGISTER, sizeof(data),
 		   FI_REMOTE_READ | FI_REMOTE_WRITE);
 	memcpy(&where, rig.last, sizeof(where));
+	if (later) {
+		/* Where attach is refused to everybody there is nothing to take back. */
+		if (!wire_link_base(rig.dialled)->caps.raw)
+			return 77;
+		server_ask(&rig, rig.dialled, SERVER_FORBID, 0, 0);
+	}
 	memset(data, 0x5a, sizeof(data));
 	if (rig_put(&rig, rig.dialled, data, sizeof(data), where.arg, where.arg2) ||
 	    rig_get(&rig, rig.dialled, back, sizeof(back), where.arg, where.arg2))
 		return 3;
+	if (wire_link_base(rig.dialled)->caps.raw)
+		return 2;
 	if (memcmp(data, back, sizeof(data)) != 0)
 		return 4;
 	kill(srv.pid, SIGKILL);
@@ -320,8 +343,14 @@ static int undumpable_run(void)
 	return 0;
 }
 
-static void test_undumpable(void)
+static void test_D6_forbidden(enum forbidden how)
 {
+	static const char *const what[] = {
+		[FORBIDDEN] = "a peer that forbids attach is served",
+		[FORBIDDEN_LATER] = "attach is forbidden while the link lives: served",
+		[FORBIDDEN_INSISTED] =
+			"FI_WEFT_CMA=1: a peer that forbids attach is refused",
+	};
 	int status = -1;
 	pid_t pid;
 
@@ -329,11 +358,31 @@ static void test_undumpable(void)
 	pid = fork();
 	if (pid == 0) {
 		alarm(20);
-		_exit(undumpable_run());
+		_exit(forbidden_run(how));
 	}
 	waitpid(pid, &status, 0);
-	tap_is_int(status, 0,
-		   "a peer that forbids attach is served by its helper thread");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		tap_skip(1, "attach is refused here from the beginning");
+	else
+		tap_is_int(status, 0, what[how]);
+}
+
+/* FI_WEFT_CMA=0 reaches the wire. */
+static void test_switched_off(void)
+{
+	struct rig rig;
+	bool raw;
+
+	setenv("FI_WEFT_CMA", "0", 1);
+	prov_params_init();
+	rig_open(&rig, false);
+	if (rig_dial(&rig, &wire_ep_base(rig.ep)->addr))
+		tap_bail("dial");
+	raw = wire_link_base(rig.dialled)->caps.raw;
+	rig_close(&rig);
+	tap_ok(!raw, "FI_WEFT_CMA=0 switches attach off");
+	setenv("FI_WEFT_CMA", "auto", 1);
+	prov_params_init();
 }
 
 int main(void)
@@ -341,7 +390,10 @@ int main(void)
 	alarm(120);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	test_other_user();
-	test_undumpable();
+	test_D6_forbidden(FORBIDDEN);
+	test_D6_forbidden(FORBIDDEN_LATER);
+	test_D6_forbidden(FORBIDDEN_INSISTED);
+	test_switched_off();
 	test_collision();
 	test_any();
 	test_v6();

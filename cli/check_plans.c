@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * weft check-plans: runs the checker over every algorithm. At the sizes of --ranks with
+ * every shape of call, at the random sizes above them with one or two light shapes each,
+ * drawn from the printed seed. Tasks are handed out to --jobs processes, the longest
+ * first.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "coll/algo/algo.h"
+
+/* Shapes per algorithm at each random size, and from where on it is one. */
+#define DRAWS	    2
+#define DRAWS_UP_TO 512
+
+struct options {
+	int32_t from, to; /* sizes with every shape */
+	int64_t random;	  /* sizes with a few */
+	int32_t max;
+	uint64_t seed;
+	regex_t algo;
+	bool has_algo;
+	int64_t jobs;
+};
+
+/* One algorithm at one size. */
+struct task {
+	const struct algo *algo;
+	int32_t size;
+	uint64_t seed; /* 0: every shape */
+};
+
+/* What a worker tells the parent; written whole, since it is shorter than PIPE_BUF. */
+struct report {
+	uint64_t task_done; /* 1: the task is finished, else one plan set was wrong */
+	uint64_t checked;
+	char text[480];
+};
+_Static_assert(sizeof(struct report) <= PIPE_BUF, "a report is written whole");
+
+struct tally {
+	uint64_t checked;
+	uint64_t wrong;
+	uint64_t tasks_done;
+};
+
+struct shape {
+	uint64_t block; /* elements of a rank's block: of the vector in an all-reduce */
+	uint64_t more;	/* added to the count */
+	uint32_t elem_size;
+	uint64_t chunk_bytes;
+};
+
+/* Counts of nothing, of one, below the number of ranks (an all-reduce's size - 1), odd,
+ * and enough for several chunks; elements so large that recursive doubling has few slots.
+ * The first LIGHT shapes have few chunks: a ring's plans together have instances with the
+ * square of the ranks, times the chunks.
+ */
+static const struct shape shapes[] = {
+	{0, 0, 4, 0},	{0, 1, 4, 0},	       {1, UINT64_MAX, 4, 0}, {2, 1, 4, 0},
+	{6, 1, 4, 16},	{0, 1, 128 * 1024, 0}, {0, 3, 256 * 1024, 0}, {3, 2, 2, 4},
+	{13, 5, 4, 16}, {41, 0, 4, 16},	       {0, 65535, 4, 65536},
+};
+#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+#define LIGHT  7
+
+static uint64_t random_next(uint64_t *seed)
+{
+	*seed ^= *seed >> 12;
+	*seed ^= *seed << 25;
+	*seed ^= *seed >> 27;
+	return *seed * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* ---- one plan set -------------------------------------------------------------------
+ */
+
+static void plans_free(struct plan **plans, int32_t size)
+{
+	for (int32_t r = 0; plans && r < size; r++)
+		plan_free(plans[r]);
+	free(plans);
+}
+
+static int plans_check(const struct algo *algo, const struct plan_call *call, char *why,
+		       size_t why_len)
+{
+	struct plan **plans = calloc((size_t)call->size, sizeof(struct plan *));
+	struct plan_check check = {.goal = algo->goal,
+				   .call = call,
+				   .plans = plans,
+				   .window = PLAN_WINDOW_MIN};
+	int ret = plans ? 0 : -ENOMEM;
+
+	for (int32_t r = 0; !ret && r < call->size; r++) {
+		struct plan_call mine = *call;
+		const char *fault = "";
+
+		mine.rank = r;
+		ret = algo->build(&mine, &plans[r], &fault);
+		if (ret)
+			snprintf(why, why_len, "rank %d: building it: %s", r, fault);
+	}
+	if (!ret)
+		ret = plan_check(&check, why, why_len);
+	plans_free(plans, call->size);
+	return ret;
+}
+
+/* ---- workers ------------------------------------------------------------------------
+ */
+
+struct worker {
+	int out;
+	struct report report;
+};
+
+static void report_send(struct worker *w)
+{
+	/* The parent reads until all writers are gone; a parent that died ends us. */
+	if (write(w->out, &w->report, sizeof(w->report)) != (ssize_t)sizeof(w->report))
+		_exit(1);
+}
+
+static void set_check(struct worker *w, const struct task *t,
+		      const struct plan_call *call)
+{
+	char why[256] = "";
+	uint64_t checked = w->report.checked + 1;
+
+	w->report.checked = checked;
+	if (!plans_check(t->algo, call, why, sizeof(why)))
+		return;
+	w->report.task_done = 0;
+	snprintf(w->report.text, sizeof(w->report.text),
+		 "%s/%s: %d ranks, %" PRIu64 " elements of %u bytes, chunk %" PRIu64
+		 ", root %d%s%s: %s",
+		 t->algo->coll, t->algo->name, call->size, call->count, call->elem_size,
+		 call->chunk_bytes, call->root, call->in_place ? ", in place" : "",
+		 call->average ? ", average" : "", why);
+	report_send(w);
+}
+
+/* Variants of a call: in place or not, average or not, a few roots. */
+static unsigned variants(const struct algo *algo, int32_t size)
+{
+	switch (algo->goal) {
+	case PLAN_GOAL_BARRIER:
+		return 1;
+	case PLAN_GOAL_BROADCAST:
+		return 2 * (size < 3 ? (unsigned)size : 3);
+	case PLAN_GOAL_ALLREDUCE:
+		return 4;
+	case PLAN_GOAL_ALLGATHER:
+		break;
+	}
+	return 2;
+}
+
+static struct plan_call call_make(const struct algo *algo, int32_t size, size_t shape,
+				  unsigned variant)
+{
+	const struct shape *s = &shapes[shape];
+	uint64_t blocks = algo->goal == PLAN_GOAL_ALLREDUCE ? (uint64_t)size : 1;
+	struct plan_call call = {.size = size,
+				 .count = s->block * blocks + s->more,
+				 .elem_size = s->elem_size,
+				 .in_place = variant % 2,
+				 .chunk_bytes = s->chunk_bytes};
+
+	if (algo->goal == PLAN_GOAL_ALLREDUCE)
+		call.average = variant / 2;
+	if (algo->goal == PLAN_GOAL_BROADCAST)
+		call.root = (int32_t[]){0, size - 1, size / 2}[variant / 2];
+	return call;
+}
+
+static void task_do(struct worker *w, const struct task *t)
+{
+	unsigned per_shape = variants(t->algo, t->size);
+	size_t of = t->seed ? LIGHT : SHAPES;
+	size_t count = t->algo->goal == PLAN_GOAL_BARRIER ? 1 : of * per_shape;
+	uint64_t seed = t->seed;
+	size_t draws = count;
+
+	if (t->seed && draws > 1)
+		draws = t->size <= DRAWS_UP_TO ? DRAWS : 1;
+
+	for (size_t i = 0; i < draws; i++) {
+		size_t pick = draws < count ? random_next(&seed) % count : i;
+		struct plan_call call = call_make(t->algo, t->size, pick / per_shape,
+						  (unsigned)(pick % per_shape));
+
+		if (t->algo->supports(&call))
+			set_check(w, t, &call);
+	}
+	w->report.task_done = 1;
+	w->report.text[0] = '\0';
+	report_send(w);
+	w->report.checked = 0;
+}
+
+/* Takes tasks from the common counter until there is none. */
+static void worker_main(int out, const struct task *tasks, uint64_t count,
+			uint64_t *shared_next)
+{
+	struct worker w = {.out = out};
+
+	for (;;) {
+		uint64_t i = __atomic_fetch_add(shared_next, 1, __ATOMIC_RELAXED);
+
+		if (i >= count)
+			_exit(0);
+		task_do(&w, &tasks[i]);
+	}
+}
+
+/* ---- parent -------------------------------------------------------------------------
+ */
+
+static int task_compare(const void *a, const void *b)
+{
+	const struct task *x = a, *y = b;
+
+	return (x->size < y->size) - (x->size > y->size);
+}
+
+static void tasks_of_size(const struct options *o, int32_t size, uint64_t seed,
+			  struct task *tasks, uint64_t *count)
+{
+	for (size_t a = 0; a < algo_count; a++) {
+		char name[128];
+
+		snprintf(name, sizeof(name), "%s/%s", algo_table[a].coll,
+			 algo_table[a].name);
+		if (o->has_algo && regexec(&o->algo, name, 0, NULL, 0))
+			continue;
+		tasks[(*count)++] = (struct task){&algo_table[a], size, seed};
+	}
+}
+
+static struct task *tasks_make(const struct options *o, uint64_t *count)
+{
+	uint64_t sizes = (uint64_t)(o->to - o->from + 1) + (uint64_t)o->random;
+	struct task *tasks = calloc(sizes * algo_count + 1, sizeof(*tasks));
+	uint64_t seed = o->seed;
+
+	*count = 0;
+	if (!tasks)
+		return NULL;
+	for (int32_t n = o->from; n <= o->to; n++)
+		tasks_of_size(o, n, 0, tasks, count);
+	for (int64_t i = 0; i < o->random; i++) {
+		uint64_t span = (uint64_t)(o->max - o->to);
+		int32_t n = o->to + 1 + (int32_t)(random_next(&seed) % span);
+
+		tasks_of_size(o, n, random_next(&seed) | 1, tasks, count);
+	}
+	qsort(tasks, *count, sizeof(*tasks), task_compare);
+	return tasks;
+}
+
+static void reports_read(int in, uint64_t count, struct tally *tally)
+{
+	bool terminal = isatty(STDERR_FILENO);
+	struct report r;
+
+	while (read(in, &r, sizeof(r)) == (ssize_t)sizeof(r)) {
+		if (!r.task_done) {
+			tally->wrong++;
+			printf("%s%s\n", terminal ? "\r" : "", r.text);
+			fflush(stdout);
+			continue;
+		}
+		tally->tasks_done++;
+		tally->checked += r.checked;
+		if (terminal)
+			fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " tasks ",
+				tally->tasks_done, count);
+	}
+	if (terminal)
+		fprintf(stderr, "\r%40s\r", "");
+}
+
+/* Returns how many workers were started; each has the write end of out. */
+static int64_t workers_start(const struct options *o, int out[2],
+			     const struct task *tasks, uint64_t count, uint64_t *next)
+{
+	int64_t started = 0;
+
+	for (; started < o->jobs; started++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			break;
+		if (pid == 0) {
+			close(out[0]);
+			worker_main(out[1], tasks, count, next);
+		}
+	}
+	return started;
+}
+
+static bool workers_reap(void)
+{
+	bool good = true;
+	int status;
+
+	while (waitpid(-1, &status, 0) > 0) {
+		if (WIFSIGNALED(status))
+			fprintf(stderr, "check-plans: a worker was ended by signal %d\n",
+				WTERMSIG(status));
+		good &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	}
+	return good;
+}
+
+static int check_all(const struct options *o)
+{
+	struct tally tally = {.checked = 0};
+	struct timespec begin, end;
+	uint64_t count, *next;
+	struct task *tasks;
+	double seconds;
+	int out[2];
+	bool good;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	tasks = tasks_make(o, &count);
+	next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!tasks || next == MAP_FAILED || pipe(out)) {
+		fprintf(stderr, "check-plans: no memory or pipe: %s\n", strerror(errno));
+		return 1;
+	}
+	printf("check-plans: ranks %d:%d, %" PRId64 " random sizes to %d, seed %" PRIu64
+	       "\n",
+	       o->from, o->to, o->random, o->max, o->seed);
+	fflush(stdout);
+	good = workers_start(o, out, tasks, count, next) > 0;
+	if (!good)
+		fprintf(stderr, "check-plans: fork: %s\n", strerror(errno));
+	close(out[1]);
+	reports_read(out[0], count, &tally);
+	good &= workers_reap();
+	if (tally.tasks_done < count) {
+		fprintf(stderr, "check-plans: %" PRIu64 " of %" PRIu64 " tasks undone\n",
+			count - tally.tasks_done, count);
+		good = false;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	seconds = (double)(end.tv_sec - begin.tv_sec) +
+		  (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+	printf("check-plans: %zu algorithms, %" PRIu64 " plan sets, %" PRIu64
+	       " wrong, %.1f s\n",
+	       algo_count, tally.checked, tally.wrong, seconds);
+	munmap(next, sizeof(*next));
+	close(out[0]);
+	free(tasks);
+	return good && !tally.wrong ? 0 : 1;
+}
+
+/* ---- arguments ----------------------------------------------------------------------
+ */
+
+static void usage(FILE *out)
+{
+	fprintf(out,
+		"usage: weft check-plans [OPTION]...\n"
+		"Proves the plans of every algorithm: results, readiness, no "
+		"deadlock.\n\n"
+		"  --ranks A:B    sizes with every shape of call (1:64)\n"
+		"  --random N     random sizes above B, 1 or %d shapes each (100)\n"
+		"  --max M        largest random size (1024)\n"
+		"  --seed S       seed of sizes and shapes (from the clock)\n"
+		"  --algo REGEX   only algorithms COLLECTIVE/NAME that match\n"
+		"  --jobs J       processes (as many as processors, at most 4)\n",
+		DRAWS);
+}
+
+/* A whole number from lo to hi; *rest is what follows it. */
+static bool number_parse(const char *text, const char **rest, uint64_t lo, uint64_t hi,
+			 uint64_t *out)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	*rest = end;
+	return !errno && *out >= lo && *out <= hi;
+}
+
+static bool ranks_parse(const char *text, struct options *o)
+{
+	uint64_t from, to;
+
+	if (!number_parse(text, &text, 1, 65536, &from))
+		return false;
+	to = from;
+	if (*text == ':' && !number_parse(text + 1, &text, from, 65536, &to))
+		return false;
+	o->from = (int32_t)from;
+	o->to = (int32_t)to;
+	return !*text;
+}
+
+static bool option_parse(struct options *o, int opt, const char *text)
+{
+	const char *rest = "";
+	uint64_t v = 0;
+	bool good;
+
+	switch (opt) {
+	case 'r':
+		return ranks_parse(text, o);
+	case 'a':
+		o->has_algo = !o->has_algo &&
+			      !regcomp(&o->algo, text, REG_EXTENDED | REG_NOSUB);
+		return o->has_algo;
+	case 'n':
+		good = number_parse(text, &rest, 0, 1000000, &v);
+		o->random = (int64_t)v;
+		break;
+	case 'm':
+		good = number_parse(text, &rest, 1, 65536, &v);
+		o->max = (int32_t)v;
+		break;
+	case 's':
+		good = number_parse(text, &rest, 1, UINT64_MAX, &o->seed);
+		break;
+	default:
+		good = number_parse(text, &rest, 1, 1024, &v);
+		o->jobs = (int64_t)v;
+		break;
+	}
+	return good && !*rest;
+}
+
+int cmd_check_plans(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"ranks", required_argument, NULL, 'r'},
+		{"random", required_argument, NULL, 'n'},
+		{"max", required_argument, NULL, 'm'},
+		{"seed", required_argument, NULL, 's'},
+		{"algo", required_argument, NULL, 'a'},
+		{"jobs", required_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct options o = {.from = 1,
+			    .to = 64,
+			    .random = 100,
+			    .max = 1024,
+			    .seed = (uint64_t)time(NULL),
+			    .jobs = cpus < 1   ? 1
+				    : cpus > 4 ? 4
+					       : cpus};
+	int opt, ret, which = 0;
+
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, "", longs, &which)) != -1) {
+		if (opt == 'h') {
+			usage(stdout);
+			return 0;
+		}
+		if (opt != '?' && option_parse(&o, opt, optarg))
+			continue;
+		if (opt != '?')
+			fprintf(stderr, "check-plans: --%s cannot be \"%s\"\n",
+				longs[which].name, optarg);
+		usage(stderr);
+		return 2;
+	}
+	if (optind < argc || (o.random && o.max <= o.to)) {
+		fprintf(stderr, optind < argc
+					? "check-plans: there are no other arguments\n"
+					: "check-plans: --max must be above --ranks' end "
+					  "when --random is not 0\n");
+		usage(stderr);
+		return 2;
+	}
+	ret = check_all(&o);
+	if (o.has_algo)
+		regfree(&o.algo);
+	return ret;
+}

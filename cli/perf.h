@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * weft perf: what its parts share. Every rank runs the same program; rank 0 decides how
+ * often a call is repeated, and reports.
+ */
+#ifndef WEFT_CLI_PERF_H
+#define WEFT_CLI_PERF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/perf_data.h"
+#include "weft/weft.h"
+
+/* From the command line. */
+struct perf_opts {
+	const char *operation; /* or "all" */
+	uint64_t first, last;  /* bytes */
+	int64_t budget_us;
+	int64_t iters; /* 0: as many as the budget allows */
+	const char *algorithm;
+	enum weft_type type;
+	enum weft_op op;
+	bool in_place, stats, json;
+	int argc;
+	char **argv; /* for the report */
+};
+
+struct perf_op;
+
+struct perf {
+	const struct perf_opts *opts;
+	struct weft_ctx *ctx;
+	struct weft_comm *comm;
+	int32_t rank, size;
+	const char *provider;
+	void *src, *dst; /* for the largest size */
+	size_t elem;	 /* bytes */
+	struct data data;
+	int64_t begin_us;	 /* of all measurements */
+	uint64_t round;		 /* of the data; never the same twice */
+	int64_t *times;		 /* [PERF_ITERS_MAX + PERF_FLAGS], ns; first the flags */
+	int64_t *all;		 /* those of all ranks */
+	struct weft_stats moved; /* by the measured calls of the operation that is on */
+	uint64_t moved_calls;
+};
+
+/* times[0]: elements found wrong; times[1]: calls checked */
+enum { PERF_FLAGS = 2, PERF_ITERS_MAX = 2000 };
+
+/* One row of the report. */
+struct perf_row {
+	const struct perf_op *op;
+	uint64_t bytes; /* per rank, as the call's count says */
+	uint64_t count;
+	const char *algorithm;
+	int64_t iters;
+	double median_us, p99_us;
+	double alg_gbps, bus_gbps; /* 1e9 bytes per second */
+	uint64_t wrong;		   /* checks that failed, on all ranks */
+};
+
+/* A collective that can be measured. */
+struct perf_op {
+	const char *name;
+	enum weft_coll coll;
+	bool sized;		/* else one measurement, without data */
+	bool reduces;		/* type and operation matter, else type alone */
+	const char *size_means; /* for the table's title */
+	/* The call itself. */
+	enum weft_result (*call)(struct perf *p, uint64_t count,
+				 const struct weft_opts *opts);
+	/* New data in, destination overwritten, before a call. */
+	void (*prepare)(struct perf *p, uint64_t count, bool sampled);
+	/* False: said on stderr what is wrong. */
+	bool (*check)(struct perf *p, uint64_t count, bool sampled);
+	/* Bytes of the call by convention, and the part that the busiest link must carry.
+	 */
+	double (*bytes)(double per_rank, double ranks);
+	double (*bus_factor)(double ranks);
+	int32_t dst_blocks; /* blocks of count elements in dst: 0 stands for one per rank
+			     */
+};
+
+extern const struct perf_op perf_op_table[];
+extern const size_t perf_op_count;
+
+/* Measures one size. False: a call failed, its error detail was said. */
+bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
+		  int64_t budget_us, struct perf_row *row);
+
+/* Name of the algorithm that would run; NULL when the library refuses, which has set the
+ * error detail then. */
+const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t count);
+
+/* Says why a call failed. */
+void perf_say_error(const struct perf *p, const char *what, enum weft_result result);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See perf_report.h. Whole lines are flushed, so that weft run passes them on at once. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/parse.h"
+#include "cli/perf_report.h"
+
+enum {
+	SCHEMA = 1, /* of the JSON document; grows when a field changes its meaning */
+	FIGURE_TEXT = 32,
+};
+
+/* Four digits that matter, never with an exponent: fits a narrow column. */
+static const char *figure(double v, char text[FIGURE_TEXT])
+{
+	int digits = v >= 1000 ? 0 : v >= 100 ? 1 : v >= 10 ? 2 : v >= 1 ? 3 : 4;
+
+	snprintf(text, FIGURE_TEXT, "%.*f", digits, v);
+	return text;
+}
+
+static void host_name(char *text, size_t len)
+{
+	if (gethostname(text, len) != 0)
+		snprintf(text, len, "?");
+	text[len - 1] = '\0';
+}
+
+static void head_text(struct perf_report *r, const char *host)
+{
+	const struct perf *p = r->perf;
+
+	printf("weft %s, %" PRId32 " rank%s on %s, provider %s: weft", weft_version(),
+	       p->size, p->size == 1 ? "" : "s", host, p->provider);
+	for (int i = 0; i < p->opts->argc; i++)
+		printf(" %s", p->opts->argv[i]);
+	printf("\n");
+}
+
+static void head_json(struct perf_report *r, const char *host)
+{
+	const struct perf *p = r->perf;
+
+	json_init(&r->json, stdout);
+	json_object_begin(&r->json, NULL);
+	json_int(&r->json, "schema", SCHEMA);
+	json_text(&r->json, "program", "weft perf");
+	json_text(&r->json, "version", weft_version());
+	json_text(&r->json, "host", host);
+	json_text(&r->json, "provider", p->provider);
+	json_int(&r->json, "ranks", p->size);
+	json_array_begin(&r->json, "command");
+	json_text(&r->json, NULL, "weft");
+	for (int i = 0; i < p->opts->argc; i++)
+		json_text(&r->json, NULL, p->opts->argv[i]);
+	json_array_end(&r->json);
+	json_array_begin(&r->json, "collectives");
+}
+
+void perf_report_begin(struct perf_report *r, const struct perf *p, int total)
+{
+	const char *tty = getenv("WEFT_TTY"); /* weft run's stderr, which ours leads to */
+	char host[128];
+
+	memset(r, 0, sizeof(*r));
+	r->perf = p;
+	r->total = total;
+	r->on = p->rank == 0;
+	r->tty = r->on && (isatty(STDERR_FILENO) || (tty && strcmp(tty, "1") == 0));
+	if (!r->on)
+		return;
+	host_name(host, sizeof(host));
+	if (p->opts->json)
+		head_json(r, host);
+	else
+		head_text(r, host);
+	fflush(stdout);
+}
+
+void perf_report_op_begin(struct perf_report *r, const struct perf_op *op)
+{
+	const struct perf_opts *o = r->perf->opts;
+	bool in_place = o->in_place && op->coll != WEFT_COLL_BARRIER &&
+			op->coll != WEFT_COLL_BROADCAST;
+
+	r->op_best = 0;
+	if (!r->on)
+		return;
+	if (o->json) {
+		json_object_begin(&r->json, NULL);
+		json_text(&r->json, "name", op->name);
+		json_text(&r->json, "type", op->sized ? weft_type_name(o->type) : NULL);
+		json_text(&r->json, "op", op->reduces ? weft_op_name(o->op) : NULL);
+		json_bool(&r->json, "in_place", in_place);
+		json_array_begin(&r->json, "results");
+		return;
+	}
+	printf("\n%s", op->name);
+	if (op->sized)
+		printf(", %s%s%s%s (%s; GB/s: 1e9 bytes)", weft_type_name(o->type),
+		       op->reduces ? " " : "", op->reduces ? weft_op_name(o->op) : "",
+		       in_place ? ", in place" : "", op->size_means);
+	printf("\n");
+	printf("%6s %-18s %5s %9s %9s %8s %8s %6s\n", "size", "algorithm", "calls",
+	       "median us", "p99 us", "alg GB/s", "bus GB/s", "result");
+	fflush(stdout);
+}
+
+void perf_report_skip(struct perf_report *r, const struct perf_op *op, const char *why)
+{
+	if (r->on && !r->perf->opts->json)
+		printf("\n%s: left out: %s\n", op->name, why);
+	fflush(stdout);
+}
+
+/* A line that overwrites itself; with nothing, it disappears. */
+static void progress_line(struct perf_report *r, const char *text)
+{
+	if (!r->tty)
+		return;
+	fprintf(stderr, "\r\033[K%s", text);
+	fflush(stderr);
+}
+
+void perf_report_progress(struct perf_report *r, const struct perf_op *op, uint64_t bytes)
+{
+	char size[PARSE_SIZE_TEXT], text[96];
+
+	parse_size_print(bytes, size);
+	snprintf(text, sizeof(text), "%s %s (%d of %d)", op->name, op->sized ? size : "",
+		 r->done + 1, r->total);
+	progress_line(r, text);
+}
+
+static void row_json(struct perf_report *r, const struct perf_row *row)
+{
+	json_object_begin(&r->json, NULL);
+	json_uint(&r->json, "bytes", row->bytes);
+	json_uint(&r->json, "count", row->count);
+	json_text(&r->json, "algorithm", row->algorithm);
+	json_int(&r->json, "calls", row->iters);
+	json_real(&r->json, "median_us", row->median_us);
+	json_real(&r->json, "p99_us", row->p99_us);
+	json_real(&r->json, "algorithm_gb_per_s", row->alg_gbps);
+	json_real(&r->json, "bus_gb_per_s", row->bus_gbps);
+	json_bool(&r->json, "ok", row->wrong == 0);
+	json_object_end(&r->json);
+}
+
+static void row_text(const struct perf_report *r, const struct perf_row *row)
+{
+	char size[PARSE_SIZE_TEXT] = "-", median[FIGURE_TEXT], p99[FIGURE_TEXT];
+	char alg[FIGURE_TEXT] = "-", bus[FIGURE_TEXT] = "-";
+
+	if (row->op->sized) {
+		parse_size_print(row->bytes, size);
+		figure(row->alg_gbps, alg);
+	}
+	if (row->op->sized && r->perf->size > 1)
+		figure(row->bus_gbps, bus);
+	printf("%6s %-18s %5" PRId64 " %9s %9s %8s %8s %6s\n", size, row->algorithm,
+	       row->iters, figure(row->median_us, median), figure(row->p99_us, p99), alg,
+	       bus, row->wrong ? "WRONG" : "ok");
+	fflush(stdout);
+}
+
+void perf_report_row(struct perf_report *r, const struct perf_row *row)
+{
+	double best;
+
+	r->done++;
+	r->wrong += row->wrong > 0;
+	best = !row->op->sized	   ? row->median_us
+	       : r->perf->size > 1 ? row->bus_gbps
+				   : row->alg_gbps;
+	if (best > r->op_best)
+		r->op_best = best;
+	progress_line(r, "");
+	if (!r->on)
+		return;
+	if (r->perf->opts->json)
+		row_json(r, row);
+	else
+		row_text(r, row);
+}
+
+struct moved_row {
+	const char *key, *text;
+	size_t offset;
+};
+
+#define MOVED(field, text)                                       \
+	{                                                        \
+#field, text, offsetof(struct weft_stats, field) \
+	}
+
+static const struct moved_row moved_table[] = {
+	MOVED(puts, "puts (remote writes)"),
+	MOVED(put_bytes, "bytes put"),
+	MOVED(msgs, "messages with payload"),
+	MOVED(msg_bytes, "bytes in messages"),
+	MOVED(readys, "READY messages"),
+	MOVED(handles, "handles that travelled"),
+	MOVED(staged_bytes, "bytes staged by coll"),
+	MOVED(plan_copy_bytes, "bytes copied by plans (the caller's own block)"),
+	MOVED(reduced_bytes, "bytes of reduced results"),
+};
+
+static void report_moved(struct perf_report *r, const struct perf_op *op,
+			 const struct weft_stats *moved, uint64_t calls)
+{
+	bool json = r->perf->opts->json;
+
+	if (json) {
+		json_object_begin(&r->json, "stats");
+		json_uint(&r->json, "calls", calls);
+	} else {
+		printf("%s moved, in %" PRIu64 " calls, all ranks together:\n", op->name,
+		       calls);
+	}
+	for (size_t i = 0; i < sizeof(moved_table) / sizeof(moved_table[0]); i++) {
+		const struct moved_row *row = &moved_table[i];
+		uint64_t v;
+
+		memcpy(&v, (const char *)moved + row->offset, sizeof(v));
+		if (json)
+			json_uint(&r->json, row->key, v);
+		else
+			printf("%20" PRIu64 "  %s\n", v, row->text);
+	}
+	if (json)
+		json_object_end(&r->json);
+}
+
+void perf_report_op_end(struct perf_report *r, const struct perf_op *op,
+			const struct weft_stats *moved, uint64_t calls)
+{
+	size_t used = strlen(r->best);
+	char text[FIGURE_TEXT];
+
+	snprintf(r->best + used, sizeof(r->best) - used, "%s%s %s %s", used ? ", " : "",
+		 op->name, figure(r->op_best, text), op->sized ? "GB/s" : "us");
+	if (!r->on)
+		return;
+	if (r->perf->opts->json)
+		json_array_end(&r->json);
+	if (r->perf->opts->stats)
+		report_moved(r, op, moved, calls);
+	if (r->perf->opts->json)
+		json_object_end(&r->json);
+	fflush(stdout);
+}
+
+void perf_report_end(struct perf_report *r, double seconds)
+{
+	if (!r->on)
+		return;
+	if (r->perf->opts->json) {
+		json_array_end(&r->json);
+		json_int(&r->json, "measurements", r->done);
+		json_uint(&r->json, "wrong", r->wrong);
+		json_real(&r->json, "seconds", seconds);
+		json_object_end(&r->json);
+		json_fini(&r->json);
+	} else {
+		printf("\n%" PRId32
+		       " rank%s over %s: %d measurement%s in %.1f s, %" PRIu64
+		       " wrong; best %s: %s\n",
+		       r->perf->size, r->perf->size == 1 ? "" : "s", r->perf->provider,
+		       r->done, r->done == 1 ? "" : "s", seconds, r->wrong,
+		       r->perf->size == 1 ? "alg" : "bus", r->best);
+	}
+	fflush(stdout);
+}

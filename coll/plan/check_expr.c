@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See check_expr.h. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "coll/plan/check_expr.h"
+
+bool check_exprs_init(struct check_exprs *e, uint32_t size)
+{
+	*e = (struct check_exprs){.slots = 1024};
+	e->slot = calloc(e->slots, sizeof(*e->slot));
+	if (!e->slot ||
+	    !check_reserve(&e->expr, &e->room, (size_t)size + 1, sizeof(*e->expr)))
+		return false;
+	e->expr[e->used++] = (struct check_expr){.a = 0};
+	for (uint32_t r = 0; r < size; r++) {
+		e->expr[e->used] = (struct check_expr){.a = 0};
+		if (!check_set_single(&e->pool, r, &e->expr[e->used].set))
+			return false;
+		e->used++;
+	}
+	return true;
+}
+
+void check_exprs_fini(struct check_exprs *e)
+{
+	free(e->expr);
+	free(e->slot);
+	check_set_pool_fini(&e->pool);
+}
+
+static size_t slot_of(const struct check_exprs *e, uint32_t a, uint32_t b)
+{
+	uint64_t h = ((uint64_t)a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t i = (size_t)(h >> 20) & (e->slots - 1);
+
+	while (e->slot[i]) {
+		const struct check_expr *x = &e->expr[e->slot[i]];
+
+		if (x->a == a && x->b == b)
+			break;
+		i = (i + 1) & (e->slots - 1);
+	}
+	return i;
+}
+
+/* Keeps the table at most half full. */
+static bool slots_grow(struct check_exprs *e)
+{
+	uint32_t *old = e->slot;
+	size_t n = e->slots;
+
+	if (e->used * 2 < n)
+		return true;
+	e->slot = calloc(n * 2, sizeof(*e->slot));
+	if (!e->slot) {
+		e->slot = old;
+		return false;
+	}
+	e->slots = n * 2;
+	for (size_t i = 0; i < n; i++) {
+		if (old[i])
+			e->slot[slot_of(e, e->expr[old[i]].a, e->expr[old[i]].b)] =
+				old[i];
+	}
+	free(old);
+	return true;
+}
+
+static bool expr_add(struct check_exprs *e, struct check_expr x, uint32_t *out)
+{
+	if (!check_reserve(&e->expr, &e->room, e->used + 1, sizeof(x)) || !slots_grow(e))
+		return false;
+	*out = (uint32_t)e->used++;
+	e->expr[*out] = x;
+	e->slot[slot_of(e, x.a, x.b)] = *out;
+	return true;
+}
+
+enum check_expr_fault check_expr_reduce(struct check_exprs *e, uint32_t a, uint32_t b,
+					uint32_t *out, uint32_t *twice)
+{
+	struct check_expr x = {.a = a, .b = b};
+
+	*out = e->slot[slot_of(e, a, b)];
+	if (*out)
+		return CHECK_EXPR_GOOD;
+	if (e->expr[a].scaled || e->expr[b].scaled)
+		return CHECK_EXPR_SCALED;
+	if (!check_set_union(&e->pool, e->expr[a].set, e->expr[b].set, &x.set, twice))
+		return CHECK_EXPR_NOMEM;
+	if (*twice != UINT32_MAX)
+		return CHECK_EXPR_TWICE;
+	return expr_add(e, x, out) ? CHECK_EXPR_GOOD : CHECK_EXPR_NOMEM;
+}
+
+enum check_expr_fault check_expr_scale(struct check_exprs *e, uint32_t a, uint32_t size,
+				       uint32_t *out)
+{
+	struct check_expr x = {.a = a, .scaled = true, .set = e->expr[a].set};
+
+	*out = e->slot[slot_of(e, a, 0)];
+	if (*out)
+		return CHECK_EXPR_GOOD;
+	if (e->expr[a].scaled)
+		return CHECK_EXPR_SCALED;
+	if (e->expr[a].set.size != size)
+		return CHECK_EXPR_PART;
+	return expr_add(e, x, out) ? CHECK_EXPR_GOOD : CHECK_EXPR_NOMEM;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet formats: golden bytes, round trips, and mutation: whatever the bytes, the
+ * validator neither reads outside nor lets a field through that is out of range. */
+#include "config.h"
+
+#include "prov/proto/wire_pkt.h"
+#include "util/tap.h"
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static void test_golden(void)
+{
+	static const uint8_t eager[] = {
+		1,    7,    0,	  0,	3,    0,    0,	  0,	8,    7,    6,	  5,
+		4,    3,    2,	  1,	0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
+		0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21, 'a',  'b',  'c'};
+	static const uint8_t rts[] = {2, 1, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 0, 0,
+				      0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0,
+				      0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,
+				      2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0};
+	static const uint8_t cts[] = {3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+				      2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0};
+	static const uint8_t data[] = {4, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
+				       0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0};
+	static const uint8_t fin[] = {5, 0, 0, 0, 14, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0};
+	static const uint8_t ack[] = {6, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0};
+	static const uint8_t credit[] = {7, 0, 0, 0, 0, 0, 1, 0};
+	static const uint8_t event[] = {8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+					0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0};
+	struct pkt_view_iov iov = {0x20000, 0x100};
+	uint8_t buf[128];
+	char *at;
+
+	at = pkt_put_eager(buf, PKT_F_ALL, 3, 0x0102030405060708, 0x1112131415161718,
+			   0x2122232425262728);
+	memcpy(at, "abc", 3);
+	tap_is_mem(buf, eager, sizeof(eager), "eager");
+	tap_is_int(pkt_put_rts(buf, PKT_F_TAGGED, 5, 6, 7, 0x100, &iov, 1), sizeof(rts),
+		   "rts length");
+	tap_is_mem(buf, rts, sizeof(rts), "rts");
+	tap_is_int(pkt_put_cts(buf, 1, 2, 3), sizeof(cts), "cts length");
+	tap_is_mem(buf, cts, sizeof(cts), "cts");
+	tap_is_int(pkt_put_data(buf, 2, 3, 1), sizeof(data), "data length");
+	tap_is_mem(buf, data, sizeof(data), "data");
+	tap_is_int(pkt_put_fin(buf, 9, 14), sizeof(fin), "fin length");
+	tap_is_mem(buf, fin, sizeof(fin), "fin");
+	tap_is_int(pkt_put_ack(buf, 9), sizeof(ack), "ack length");
+	tap_is_mem(buf, ack, sizeof(ack), "ack");
+	tap_is_int(pkt_put_credit(buf, 0x10000), sizeof(credit), "credit length");
+	tap_is_mem(buf, credit, sizeof(credit), "credit");
+	tap_is_int(pkt_put_event(buf, 1, 2), sizeof(event), "event length");
+	tap_is_mem(buf, event, sizeof(event), "event");
+}
+
+/* Some valid packet of that kind. */
+static size_t make(uint8_t *buf, uint8_t kind)
+{
+	struct pkt_view_iov iov[PKT_IOV_MAX] = {{0x1000, 10}, {0x2000, 0}, {7, 90}};
+	uint8_t flags = next_random() & PKT_F_ALL;
+
+	switch (kind) {
+	case PKT_EAGER:
+		memset(pkt_put_eager(buf, flags, 5, next_random(), 1, 2), 0x77, 5);
+		return pkt_eager_head(flags) + 5;
+	case PKT_RTS:
+		return pkt_put_rts(buf, flags & ~PKT_F_ACK, 1, 2, 3, 100, iov, 3);
+	case PKT_CTS:
+		return pkt_put_cts(buf, next_random(), next_random(), 1000);
+	case PKT_DATA:
+		return pkt_put_data(buf, next_random(), 4096, 9) + 9;
+	case PKT_FIN:
+		return pkt_put_fin(buf, next_random(), next_random() % 200);
+	case PKT_ACK:
+		return pkt_put_ack(buf, next_random());
+	case PKT_CREDIT:
+		return pkt_put_credit(buf, next_random());
+	default:
+		return pkt_put_event(buf, next_random(), next_random());
+	}
+}
+
+/* What every handler may rely on. */
+static bool in_range(const struct pkt_view *v, const uint8_t *pkt, size_t len)
+{
+	uint64_t sum = 0;
+
+	if (v->kind == 0 || v->kind >= PKT_KINDS || (v->flags & ~PKT_F_ALL)) {
+		return false;
+	}
+	switch (v->kind) {
+	case PKT_EAGER:
+	case PKT_DATA:
+		return (const uint8_t *)v->payload >= pkt &&
+		       (const uint8_t *)v->payload + v->len == pkt + len;
+	case PKT_RTS:
+		if (v->len > PKT_IOV_MAX || v->total > PKT_MSG_MAX) {
+			return false;
+		}
+		for (uint32_t i = 0; i < v->len; i++) {
+			sum += v->iov[i].len;
+		}
+		return v->len == 0 || sum == v->total;
+	case PKT_CTS:
+		return v->total > 0 && v->total <= PKT_MSG_MAX;
+	case PKT_FIN:
+		return v->len <= 4095;
+	default:
+		return true;
+	}
+}
+
+static void test_kinds(void)
+{
+	uint8_t buf[256];
+	struct pkt_view v;
+
+	for (uint8_t kind = 1; kind < PKT_KINDS; kind++) {
+		size_t len = make(buf, kind);
+		bool good = pkt_parse(buf, len, &v) == 0 && in_range(&v, buf, len);
+
+		for (size_t cut = 0; cut < len; cut++) {
+			good &= pkt_parse(buf, cut, &v) != 0;
+		}
+		good &= pkt_parse(buf, len + 1, &v) != 0;
+		tap_ok(good, "%s: valid as made, refused when cut or longer",
+		       pkt_kind_name(kind));
+	}
+	memset(buf, 0, sizeof(buf));
+	tap_ok(pkt_parse(buf, sizeof(buf), &v) != 0, "kind 0");
+	buf[0] = PKT_KINDS;
+	tap_ok(pkt_parse(buf, sizeof(buf), &v) != 0, "unknown kind");
+	tap_is_str(pkt_kind_name(200), "?", "name of an unknown kind");
+}
+
+static void test_ranges(void)
+{
+	struct pkt_view_iov wraps = {UINT64_MAX - 4, 10};
+	struct pkt_view_iov longer = {0x1000, 11};
+	uint8_t buf[256];
+	struct pkt_view v;
+	size_t len;
+
+	len = pkt_put_rts(buf, 0, 0, 0, 0, 10, &wraps, 1);
+	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: memory that wraps round");
+	len = pkt_put_rts(buf, 0, 0, 0, 0, 10, &longer, 1);
+	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: memory longer than the message");
+	len = pkt_put_rts(buf, 0, 0, 0, 0, UINT64_MAX, NULL, 0);
+	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: message too long");
+	len = pkt_put_cts(buf, 1, 2, 0);
+	tap_ok(pkt_parse(buf, len, &v) != 0, "cts for nothing");
+	len = pkt_put_data(buf, 1, 2, 0);
+	tap_ok(pkt_parse(buf, len, &v) != 0, "data without data");
+}
+
+static void test_mutation(void)
+{
+	uint64_t passed = 0;
+	bool good = true;
+
+	for (int round = 0; round < 300000 && good; round++) {
+		uint8_t made[256];
+		size_t len = make(made, 1 + next_random() % (PKT_KINDS - 1));
+		uint8_t *exact;
+		struct pkt_view v;
+
+		for (uint64_t n = next_random() % 4; n > 0; n--) {
+			made[next_random() % len] = next_random();
+		}
+		if (next_random() % 4 == 0) {
+			len = next_random() % (len + 1);
+		}
+		exact = malloc(len ? len
+				   : 1); /* so that a sanitizer sees each step out */
+		memcpy(exact, made, len);
+		if (pkt_parse(exact, len, &v) == 0) {
+			passed++;
+			good = in_range(&v, exact, len);
+		}
+		free(exact);
+	}
+	tap_ok(good, "300000 mutated packets: none got through out of range");
+	tap_ok(passed > 1000, "%" PRIu64 " of them were still valid", passed);
+}
+
+int main(void)
+{
+	test_golden();
+	test_kinds();
+	test_ranges();
+	test_mutation();
+	return tap_done();
+}
