@@ -16,8 +16,10 @@ provdir = $(libdir)/libfabric
 prov_LTLIBRARIES = prov/libweft-fi.la
 prov_libweft_fi_la_SOURCES = prov/fi/ini.c
 prov_libweft_fi_la_LIBADD = prov/libprov.la
+# libfabric unloads its providers when the process exits, while endpoints that the
+# application left open still have threads: the module's code must stay where it is.
 prov_libweft_fi_la_LDFLAGS = -module -avoid-version -shared -no-undefined \
-	$(WEFT_ZDEFS) -Wl,--version-script=$(top_srcdir)/prov/libweft-fi.map
+	-Wl,-z,nodelete $(WEFT_ZDEFS) -Wl,--version-script=$(top_srcdir)/prov/libweft-fi.map
 EXTRA_prov_libweft_fi_la_DEPENDENCIES = prov/libweft-fi.map
 EXTRA_DIST += prov/libweft-fi.map prov/README.md prov/LOCKING.md
 

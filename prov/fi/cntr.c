@@ -137,26 +137,40 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
-	return cntr_change(fid, &cntr_cast(fid)->errors, 0, value);
+	struct wfi_cntr *cntr = cntr_cast(fid);
+
+	wfi_domain_lock(cntr->domain);
+	/* Setting it back is no error; what comes after it is. */
+	if (cntr->errors_seen > value)
+		cntr->errors_seen = value;
+	wfi_domain_unlock(cntr->domain);
+	return cntr_change(fid, &cntr->errors, 0, value);
+}
+
+/* An error that the application was not told of ends a wait, also one from before the
+ * call: nobody knows in which order the two came. It is told once. */
+static int cntr_reached(struct wfi_cntr *cntr, uint64_t threshold)
+{
+	if (cntr->value >= threshold)
+		return 0;
+	if (cntr->errors <= cntr->errors_seen)
+		return -FI_EAGAIN;
+	cntr->errors_seen = cntr->errors;
+	return -FI_EAVAIL;
 }
 
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct wfi_cntr *cntr = cntr_cast(fid);
 	struct wfi_blocking b = {.deadline = wfi_deadline(timeout)};
-	uint64_t errors;
 	int rc;
 
 	wfi_domain_lock(cntr->domain);
 	wfi_wait_disarm(&cntr->wait);
-	/* Errors that were there before the call are not this waiter's. */
-	errors = cntr->errors;
 	for (;;) {
 		if (cntr->value < threshold)
 			wfi_wait_progress(&cntr->wait);
-		rc = cntr->value >= threshold ? 0
-		     : cntr->errors != errors ? -FI_EAVAIL
-					      : -FI_EAGAIN;
+		rc = cntr_reached(cntr, threshold);
 		if (rc != -FI_EAGAIN)
 			break;
 		/* A signal handler does not end a wait for a count. */

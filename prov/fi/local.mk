@@ -26,10 +26,10 @@ EXTRA_DIST += %D%/README.md
 FI_TEST_SOURCES = %D%/tests/fi_test.c %D%/tests/fi_test.h
 
 check_PROGRAMS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
-	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_mr \
+	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_module %D%/tests/test_mr \
 	%D%/tests/test_progress %D%/tests/test_wait
 TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
-	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_mr \
+	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_module %D%/tests/test_mr \
 	%D%/tests/test_progress %D%/tests/test_wait
 %C%_tests_test_av_SOURCES = %D%/tests/test_av.c $(FI_TEST_SOURCES)
 %C%_tests_test_av_LDADD = prov/libprov.la
@@ -47,3 +47,8 @@ TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
 %C%_tests_test_progress_LDADD = prov/libprov.la
 %C%_tests_test_wait_SOURCES = %D%/tests/test_wait.c $(FI_TEST_SOURCES)
 %C%_tests_test_wait_LDADD = prov/libprov.la
+
+# Looks at the module as libfabric does.
+%C%_tests_test_module_SOURCES = %D%/tests/test_module.c
+%C%_tests_test_module_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
+%C%_tests_test_module_DEPENDENCIES = prov/libweft-fi.so

@@ -87,7 +87,18 @@ static void test_wait(enum fi_wait_obj wait_obj)
 	later_start(&l, 30, post_error, NULL);
 	tap_is_int(fi_cntr_wait(cntr, 9, 10000), -FI_EAVAIL, "an error ends the wait");
 	later_join(&l);
-	tap_is_int(fi_cntr_wait(cntr, 9, 30), -FI_ETIMEDOUT, "an old one doesn't");
+	tap_is_int(fi_cntr_wait(cntr, 9, 30), -FI_ETIMEDOUT, "once");
+	engine_post_error(&engine);
+	fi_cntr_read(cntr);
+	tap_is_int(fi_cntr_wait(cntr, 9, 10000), -FI_EAVAIL,
+		   "one from before the call too");
+	engine_post_error(&engine);
+	tap_is_int((int64_t)fi_cntr_readerr(cntr), 3, "unless the application knows");
+	tap_is_int(fi_cntr_wait(cntr, 9, 30), -FI_ETIMEDOUT, "of it");
+	fi_cntr_seterr(cntr, 0);
+	tap_is_int(fi_cntr_wait(cntr, 9, 30), -FI_ETIMEDOUT, "setting it back is none");
+	engine_post_error(&engine);
+	tap_is_int(fi_cntr_wait(cntr, 9, 10000), -FI_EAVAIL, "and the next is one again");
 	tap_ok(wfi_now_ns() - start < 5000000000ull, "all of it in time");
 	cntr_close();
 }

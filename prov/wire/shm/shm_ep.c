@@ -332,7 +332,7 @@ int shm_progress(struct wire_ep *wep, int budget)
 	int count = 0;
 
 	if (ep->hub.armed)
-		shm_hub_disarm(&ep->hub);
+		shm_hub_disarm(&ep->hub, true);
 	ep->polling = true;
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
 		count += ep_news(ep);
@@ -385,13 +385,15 @@ int shm_arm(struct wire_ep *wep)
 {
 	struct shm_ep *ep = shm_ep_of(wep);
 
+	bool was_armed = ep->hub.armed; /* and somebody may sleep on that */
+
 	if (ep->hot_holes)
 		ep_compact(ep);
 	shm_hub_arm(&ep->hub);
 	if (ep_cool(ep) && !atomic_load(&ep->has_news) &&
 	    !atomic_load_explicit(&ep->hub.mem->summary, memory_order_seq_cst))
 		return 0;
-	shm_hub_disarm(&ep->hub);
+	shm_hub_disarm(&ep->hub, was_armed);
 	return -FI_EAGAIN;
 }
 

@@ -13,6 +13,8 @@
 
 #include "prov/mem/memfd.h"
 
+#define HUB_DRAIN 64 /* wake-ups taken in a row */
+
 int shm_hub_init(struct shm_hub *hub)
 {
 	void *map;
@@ -31,6 +33,7 @@ int shm_hub_init(struct shm_hub *hub)
 	hub->wake_rx = pair[0];
 	hub->wake_tx = pair[1];
 	hub->armed = false;
+	hub->wakes_due = 0;
 	return 0;
 }
 
@@ -49,17 +52,21 @@ void shm_hub_arm(struct shm_hub *hub)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-void shm_hub_disarm(struct shm_hub *hub)
+void shm_hub_disarm(struct shm_hub *hub, bool slept)
 {
+	int left = HUB_DRAIN; /* a peer that floods us doesn't hold us */
 	char junk[16];
-	int left = 64; /* a peer that floods us doesn't hold us */
 
 	hub->armed = false;
-	atomic_store_explicit(&hub->mem->sleeping, 0, memory_order_relaxed);
-	/* Always, since a wake-up may be late: left there it would end the next sleep,
-	 * and every one after it. */
-	while (left > 0 && recv(hub->wake_rx, junk, sizeof(junk), MSG_DONTWAIT) >= 0)
-		left--;
+	if (atomic_exchange_explicit(&hub->mem->sleeping, 0, memory_order_seq_cst) == 0)
+		hub->wakes_due++; /* somebody took it: a wake-up is there or on its way */
+	else if (!slept)
+		return;
+	/* A wake-up that is left there would end the next sleep, and every one after it.
+	 * When none is due, whatever ended the sleep may have been one all the same. */
+	while (left-- > 0 && recv(hub->wake_rx, junk, sizeof(junk), MSG_DONTWAIT) >= 0)
+		if (hub->wakes_due > 0 && --hub->wakes_due == 0)
+			return;
 }
 
 /* At most one sender per sleep: the one that takes the flag. EAGAIN means that enough

@@ -22,6 +22,7 @@ struct shm_hub {
 	int wake_rx; /* readable: somebody woke us */
 	int wake_tx; /* what peers get a copy of */
 	bool armed;
+	unsigned wakes_due; /* wake-ups that were sent for sure and not received yet */
 };
 
 /* -FI_ENOMEM, -FI_EMFILE. */
@@ -30,8 +31,9 @@ void shm_hub_fini(struct shm_hub *hub);
 
 /* Announces sleep; the caller then looks at everything once more. */
 void shm_hub_arm(struct shm_hub *hub);
-/* Awake again: takes the announcement and the wake-ups back. */
-void shm_hub_disarm(struct shm_hub *hub);
+/* Awake again: takes the announcement and the wake-ups back. slept: the announcement
+ * stood long enough for somebody to wait on the socket. */
+void shm_hub_disarm(struct shm_hub *hub, bool slept);
 /* Own threads: wake the endpoint if it sleeps. */
 void shm_hub_wake_own(struct shm_hub *hub);
 

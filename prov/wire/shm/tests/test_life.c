@@ -3,8 +3,10 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -291,6 +293,72 @@ static void test_D3_no_late_write(void)
 	rig_close(&b);
 }
 
+/* The same while the peer keeps putting. */
+#define STORM_SIZE (128 * 1024)
+
+struct storm {
+	struct rig rig; /* the peer's */
+	_Atomic(uint64_t) key;
+	_Atomic(bool) stop;
+	_Atomic(int) done;
+};
+
+static void *storm_run(void *arg)
+{
+	static uint8_t zeros[STORM_SIZE];
+	struct storm *s = arg;
+
+	while (!atomic_load(&s->stop))
+		if (rig_put(&s->rig, s->rig.dialled, zeros, STORM_SIZE, 0,
+			    atomic_load(&s->key)) == 0)
+			atomic_fetch_add(&s->done, 1);
+	return NULL;
+}
+
+static void test_D3_storm(bool no_cma)
+{
+	uint8_t *buf = malloc(STORM_SIZE);
+	struct mem_region region = {.iov_count = 1, .access = RW};
+	struct storm s = {.key = 1};
+	int late = 0, busy = 0, rounds = 0;
+	uint64_t end = rig_now() + 700 * UINT64_C(1000000), key;
+	pthread_t thread;
+	struct rig rig;
+
+	region.iov[0].iov_base = buf;
+	region.iov[0].iov_len = STORM_SIZE;
+	rig_open(&rig, false);
+	rig_open(&s.rig, no_cma);
+	if (rig_dial(&s.rig, &wire_ep_base(rig.ep)->addr))
+		tap_bail("dial");
+	pthread_create(&thread, NULL, storm_run, &s);
+	while (rig_now() < end) {
+		int before = atomic_load(&s.done);
+
+		mem_keytab_insert(rig.keys, &region, &key);
+		atomic_store(&s.key, key);
+		while (atomic_load(&s.done) < before + 2 && rig_now() < end)
+			sched_yield();
+		mem_keytab_remove(rig.keys, key);
+		busy += quiesce(&rig, key, RIG_WAIT_MS) != 0;
+		/* Ours again. */
+		memset(buf, 0xff, STORM_SIZE);
+		usleep(300);
+		for (size_t i = 0; i < STORM_SIZE; i += 64)
+			late += buf[i] != 0xff;
+		rounds++;
+	}
+	atomic_store(&s.stop, true);
+	pthread_join(thread, NULL);
+	tap_diag("%d rounds, %d puts", rounds, atomic_load(&s.done));
+	tap_ok(rounds > 10, "a peer puts without a pause, attach %s",
+	       no_cma ? "off" : "on");
+	tap_ok(late == 0 && busy == 0, "never after quiesce");
+	rig_close(&s.rig);
+	rig_close(&rig);
+	free(buf);
+}
+
 /* A forked child that closes what it inherited harms nobody. */
 static void test_fork(void)
 {
@@ -329,6 +397,8 @@ int main(void)
 	test_hangup();
 	test_hangup_inside();
 	test_D3_no_late_write();
+	test_D3_storm(false);
+	test_D3_storm(true);
 	test_fork();
 	return tap_done();
 }

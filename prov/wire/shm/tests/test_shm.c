@@ -118,6 +118,12 @@ static void rma_check(struct rig *rig, struct server_packet *where, size_t size)
 	tap_is_int(
 		rig_put(rig, rig->dialled, mine, 2, where->arg + size - 1, where->arg2),
 		-FI_EINVAL, "put across the end");
+	memset(back, 0, size);
+	tap_is_int(rig_put(rig, rig->dialled, back, size, where->arg + 1, where->arg2),
+		   -FI_EINVAL, "a large put, across the end with its last byte");
+	tap_ok(server_ask(rig, rig->dialled, SERVER_HASH, 0, 0), "ask for a hash");
+	memcpy(&answer, rig->last, sizeof(answer));
+	tap_ok(answer.arg == hash_bytes(mine, size), "moves no byte at all");
 	tap_is_int(rig_get(rig, rig->dialled, mine, 1, where->arg - 1, where->arg2),
 		   -FI_EINVAL, "get before the beginning");
 	tap_is_int(rig_put(rig, rig->dialled, mine, 1, where->arg, where->arg2 + 1),
@@ -178,6 +184,7 @@ static void test_D6_passive_target(bool no_cma)
 /* Memory that was registered but isn't there: an error, on either side, in either way. */
 static void test_bad_address(bool no_cma)
 {
+	static uint64_t sink;
 	struct mem_region region = {.iov_count = 1, .access = RW, .virt_addr = true};
 	uint64_t word = 1, key;
 	struct rig rig;
@@ -198,7 +205,7 @@ static void test_bad_address(bool no_cma)
 		tap_is_int(rig_put(&rig, rig.dialled, (void *)64, sizeof(word),
 				   (uintptr_t)&word, key),
 			   -FI_EFAULT, "put from a local address that isn't");
-	tap_is_int(rig_put(&rig, rig.dialled, &word, sizeof(word), (uintptr_t)&key, key),
+	tap_is_int(rig_put(&rig, rig.dialled, &word, sizeof(word), (uintptr_t)&sink, key),
 		   0, "the link goes on");
 	rig_close(&rig);
 }

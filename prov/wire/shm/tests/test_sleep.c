@@ -2,6 +2,7 @@
 /* Sleeping and waking, and what polling costs when most links are idle. */
 #include "config.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -113,6 +114,8 @@ static void test_death_wakes(void)
 
 static void test_arm(void)
 {
+	int settled = 0, woken = 0;
+	struct pollfd p = {.events = POLLIN};
 	struct rig a, b;
 	uint64_t word = 1;
 
@@ -120,12 +123,21 @@ static void test_arm(void)
 	rig_open(&b, false);
 	if (rig_dial(&a, &wire_ep_base(b.ep)->addr) || !rig_wait_int(&b, &b.ups, 1))
 		tap_bail("dial");
+	p.fd = shm_wire_ops.fd(b.ep);
 	tap_is_int(shm_wire_ops.arm(b.ep), 0, "nothing to do: it may sleep");
 	tap_is_int(shm_wire_ops.arm(b.ep), 0, "armed twice");
 	rig_send(&a, a.dialled, &word, sizeof(word));
 	tap_is_int(shm_wire_ops.arm(b.ep), -FI_EAGAIN, "a packet came meanwhile");
 	tap_ok(rig_wait_packets(&b, 1), "it is there");
-	tap_is_int(shm_wire_ops.arm(b.ep), 0, "then it may sleep again");
+	for (uint64_t i = 2; i < 50; i++) {
+		settled += shm_wire_ops.arm(b.ep) == 0 && poll(&p, 1, 0) == 0;
+		rig_send(&a, a.dialled, &word, sizeof(word));
+		woken += poll(&p, 1, RIG_WAIT_MS) == 1;
+		rig_wait_packets(&b, i);
+	}
+	tap_is_int(settled, 48, "then it may sleep again, and nothing stale wakes it");
+	tap_is_int(woken, 48, "but every packet does");
+	tap_is_int(shm_wire_ops.arm(b.ep), 0, "and again");
 	rig_close(&a);
 	usleep(20000);
 	tap_is_int(shm_wire_ops.arm(b.ep), -FI_EAGAIN, "the peer's end is work too");
