@@ -33,3 +33,6 @@ EXTRA_DIST += %D%/tests/perf.t
 # (its own flags: its own objects, version.c is in libweft.so as well)
 %C%_tests_test_perf_wrong_CFLAGS = $(AM_CFLAGS)
 %C%_tests_test_perf_wrong_LDADD = coll/libcoll.la
+
+TESTS += %D%/tests/check_plans.t
+EXTRA_DIST += %D%/tests/check_plans.t

@@ -7,7 +7,7 @@
 
 # Names that a pattern finds in a file, sorted.
 names() {
-	grep -ohE "$1" "${@:2}" | LC_ALL=C sort -u
+	grep -aohE "$1" "${@:2}" | LC_ALL=C sort -u
 }
 
 grep -v '^#' "$top/tests/symbols.txt" >"$tmp/functions"
@@ -19,7 +19,7 @@ names 'WEFT_(SUCCESS|ERR_[A-Z]+)' "$top/include/weft/weft.h" >"$tmp/results"
 names 'WEFT_(SUCCESS|ERR_[A-Z]+)' "$top/man/weft.3" >"$tmp/described"
 ok "weft(3) has all results" diff -u "$tmp/results" "$tmp/described"
 
-names '"WEFT_[A-Z_]+"' "$top"/coll/*/*.[ch] "$top"/cli/*.[ch] | tr -d '"' >"$tmp/variables"
+names '"WEFT_[A-Z_]+"' "$top"/coll/{api,boot,comm,exec}/*.[ch] "$top"/cli/*.[ch] | tr -d '"' >"$tmp/variables"
 sed -n 's/^\.It Ev \(WEFT_[A-Z_]*\).*/\1/p' "$top/man/weft.3" "$top/man/weft.1" |
 	LC_ALL=C sort -u >"$tmp/described"
 ok "weft(1) and weft(3) have the variables" diff -u "$tmp/variables" "$tmp/described"
@@ -44,7 +44,7 @@ done <"$tmp/commands"
 if is_sanitized "$build/prov/libweft-fi.so"; then
 	skip 1 "fi_info cannot load a module that was built with sanitizers"
 elif command -v fi_info >/dev/null; then
-	FI_PROVIDER_PATH=$build/prov fi_info -e 2>/dev/null >"$tmp/env"
+	FI_PROVIDER_PATH=$build/prov fi_info -g weft 2>/dev/null >"$tmp/env"
 	names 'FI_WEFT_[A-Z_]+' "$tmp/env" >"$tmp/variables"
 	sed -n 's/^\.It Ev \(FI_WEFT_[A-Z_]*\).*/\1/p' "$top/man/fi_weft.7" |
 		LC_ALL=C sort -u >"$tmp/described"

@@ -69,8 +69,6 @@ static uint32_t reduce_add(struct doubling *d, uint32_t round, uint32_t recv,
 					  own_first ? own : in, own_first ? in : own);
 
 	plan_add_dep_same(d->b, reduce, recv);
-	if (d->written)
-		plan_add_dep_same(d->b, reduce, d->writer);
 	d->reduce[round] = reduce;
 	d->reduced[round] = true;
 	d->acc = PLAN_DST;
@@ -101,6 +99,7 @@ static void rounds_add(struct doubling *d, int64_t id, int64_t ranks, int64_t ex
 			d, peer, plan_run(PLAN_SCRATCH, d->slot, round % d->slots, 1));
 
 		reduce = reduce_add(d, round, recv, id < other);
+		/* The SEND itself waited for the REDUCE before. */
 		if (overwrites)
 			plan_add_dep_same(d->b, reduce, send);
 	}

@@ -131,6 +131,7 @@ static void ctl_send_done(struct net_op *op, const struct net_result *result)
 	struct exec *x = buf->x;
 	const int32_t peer = buf->peer;
 
+	x->ctl_sends--;
 	net_op_release(&x->net, op);
 	list_push_front(&x->ctl_free, &buf->link);
 	if (result->err)
@@ -150,8 +151,10 @@ static int ctl_send_post(struct exec *x, struct ctl_buf *buf)
 	op->owner = buf;
 	op->peer = peer;
 	rc = fi_send(x->net.ep, buf->data, buf->len, buf->desc, x->net.addr[peer], op);
-	if (rc == 0)
+	if (rc == 0) {
+		x->ctl_sends++;
 		return 0;
+	}
 	net_op_release(&x->net, op);
 	if (rc == -FI_EAGAIN)
 		return -FI_EAGAIN;

@@ -16,6 +16,9 @@
 #define IDLE_YIELD 2000	 /* and before the thread sleeps */
 #define IDLE_NAP   50000 /* ns; well under what a stalled collective costs anyway */
 
+/* How long closing waits for control messages that the provider did not send yet. */
+#define CLOSE_GRACE_US 200000
+
 /* What each rank says about itself when contexts are opened. */
 struct engine_card {
 	char provider[32];
@@ -203,10 +206,16 @@ enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
 
 enum weft_result exec_close(struct exec *x)
 {
+	const int64_t until = exec_now() + CLOSE_GRACE_US;
+	struct exec_idle idle = {0};
+
 	if (!list_empty(&x->reqs))
 		return error_set(WEFT_ERR_BUSY, "requests of the context are unfinished");
-	while (!list_empty(&x->ctl_out) && ctl_io_progress(x))
-		net_progress(&x->net);
+	/* The last words (REVOKED to a peer that failed) should leave with us. */
+	while ((x->ctl_sends || !list_empty(&x->ctl_out)) && exec_now() < until) {
+		ctl_io_progress(x);
+		exec_idle_wait(&idle, net_progress(&x->net) > 0);
+	}
 	engine_free(x);
 	return WEFT_SUCCESS;
 }

@@ -190,7 +190,8 @@ struct exec {
 	struct list stages; /* free memory, largest last used first */
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
-	uint64_t garbage; /* control messages and puts that named nothing of ours */
+	uint32_t ctl_sends; /* in flight */
+	uint64_t garbage;   /* control messages and puts that named nothing of ours */
 };
 
 /* ---- engine.c ---- */

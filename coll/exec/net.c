@@ -12,6 +12,7 @@
 
 #define NET_POLL_BATCH 32 /* completions read at a time */
 #define NET_CQ_SIZE    4096
+#define NET_RENAMES    8 /* names tried when one is taken */
 
 static enum weft_result net_failed(const struct net *net, const char *what, int rc)
 {
@@ -50,15 +51,67 @@ static enum weft_result net_open_objects(struct net *net)
 		rc = fi_ep_bind(net->ep, &net->av->fid, 0);
 	if (!rc)
 		rc = fi_enable(net->ep);
+	net->taken = rc == -FI_EBUSY;
 	if (rc)
 		return net_failed(net, "enabling the endpoint", rc);
 	return WEFT_SUCCESS;
+}
+
+static void net_close_fid(struct fid *fid)
+{
+	if (fid)
+		fi_close(fid);
+}
+
+static void net_close_objects(struct net *net)
+{
+	net_close_fid(net->ep ? &net->ep->fid : NULL);
+	net_close_fid(net->av ? &net->av->fid : NULL);
+	net_close_fid(net->cq ? &net->cq->fid : NULL);
+	net_close_fid(net->domain ? &net->domain->fid : NULL);
+	net_close_fid(net->fabric ? &net->fabric->fid : NULL);
+	net->ep = NULL;
+	net->av = NULL;
+	net->cq = NULL;
+	net->domain = NULL;
+	net->fabric = NULL;
+}
+
+void net_close(struct net *net)
+{
+	net_close_objects(net);
+	if (net->info)
+		fi_freeinfo(net->info);
+	pool_fini(&net->ops);
+	free(net->addr);
+	memset(net, 0, sizeof(*net));
+}
+
+/*
+ * shm names an endpoint after its process. Where a region of a dead process with the same
+ * number was left behind, and its owner's number is in use again, the name is taken
+ * (EBUSY) for good: another name, then. Only for providers whose addresses are strings.
+ */
+static bool net_rename(struct net *net, int again)
+{
+	const char *old = net->info->src_addr;
+	char name[NET_NAME_MAX];
+	int len;
+
+	if (net->info->addr_format != FI_ADDR_STR || !old || again > NET_RENAMES)
+		return false;
+	len = snprintf(name, sizeof(name), "%.*s.%d", NET_NAME_MAX / 2, old, again);
+	free(net->info->src_addr);
+	net->info->src_addr = strdup(name);
+	net->info->src_addrlen = (size_t)len + 1;
+	return net->info->src_addr != NULL;
 }
 
 enum weft_result net_open(const struct net_attr *attr, struct net *net)
 {
 	enum weft_result result;
 	uint64_t mr_mode;
+	int again = 0;
 
 	memset(net, 0, sizeof(*net));
 	pool_init(&net->ops, sizeof(struct net_op));
@@ -78,29 +131,14 @@ enum weft_result net_open(const struct net_attr *attr, struct net *net)
 	if (net->iov_limit == 0)
 		net->iov_limit = 1;
 	result = net_open_objects(net);
+	while (result != WEFT_SUCCESS && net->taken && net_rename(net, ++again)) {
+		net_close_objects(net);
+		error_clear();
+		result = net_open_objects(net);
+	}
 	if (result != WEFT_SUCCESS)
 		net_close(net);
 	return result;
-}
-
-static void net_close_fid(struct fid *fid)
-{
-	if (fid)
-		fi_close(fid);
-}
-
-void net_close(struct net *net)
-{
-	net_close_fid(net->ep ? &net->ep->fid : NULL);
-	net_close_fid(net->av ? &net->av->fid : NULL);
-	net_close_fid(net->cq ? &net->cq->fid : NULL);
-	net_close_fid(net->domain ? &net->domain->fid : NULL);
-	net_close_fid(net->fabric ? &net->fabric->fid : NULL);
-	if (net->info)
-		fi_freeinfo(net->info);
-	pool_fini(&net->ops);
-	free(net->addr);
-	memset(net, 0, sizeof(*net));
 }
 
 enum weft_result net_name(struct net *net, void *name, uint32_t *len)

@@ -71,6 +71,7 @@ struct net {
 	bool mr_local;	   /* local buffers must be registered */
 	bool mr_prov_key;  /* the provider chooses keys */
 	bool mr_virt_addr; /* remote addresses are virtual addresses, not offsets */
+	bool taken;	   /* the endpoint's name is in use */
 	bool mr_allocated; /* registration needs memory that stays mapped */
 	size_t iov_limit;
 	struct pool ops;

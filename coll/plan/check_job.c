@@ -266,11 +266,11 @@ static int header_check(struct check_job *job, int32_t r)
 
 	if (!p)
 		return check_fault(job, "rank %d: there is no plan", r);
-	if (plan_validate(p, &why))
-		return check_fault(job, "rank %d: %s", r, why);
 	if (p->rank != r || p->size != job->size)
 		return check_fault(job, "rank %d of %d: the plan is of rank %d of %d", r,
 				   job->size, p->rank, p->size);
+	if (plan_validate(p, &why))
+		return check_fault(job, "rank %d: %s", r, why);
 	if (p->in_place != job->call->in_place)
 		return check_fault(job, "rank %d: the plan is%s in place, the call is%s",
 				   r, p->in_place ? "" : " not",

@@ -6,3 +6,16 @@ COLL_SOURCES += %D%/plan.h %D%/plan.c %D%/builder.c %D%/validate.c %D%/print.c \
 	%D%/check_set.c %D%/check_expr.h %D%/check_expr.c %D%/check_mem.h \
 	%D%/check_mem.c
 EXTRA_DIST += %D%/README.md
+
+check_PROGRAMS += %D%/tests/test_plan %D%/tests/test_checker
+TESTS += %D%/tests/test_plan %D%/tests/test_checker
+%C%_tests_test_plan_SOURCES = %D%/tests/test_plan.c
+%C%_tests_test_plan_LDADD = coll/libcoll.la
+%C%_tests_test_checker_SOURCES = %D%/tests/test_checker.c
+%C%_tests_test_checker_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_mutants
+TESTS += %D%/tests/test_mutants
+%C%_tests_test_mutants_SOURCES = %D%/tests/test_mutants.c \
+	coll/algo/tests/interp.c coll/algo/tests/interp.h
+%C%_tests_test_mutants_LDADD = coll/libcoll.la

@@ -170,14 +170,17 @@ static int late_body(struct ranks *r)
 		memcpy(kept, l.recv, sizeof(kept));
 		result = plans_run(ctx, req, &call, l.recv);
 		memcpy(l.recv, kept, sizeof(kept));
-		if (arg->bad_rank >= 0)
-			return late_mismatch(r, ctx, arg->bad_rank, result);
+		if (arg->bad_rank >= 0) {
+			bad = late_mismatch(r, ctx, arg->bad_rank, result);
+			break;
+		}
 		if (result != WEFT_SUCCESS || late_check(r, &l))
 			return RANKS_BAD;
 	}
 	/* Counts that descend are refused before anything starts. */
 	l.recv[1] = l.recv[r->size] + 1;
-	if (r->size > 1 && exec_req_start(req, &call) != WEFT_ERR_ARG)
+	if (arg->bad_rank < 0 && r->size > 1 &&
+	    exec_req_start(req, &call) != WEFT_ERR_ARG)
 		return ranks_say(r, "descending counts were taken");
 	exec_req_release(req);
 	plan_free(plan);
@@ -186,7 +189,7 @@ static int late_body(struct ranks *r)
 	if (weft_comm_destroy(comm) != WEFT_SUCCESS ||
 	    weft_ctx_close(ctx) != WEFT_SUCCESS)
 		return ranks_say(r, "close: %s", weft_error_detail());
-	return RANKS_GOOD;
+	return bad;
 }
 
 /* ---- many pieces: more than an iovec or a READY can name ------------------------------

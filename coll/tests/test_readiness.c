@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -185,6 +186,58 @@ static int overlap_body(struct ranks *r)
 	return weft_ctx_close(ctx) == WEFT_SUCCESS ? RANKS_GOOD : RANKS_BAD;
 }
 
+/* ---- threads
+ * ------------------------------------------------------------------------- */
+
+struct thread {
+	struct ranks *r;
+	struct weft_comm *comm;
+	int number;
+	int bad;
+};
+
+static void *thread_body(void *arg)
+{
+	struct thread *t = arg;
+
+	for (int round = 0; round < 20 && !t->bad; round++) {
+		struct ref_case c = {.coll = (enum weft_coll)((round + t->number) % 4),
+				     .type = WEFT_INT32,
+				     .op = WEFT_SUM,
+				     .count = round % 3 ? 50000 : 5,
+				     .salt = (uint32_t)(round * 7 + t->number)};
+
+		t->bad = case_run(t->r, t->comm, &c, false);
+	}
+	return NULL;
+}
+
+/* Two threads of a rank, each with its communicator, on one context. */
+static int threads_body(struct ranks *r)
+{
+	struct thread thread[2];
+	pthread_t id[2];
+	struct weft_ctx *ctx;
+	int bad = ranks_open(r, r->arg, 20000000, &ctx);
+
+	if (bad)
+		return bad;
+	for (int i = 0; i < 2; i++) {
+		thread[i] = (struct thread){.r = r, .number = i};
+		if (weft_comm_create(ctx, NULL, &thread[i].comm) != WEFT_SUCCESS)
+			return ranks_say(r, "comm: %s", weft_error_detail());
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_create(&id[i], NULL, thread_body, &thread[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(id[i], NULL);
+	for (int i = 0; i < 2; i++) {
+		if (thread[i].bad || weft_comm_destroy(thread[i].comm) != WEFT_SUCCESS)
+			return RANKS_BAD;
+	}
+	return weft_ctx_close(ctx) == WEFT_SUCCESS ? RANKS_GOOD : RANKS_BAD;
+}
+
 int main(void)
 {
 	char names[8][32];
@@ -200,6 +253,8 @@ int main(void)
 		       "%s: nothing lands before READY of its call (F3)", names[i]);
 		tap_ok(ranks_run(4, 60, overlap_body, names[i], end),
 		       "%s: requests of two communicators at a time (F4)", names[i]);
+		tap_ok(ranks_run(3, 60, threads_body, names[i], end),
+		       "%s: two threads on one context", names[i]);
 	}
 	return tap_done();
 }

@@ -211,7 +211,13 @@ WEFT_API enum weft_result weft_comm_create(struct weft_ctx *ctx,
 					   const struct weft_comm_opts *opts,
 					   struct weft_comm **comm);
 
-/* Local. BUSY while requests are open or memory may still be written by a peer. */
+/*
+ * Local. BUSY while requests are open or memory may still be written by a peer. That is
+ * so after a blocking call failed whose buffers could not be made safe within a second:
+ * the communicator keeps that call, and its buffers are the caller's again when
+ * destroying it succeeds (each try makes progress). Peers release them when they next
+ * call Weft; a peer that is known to be unreachable holds nothing.
+ */
 WEFT_API enum weft_result weft_comm_destroy(struct weft_comm *comm);
 
 WEFT_API int32_t weft_comm_rank(const struct weft_comm *comm);
@@ -281,7 +287,8 @@ struct weft_call {
 /*
  * Starts a collective. *req is owned by the caller until weft_req_wait() or
  * weft_req_test() reports it done, which frees it. Errors: ARG, UNSUPPORTED, COMM, NOMEM.
- * Shapes: as at the plain calls below.
+ * Shapes: as at the plain calls below; a broadcast has src equal to dst, a barrier
+ * neither.
  */
 WEFT_API enum weft_result weft_call_start(struct weft_comm *comm,
 					  const struct weft_call *call,
@@ -344,7 +351,10 @@ WEFT_API enum weft_result weft_req_test(struct weft_req *req, int *done);
 /*
  * Waits until the request is finished, frees it and returns its result. timeout_us bounds
  * this wait; when it passes first the result is WEFT_ERR_TIMEOUT and the request lives
- * on. WEFT_TIMEOUT_DEFAULT waits for the request's own deadline.
+ * on. WEFT_TIMEOUT_DEFAULT waits for the request's own deadline. When the call failed and
+ * a peer might still write its buffers at the end of the wait (by default a second after
+ * the failure), the result is WEFT_ERR_BUSY, the detail has the failure, and the request
+ * lives on: test it or wait again.
  */
 WEFT_API enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us);
 

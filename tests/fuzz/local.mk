@@ -19,3 +19,12 @@ check_PROGRAMS += %D%/test_shm_hello
 TESTS += %D%/test_shm_hello
 %C%_test_shm_hello_SOURCES = %D%/shm_hello.c %D%/random.c
 %C%_test_shm_hello_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_pkt
+%C%_fuzz_pkt_SOURCES = %D%/pkt.c %D%/engine.c
+%C%_fuzz_pkt_LDADD = prov/libprov.la
+%C%_fuzz_pkt_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_pkt
+TESTS += %D%/test_pkt
+%C%_test_pkt_SOURCES = %D%/pkt.c %D%/random.c
+%C%_test_pkt_LDADD = prov/libprov.la

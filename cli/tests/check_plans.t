@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# weft check-plans: its last line and exit status, what it refuses, and that a seed
+# repeats a run. Proves every algorithm at ranks 1..64 on the way.
+set -u
+
+weft=${WEFT_TOP_BUILDDIR:-.}/weft
+n=0
+failed=0
+
+ok() {
+	local name=$1
+
+	shift
+	n=$((n + 1))
+	if "$@"; then
+		echo "ok $n - $name"
+	else
+		echo "not ok $n - $name"
+		failed=1
+	fi
+}
+
+# shellcheck disable=SC2317 # called by ok
+status_is() {
+	local want=$1
+
+	shift
+	"$@" >/dev/null 2>&1
+	[ $? -eq "$want" ]
+}
+
+figures='^check-plans: [0-9]+ algorithms, [1-9][0-9]* plan sets, 0 wrong, [0-9.]+ s$'
+
+out=$("$weft" check-plans --ranks 1:64 --random 6 --max 300)
+status=$?
+echo "${out//$'\n'/$'\n# '}" | sed '1s/^/# /'
+ok "F6: every algorithm at ranks 1..64 is proven" test $status -eq 0
+ok "the last line has the figures" grep -qE "$figures" <<<"${out##*$'\n'}"
+
+run() {
+	"$weft" check-plans --ranks 2:3 --random 2 --max 40 --seed 7 --algo 'ring$' \
+		--jobs 2 | sed 's/[0-9.]* s$//'
+}
+ok "a seed repeats a run" test "$(run)" = "$(run)"
+sets() {
+	"$weft" check-plans --ranks 4 --random 0 --algo "$1" |
+		sed -n 's/.* \([0-9]*\) plan sets.*/\1/p'
+}
+ok "--algo chooses" test "$(sets ring)" -lt "$(sets .)"
+ok "--help is no error" status_is 0 "$weft" check-plans --help
+for bad in '--ranks 0:4' '--ranks 4:2' '--ranks x' '--ranks 1:2:3' '--random -1' \
+	'--jobs 0' '--seed 0' '--algo [' '--max 64' '--nonsense' 'more'; do
+	# shellcheck disable=SC2086 # two words
+	ok "refused: $bad" status_is 2 "$weft" check-plans $bad
+done
+echo "1..$n"
+exit $failed

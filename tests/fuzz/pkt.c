@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets of proto, as a peer may forge them: whatever pkt_parse accepts lies inside the
+ * packet and within its limits, and the inline parser of eager messages agrees with it.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "prov/proto/wire_pkt.h"
+#include "tests/fuzz/fuzz.h"
+
+bool fuzz_one(const uint8_t *data, size_t size)
+{
+	struct pkt_view v = {0}, eager = {0};
+	bool good = pkt_parse(data, size, &v) == 0;
+
+	if (good) {
+		fuzz_require(v.kind > 0 && v.kind < PKT_KINDS);
+		fuzz_require(!(v.flags & ~PKT_F_ALL));
+		if (v.kind == PKT_EAGER || v.kind == PKT_DATA) {
+			const uint8_t *at = v.payload;
+
+			fuzz_require(at >= data && at <= data + size);
+			fuzz_require(v.len == (size_t)(data + size - at));
+		}
+		if (v.kind == PKT_RTS)
+			fuzz_require(v.len <= PKT_IOV_MAX && v.total <= PKT_MSG_MAX);
+	}
+	if (size > 0 && data[0] == PKT_EAGER) {
+		fuzz_require(pkt_parse_eager(data, size, &eager) == good);
+		fuzz_require(!good || (eager.tag == v.tag && eager.len == v.len &&
+				       eager.payload == v.payload));
+	}
+	return good;
+}
+
+size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
+{
+	static const struct pkt_view_iov iov[2] = {{4096, 100000}, {8192, 100000}};
+	uint8_t *end;
+
+	switch (number) {
+	case 0:
+		end = pkt_put_eager(room, PKT_F_TAGGED, 8, 42, 0, 0);
+		return (size_t)(end - room) + 8;
+	case 1:
+		end = pkt_put_eager(room, PKT_F_ALL, 3, 42, 7, 9);
+		return (size_t)(end - room) + 3;
+	case 2:
+		return pkt_put_rts(room, PKT_F_TAGGED, 42, 7, 1, 200000, iov, 2);
+	case 3:
+		return pkt_put_cts(room, 1, 2, 200000);
+	case 4:
+		return pkt_put_data(room, 2, 4096, 16) + 16;
+	case 5:
+		return pkt_put_fin(room, 1, 0);
+	case 6:
+		return pkt_put_ack(room, 1);
+	case 7:
+		return pkt_put_credit(room, 4096);
+	case 8:
+		return pkt_put_event(room, 7, 200000);
+	default:
+		return 0;
+	}
+}
