@@ -256,7 +256,10 @@ static bool measure_op(struct perf *p, struct perf_report *r, const struct perf_
 	return true;
 }
 
-static int measure_all(struct perf *p)
+/* How it went; after a failed call peers may still write into our memory. */
+enum outcome { GOOD, NOT_GOOD, CALL_FAILED };
+
+static enum outcome measure_all(struct perf *p)
 {
 	const struct perf_opts *o = p->opts;
 	bool all = strcmp(o->operation, "all") == 0, any = false;
@@ -271,7 +274,7 @@ static int measure_all(struct perf *p)
 			total += size_counts(p, &perf_op_table[i], counts);
 	if (total == 0) {
 		fprintf(stderr, "weft perf: %s\n", why);
-		return 1;
+		return NOT_GOOD;
 	}
 	p->begin_us = exec_now();
 	perf_report_begin(&report, p, total);
@@ -285,11 +288,11 @@ static int measure_all(struct perf *p)
 			continue;
 		}
 		if (!measure_op(p, &report, op))
-			return 1;
+			return CALL_FAILED;
 		any = true;
 	}
 	perf_report_end(&report, (double)(exec_now() - p->begin_us) * 1e-6);
-	return any && report.wrong == 0 ? 0 : 1;
+	return any && report.wrong == 0 ? GOOD : NOT_GOOD;
 }
 
 /* ---- begin and end ---------------------------------------------------------------- */
@@ -363,7 +366,7 @@ int cmd_perf(int argc, char **argv)
 	struct perf *p = malloc(sizeof(*p));
 	char **as_given = calloc((size_t)argc, sizeof(*as_given));
 	struct perf_opts opts;
-	bool opened = false;
+	enum outcome outcome;
 	int status;
 
 	if (!p || !as_given) {
@@ -374,13 +377,13 @@ int cmd_perf(int argc, char **argv)
 	status = parse_args(argc, argv, &opts);
 	opts.argv = as_given;
 	if (status < 0) {
-		opened = perf_open(p, &opts);
-		status = opened ? measure_all(p) : 1;
+		outcome = perf_open(p, &opts) ? measure_all(p) : CALL_FAILED;
+		status = outcome == GOOD ? 0 : 1;
+		if (outcome == CALL_FAILED)
+			return status; /* leaving the process is the only safe end */
+		if (!perf_close(p))
+			status = 1;
 	}
-	/* After a failure peers may still write into our memory: leaving the process is
-	 * the only safe end. */
-	if (opened && status == 0 && !perf_close(p))
-		status = 1;
 	free(as_given);
 	free(p);
 	return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One measurement: calls with full checks first, then timed calls that begin together and
- * of which samples are checked, then a full check again. A call took as long as its
+ * One measurement: a call with a full check first, then timed calls that begin together
+ * and of which samples are checked, then a full check again. A call took as long as its
  * slowest rank. Everything but the call itself is outside the times.
  */
 #include "config.h"
@@ -103,7 +103,7 @@ static bool agree_batch(struct cell *c, int64_t done, int64_t took_ns, int64_t b
 
 	if (c->p->opts->iters == 0) {
 		if (done == 0)
-			n = ITERS_LEAST;
+			n = took_ns < budget_ns ? ITERS_LEAST : 1;
 		else if (took_ns >= budget_ns)
 			n = 0;
 		else if (n > (budget_ns - took_ns) * done / (took_ns + 1))
@@ -119,10 +119,10 @@ static bool agree_batch(struct cell *c, int64_t done, int64_t took_ns, int64_t b
 	return !result && n >= 0 && n <= PERF_ITERS_MAX - done;
 }
 
-static bool timed_calls(struct cell *c, int64_t budget_ns, int64_t *iters)
+static bool timed_calls(struct cell *c, int64_t begin, int64_t budget_ns, int64_t *iters)
 {
 	bool sampled = c->count * c->p->elem > FULL_CHECK_BYTES;
-	int64_t begin = now_ns(), batch, done = 0;
+	int64_t batch, done = 0;
 
 	do {
 		if (!agree_batch(c, done, now_ns() - begin, budget_ns, &batch))
@@ -199,7 +199,7 @@ bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		  int64_t budget_us, struct perf_row *row)
 {
 	struct cell c = {.p = p, .op = op, .count = count, .opts = WEFT_OPTS_INIT};
-	int64_t iters, ns;
+	int64_t begin = now_ns(), iters, ns;
 
 	c.opts.algorithm = p->opts->algorithm;
 	*row = (struct perf_row){.op = op, .count = count, .bytes = count * p->elem};
@@ -209,8 +209,8 @@ bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		return false;
 	}
 	memset(p->times, 0, (PERF_FLAGS + PERF_ITERS_MAX) * sizeof(*p->times));
-	/* The first call connects and exchanges handles, the second has all that. */
-	return cell_call(&c, false, &ns) && cell_call(&c, false, &ns) &&
-	       timed_calls(&c, budget_us * 1000, &iters) && cell_call(&c, false, &ns) &&
-	       summarize(&c, iters, row);
+	/* The first call connects and exchanges handles: it is checked, not timed. */
+	return cell_call(&c, false, &ns) &&
+	       timed_calls(&c, begin, budget_us * 1000, &iters) &&
+	       cell_call(&c, false, &ns) && summarize(&c, iters, row);
 }

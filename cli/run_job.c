@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +26,9 @@
 #include "coll/boot/boot_io.h"
 #include "coll/boot/ranklist.h"
 
-#define GRACE_US ((int64_t)2000000) /* from SIGTERM to SIGKILL */
-#define DRAIN_US ((int64_t)500000)  /* for pipes that somebody unknown holds open */
+#define GRACE_US      ((int64_t)2000000) /* from SIGTERM to SIGKILL */
+#define DRAIN_US      ((int64_t)500000)	 /* for pipes that somebody unknown holds open */
+#define DRAIN_MOST_US ((int64_t)10000000)
 
 enum {
 	PAUSE_MS = 100, /* an unfinished line is shown after this */
@@ -47,10 +49,13 @@ struct job {
 	enum job_state state;
 	int status; /* of weft run */
 	int32_t started, alive;
-	int64_t timeout_at, kill_at, drain_at;
+	int64_t timeout_at, kill_at;
+	int64_t drain_at, drain_end; /* NEVER while ranks live */
+	bool idle;		     /* nothing came in the last round */
 	int signal_fd;
 	sigset_t old_mask;
 	struct run_guard guard;
+	bool same; /* stdout and stderr are one terminal: both go through out, in order */
 	struct run_pen pen[2];
 	struct run_sink out, err;
 	struct rank *rank;
@@ -201,8 +206,10 @@ static void job_reap(struct job *job)
 	}
 	if (blame.rank >= 0 && job->state == JOB_RUNNING)
 		job_failure(job, &blame);
-	if (job->alive == 0 && job->drain_at == BOOT_NEVER)
+	if (job->alive == 0 && job->drain_at == BOOT_NEVER) {
 		job->drain_at = boot_deadline(DRAIN_US);
+		job->drain_end = boot_deadline(DRAIN_MOST_US);
+	}
 }
 
 static void job_on_signals(struct job *job)
@@ -286,11 +293,36 @@ static void job_deadlines(struct job *job)
 		job_kill(job);
 }
 
+/*
+ * Whether all is done that must be: the ranks have ended, and what they wrote has been
+ * shown. A pipe that somebody unknown holds open ends nothing: silence for DRAIN_US does,
+ * or DRAIN_MOST_US if it is not even silent. A reader that does not take its bytes is
+ * waited for, as any writer would, unless the job was killed.
+ */
+static bool job_over(struct job *job)
+{
+	bool shown = job->out.len == 0 && job->err.len == 0;
+	int64_t now = boot_clock_us();
+
+	if (job->alive > 0)
+		return false;
+	if (shown && streams_ended(job))
+		return true;
+	if (now < job->drain_at)
+		return false;
+	if (job->state == JOB_KILLED)
+		return true;
+	if (shown && (job->idle || now >= job->drain_end))
+		return true;
+	job->drain_at = boot_deadline(DRAIN_US);
+	return false;
+}
+
 static void job_loop(struct job *job)
 {
 	bool unfinished;
 
-	for (;;) {
+	do {
 		nfds_t n = fill_poll(job, &unfinished);
 		int rc = poll(job->pfd, n, next_wait_ms(job, unfinished));
 
@@ -303,20 +335,8 @@ static void job_loop(struct job *job)
 		job_on_signals(job);
 		job_reap(job);
 		job_deadlines(job);
-		if (job->alive > 0)
-			continue;
-		if (streams_ended(job) && job->out.len == 0 && job->err.len == 0)
-			return;
-		/* What a stranger holds open, or a reader does not take, ends the wait
-		 * only where the caller set a limit or the ranks' own part is through. */
-		if (boot_clock_us() >= job->drain_at && job->out.len == 0 &&
-		    job->err.len == 0)
-			return;
-		if (job->state == JOB_KILLED && boot_clock_us() >= job->drain_at)
-			return;
-		if (boot_clock_us() >= job->drain_at)
-			job->drain_at = boot_deadline(DRAIN_US);
-	}
+		job->idle = rc == 0;
+	} while (!job_over(job));
 }
 
 /* ---- begin and end ---------------------------------------------------------------- */
@@ -358,7 +378,7 @@ static bool start_rank(struct job *job, const struct run_child_attr *attr, int32
 	if (err[1] >= 0)
 		close(err[1]);
 	run_stream_init(&rank->out, out[0], r, &job->out);
-	run_stream_init(&rank->err, err[0], r, &job->err);
+	run_stream_init(&rank->err, err[0], r, job->same ? &job->out : &job->err);
 	job->started = r + 1;
 	if (pid < 0)
 		return false;
@@ -415,19 +435,28 @@ static bool job_start(struct job *job)
 	return good;
 }
 
+static bool same_terminal(void)
+{
+	struct stat out, err;
+
+	return isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) &&
+	       fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+	       out.st_rdev == err.st_rdev;
+}
+
 static bool job_init(struct job *job, const struct run_opts *opts)
 {
-	bool same = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-
 	*job = (struct job){.opts = opts,
 			    .timeout_at = opts->timeout_us
 						  ? boot_deadline(opts->timeout_us)
 						  : BOOT_NEVER,
 			    .kill_at = BOOT_NEVER,
 			    .drain_at = BOOT_NEVER,
+			    .drain_end = BOOT_NEVER,
 			    .signal_fd = -1};
+	job->same = same_terminal();
 	run_sink_init(&job->out, STDOUT_FILENO, &job->pen[0]);
-	run_sink_init(&job->err, STDERR_FILENO, &job->pen[same ? 0 : 1]);
+	run_sink_init(&job->err, STDERR_FILENO, &job->pen[job->same ? 0 : 1]);
 	run_guard_init(&job->guard);
 	job->rank = calloc((size_t)opts->size, sizeof(*job->rank));
 	job->pfd = calloc(2 * (size_t)opts->size + 3, sizeof(*job->pfd));

@@ -88,6 +88,8 @@ void run_sink_flush(struct run_sink *sink)
 		else
 			break;
 	}
+	if (done == 0 && !sink->broken)
+		return;
 	memmove(sink->queue, sink->queue + done, sink->len - done);
 	sink->len = sink->broken ? 0 : sink->len - done;
 }
@@ -130,7 +132,7 @@ static void stream_show(struct run_stream *s, const char *data, size_t len)
 		sink_put(s->sink, prefix, (size_t)n);
 	}
 	sink_put(s->sink, data, len);
-	s->live = memchr(data, '\r', len) != NULL;
+	s->live = s->sink->tty && memchr(data, '\r', len) != NULL;
 	pen->holder = data[len - 1] == '\n' ? NULL : s;
 }
 
@@ -165,6 +167,7 @@ void run_stream_pause(struct run_stream *s)
 static void stream_end(struct run_stream *s)
 {
 	stream_show_rest(s);
+	s->live = false; /* its last words stay */
 	if (s->sink->pen->holder == s)
 		run_pen_release(s->sink->pen);
 	close(s->fd);

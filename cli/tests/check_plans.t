@@ -21,6 +21,7 @@ ok() {
 	fi
 }
 
+# shellcheck disable=SC2317 # called by ok
 status_is() {
 	local want=$1
 

@@ -18,8 +18,10 @@ ok() { # STATUS NAME
 	else
 		failed=$((failed + 1))
 		echo "not ok $number - $2"
-		sed 's/^/# out: /' "$dir/out" | head -5
-		sed 's/^/# err: /' "$dir/err" | head -5
+		for f in out err; do
+			tr -cd '[:print:]\n' <"$dir/$f" | cut -c 1-200 | head -5 | sed "s/^/# $f: /"
+			echo
+		done
 	fi
 }
 
@@ -150,6 +152,11 @@ timeout 20 "$weft" run -n 1 yes 2>"$dir/err" | head -1 >"$dir/out"
 status=${PIPESTATUS[0]}
 [ "$status" -eq 141 ]
 ok $? "a reader that leaves ends the job"
+
+begin=$SECONDS
+run 0 "somebody who escaped and keeps the pipe" -n 1 setsid -f sleep 5
+[ $((SECONDS - begin)) -lt 5 ]
+ok $? "is not waited for"
 
 # ---- binding
 cpus=$(nproc)

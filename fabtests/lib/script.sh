@@ -47,6 +47,7 @@ script_run()
 
 	[ -x "$script" ] || die 1 "no $script: the list 'all' is run by it"
 	command -v python3 >/dev/null || die 1 "python3 is missing, upstream's script needs it"
+	command -v setpriv >/dev/null || die 1 "setpriv (util-linux) is missing"
 	command -v ps >/dev/null || die 1 "ps (procps) is missing, upstream's script needs it"
 	# Relative to its working directory it looks for the configurations.
 	[ -d "$configs" ] && ln -s "$configs" test_configs
@@ -54,7 +55,13 @@ script_run()
 		printf '%s\n' "${exclude_res[@]}" >excludes
 		arguments+=(-f excludes)
 	fi
+	# When a client fails the script kills the shell around the server, and would leave
+	# the server on the next test's port. So servers end with that shell.
+	mkdir -p shims
+	printf '#!/bin/sh\nexec setpriv --pdeathsig TERM %s "$@"\n' "$(command -v timeout)" \
+		>shims/timeout
+	chmod +x shims/timeout
 	# No host arguments: with them it would use ssh. Its exit status counts failures,
 	# which the results say better.
-	bash "$script" "${arguments[@]}" "$provider" 2>&1 | script_parse
+	PATH=$PWD/shims:$PATH bash "$script" "${arguments[@]}" "$provider" 2>&1 | script_parse
 }

@@ -28,9 +28,15 @@ static ssize_t tag_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 {
 	struct wfi_ep *ep = wfi_ep_of_ep(fid);
 	struct iovec iov = {buf, len};
+	struct proto_recv r = {.iov = &iov,
+			       .count = 1,
+			       .tag = tag,
+			       .ignore = ignore,
+			       .context = context,
+			       .flags = (ep->rx_bits & ~PROTO_MULTI) | PROTO_TAGGED};
 
 	(void)desc;
-	return tag_recvv_bits(ep, &iov, 1, source, tag, ignore, context, ep->rx_bits);
+	return wfi_ep_recv(ep, &r, source);
 }
 
 static ssize_t tag_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,

@@ -5,3 +5,5 @@ check_PROGRAMS += %D%/tests/test_peer
 TESTS += %D%/tests/test_peer
 %C%_tests_test_peer_SOURCES = %D%/tests/test_peer.c
 %C%_tests_test_peer_LDADD = prov/libprov.la
+
+EXTRA_DIST += %D%/README.md

@@ -173,7 +173,7 @@ static void eager_unexpected(struct proto_ep *ep, struct proto_peer *pp,
 		memcpy(a->payload, v->payload, v->len);
 	}
 	pp->stored += a->epoch ? cost : 0;
-	a->m.source = pp;
+	a->m.source = pp->ident;
 	a->m.tag = v->tag;
 	match_msg_add(&ep->match[v->flags & PKT_F_TAGGED], &a->m);
 }
@@ -198,7 +198,7 @@ void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		   const struct pkt_view *v)
 {
 	struct match_queue *q = &ep->match[v->flags & PKT_F_TAGGED];
-	struct match_recv *m = match_recv_find(q, pp, v->tag);
+	struct match_recv *m = match_recv_find(q, pp->ident, v->tag);
 	struct rx *rx;
 
 	if (unlikely(!m)) {

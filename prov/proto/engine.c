@@ -277,6 +277,9 @@ void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr
 	if (pp->source == fi_addr) {
 		pp->source = other_source(ep, pp, fi_addr);
 	}
+	if (pp->ident->source == fi_addr) {
+		pp->ident->source = other_source(ep, pp->ident, fi_addr);
+	}
 	if (proto_mapped(ep, fi_addr) == pp) {
 		ep->map[fi_addr] = NULL;
 		proto_peer_unref(ep, pp);

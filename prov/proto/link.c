@@ -13,6 +13,7 @@ static void on_init(void *arg, struct peer *p)
 	struct proto_peer *pp = proto_peer_of(p);
 
 	pp->blocked = BLOCK_DOWN;
+	pp->ident = pp;
 	pp->source = ep->up->source(ep->arg, &p->addr);
 	list_init(&pp->msgs);
 	list_init(&pp->waiting);
@@ -26,6 +27,28 @@ static void on_init(void *arg, struct peer *p)
 	list_init(&pp->reap);
 }
 
+/* The door that answered has another name than the one that was dialled: there may be a
+ * second peer for the same endpoint, with links that it opened itself. Matching knows
+ * only that one. Without memory for it nothing changes. */
+static void identify(struct proto_ep *ep, struct proto_peer *pp,
+		     const struct wire_addr *door)
+{
+	struct proto_peer *to = proto_peer_of(peer_get(&ep->peers, door));
+
+	if (!to || to == pp->ident) {
+		return;
+	}
+	if (pp->ident != pp) {
+		proto_peer_unref(ep, pp->ident);
+	}
+	rx_retarget(ep, pp->ident, to);
+	pp->ident = to;
+	proto_peer_ref(to);
+	if (to->source == FI_ADDR_NOTAVAIL) {
+		to->source = pp->source;
+	}
+}
+
 static void on_up(void *arg, struct peer *p)
 {
 	struct proto_ep *ep = arg;
@@ -34,6 +57,9 @@ static void on_up(void *arg, struct peer *p)
 	size_t most = caps->max_packet - PKT_EAGER_HEAD_MAX;
 
 	pp->eager_max = ep->eager_size < most ? ep->eager_size : most;
+	if (!wire_addr_equal(&p->addr, &wire_link_base(p->link)->peer)) {
+		identify(ep, pp, &wire_link_base(p->link)->peer);
+	}
 	credit_open(ep, pp);
 	pp->blocked &= ~BLOCK_DOWN;
 	proto_activate(ep, pp);
@@ -186,6 +212,9 @@ void proto_reap(struct proto_ep *ep)
 
 		if (is_useless(pp)) {
 			list_remove(&pp->active);
+			if (pp->ident != pp) {
+				proto_peer_unref(ep, pp->ident);
+			}
 			peer_free(&ep->peers, &pp->peer);
 		}
 	}

@@ -31,3 +31,5 @@ check_PROGRAMS += %D%/tests/test_wire_pkt
 TESTS += %D%/tests/test_wire_pkt
 %C%_tests_test_wire_pkt_SOURCES = %D%/tests/test_wire_pkt.c
 %C%_tests_test_wire_pkt_LDADD = prov/libprov.la
+
+EXTRA_DIST += %D%/README.md

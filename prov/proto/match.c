@@ -130,6 +130,24 @@ void match_recv_remove(struct match_queue *q, struct match_recv *r)
 	list_remove(&r->node);
 }
 
+void match_recv_retarget(struct match_queue *q, struct match_recv *r, const void *source)
+{
+	struct list *bucket, *at;
+
+	r->source = source;
+	if (r->ignore) {
+		return; /* its list is not by source */
+	}
+	bucket = &q->recvs[match_hash(q, source, r->tag)];
+	list_remove(&r->node);
+	at = bucket->prev;
+	while (at != bucket &&
+	       container_of(at, struct match_recv, node)->stamp > r->stamp) {
+		at = at->prev;
+	}
+	list_insert_after(at, &r->node);
+}
+
 struct match_msg *match_msg_find(struct match_queue *q, const struct match_recv *r)
 {
 	struct list *bucket;

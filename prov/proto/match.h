@@ -59,6 +59,9 @@ struct match_recv *match_recv_find(struct match_queue *q, const void *source,
 /* source, tag and ignore are filled in by the caller. */
 void match_recv_add(struct match_queue *q, struct match_recv *r);
 void match_recv_remove(struct match_queue *q, struct match_recv *r);
+/* The source of a posted receive turns out to be known by another pointer, not NULL. It
+ * keeps its place in the order. */
+void match_recv_retarget(struct match_queue *q, struct match_recv *r, const void *source);
 
 /* The message that this receive takes, still queued; NULL if none. */
 struct match_msg *match_msg_find(struct match_queue *q, const struct match_recv *r);

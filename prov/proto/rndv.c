@@ -64,14 +64,14 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 		a->x.remote[i].addr = v->iov[i].addr;
 		a->x.remote[i].len = v->iov[i].len;
 	}
-	m = match_recv_find(q, pp, v->tag);
+	m = match_recv_find(q, pp->ident, v->tag);
 	if (m) {
 		rx_take(ep, container_of(m, struct rx, m), a->len, &a->claim);
 		rndv_start(ep, a);
 		return;
 	}
 	arrival_set_state(a, ARRIVAL_UNEXPECTED);
-	a->m.source = pp;
+	a->m.source = pp->ident;
 	a->m.tag = v->tag;
 	match_msg_add(q, &a->m);
 	list_push_back(&pp->announced, &a->node);

@@ -176,7 +176,7 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 	rx_set_state(rx, RX_OPEN);
 	rx->flags = r->flags;
 	rx->context = r->context;
-	rx->m.source = r->source;
+	rx->m.source = r->source ? r->source->ident : NULL;
 	rx->m.tag = r->tag;
 	rx->m.ignore = r->ignore;
 	rx->count = r->count;
@@ -186,7 +186,7 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 		rx->len += r->iov[i].iov_len;
 	}
 	if (unlikely(r->source)) {
-		proto_peer_ref(r->source);
+		proto_peer_ref(r->source->ident);
 	}
 	if (unlikely(r->flags & PROTO_MULTI)) {
 		rx->used = 0;
@@ -209,6 +209,24 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 	match_recv_add(q, &rx->m);
 	rx_set_state(rx, RX_POSTED);
 	return 0;
+}
+
+void rx_retarget(struct proto_ep *ep, struct proto_peer *from, struct proto_peer *to)
+{
+	for (uint32_t i = 0; i < pool_limit(&ep->rx); i++) {
+		struct rx *rx = pool_at(&ep->rx, i);
+
+		if (rx->state == RX_FREE || rx->m.source != from) {
+			continue;
+		}
+		if (rx->state == RX_POSTED) {
+			match_recv_retarget(rx_queue(ep, rx), &rx->m, to);
+		} else {
+			rx->m.source = to;
+		}
+		proto_peer_ref(to);
+		proto_peer_unref(ep, from);
+	}
 }
 
 bool proto_cancel(struct proto_ep *ep, const void *context)

@@ -67,6 +67,8 @@ void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 	       const struct rx_result *r);
 /* Frees a slot that is in no queue. */
 void rx_release(struct proto_ep *ep, struct rx *rx);
+/* Receives that were posted for one peer are for another from now on. */
+void rx_retarget(struct proto_ep *ep, struct proto_peer *from, struct proto_peer *to);
 void rx_set_state(struct rx *rx, enum rx_state to);
 const char *rx_state_name(enum rx_state s);
 

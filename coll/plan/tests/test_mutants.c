@@ -9,8 +9,8 @@
  *    lost only an order that the others' messages give as well: see barrier_good();
  *  - operands exchanged where one rank alone computes a sum and all others get it from
  *    there: in a ring, and when recursive doubling folds a rank's neighbour in;
- *  - a proof that is true: the peer's RECV waits for nothing, or for what its message
- *    came after (see proof_good()).
+ *  - a proof that is true: what the peer's RECV waits for was done before the peer sent
+ *    the message (see proof_good()).
  * Whatever is accepted is also run on real arrays in random orders, where a false
  * acceptance shows as a wrong result. The seed is printed; WEFT_SEED repeats a run.
  */
@@ -415,14 +415,53 @@ static bool barrier_good(const struct job *j)
 	return true;
 }
 
-/* A claimed proof holds in each trip: it comes from the peer itself, and the peer's RECV
- * waits for nothing. (None of the algorithms here has one that waits and is proven.) */
+/* The instance of the peer that pairs with instance `in` of rank. */
+static struct plan_instance paired(const struct job *j, int32_t rank,
+				   const struct plan_instance *in)
+{
+	const struct plan *other = j->plans[in->peer];
+	struct plan_instance x = {.number = 0};
+	uint64_t k = 0;
+
+	for (uint64_t i = 0; i < in->number; i++) {
+		plan_instance_at(j->plans[rank], i, &x);
+		k += x.kind == in->kind && x.peer == in->peer;
+	}
+	for (uint64_t i = 0; i < other->instances; i++) {
+		plan_instance_at(other, i, &x);
+		if (x.kind != in->kind && (x.kind == PLAN_SEND || x.kind == PLAN_RECV) &&
+		    x.peer == rank && !k--)
+			return x;
+	}
+	tap_bail("an accepted plan has a SEND or RECV alone");
+}
+
+/* What the RECV waits for is done before the SEND starts, both at rank r. */
+static bool ready_before(const struct job *j, int32_t r, const struct plan_instance *recv,
+			 const struct plan_instance *send)
+{
+	const struct plan *p = j->plans[r];
+	const struct plan_step *s = &p->step[recv->step];
+	bool *before = ancestors(p), good = true;
+
+	for (uint32_t d = 0; d < s->dep_count; d++) {
+		uint64_t on;
+
+		if (plan_dep_instance(p, &p->dep[s->dep_first + d], recv, &on))
+			good &= before[send->number * p->instances + on];
+	}
+	free(before);
+	return good;
+}
+
+/* A claimed proof holds in each trip: it comes from the peer itself, sent after all that
+ * the peer's RECV waits for. */
 static bool proof_good(const struct job *j)
 {
 	const struct plan *p = j->plans[j->victim];
 
 	for (uint64_t i = 0; i < p->instances; i++) {
-		struct plan_instance in, told;
+		struct plan_instance in, told, recv, send;
 		const struct plan_step *s;
 		uint64_t on;
 
@@ -433,6 +472,10 @@ static bool proof_good(const struct job *j)
 			continue;
 		plan_instance_at(p, on, &told);
 		if (told.peer != in.peer)
+			return false;
+		recv = paired(j, j->victim, &in);
+		send = paired(j, j->victim, &told);
+		if (!ready_before(j, in.peer, &recv, &send))
 			return false;
 	}
 	return true;

@@ -3,6 +3,7 @@
 
 #include "prov/proto/tests/mock_wire.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -342,6 +343,13 @@ static int get(struct wire_link *link, const struct wire_segment *seg)
 	return segment(link, seg, false);
 }
 
+static bool answers_to(const struct mock_ep *ep, const struct wire_addr *to)
+{
+	return wire_addr_equal(&ep->base.addr, to) ||
+	       (ep->net->alias_host && to->in.sin_port == ep->base.addr.in.sin_port &&
+		to->in.sin_addr.s_addr == htonl(ep->net->alias_host));
+}
+
 static int dialled(struct mock_link *l)
 {
 	const struct wire_events *ev = l->ep->attr.events;
@@ -351,7 +359,7 @@ static int dialled(struct mock_link *l)
 	for (int i = 0; i < MOCK_EPS; i++) {
 		struct wire_ep *e = l->ep->net->eps[i];
 
-		if (e && wire_addr_equal(&wire_ep_base(e)->addr, &l->base.peer)) {
+		if (e && answers_to(ep_of(e), &l->base.peer)) {
 			target = ep_of(e);
 		}
 	}
@@ -364,6 +372,7 @@ static int dialled(struct mock_link *l)
 	l->other->other = l;
 	l->other->base.peer_incarnation = l->ep->attr.incarnation;
 	l->base.peer_incarnation = target->attr.incarnation;
+	l->base.peer = target->base.addr;
 	l->state = MOCK_UP;
 	ev->link_up(arg, (struct wire_link *)l);
 	return 1;

@@ -33,6 +33,9 @@ struct mock_net {
 	uint64_t max_delay;	 /* ns of a packet, a dial or a segment */
 	uint32_t ring;		 /* packets under way per direction of a link */
 	struct wire_caps caps;
+	/* Doors answer to their port on this host as well (host order); links carry the
+	 * door's own name. */
+	uint32_t alias_host;
 	bool raw_refused; /* raw gets give -FI_EACCES although caps say raw */
 	struct wire_ep *eps[MOCK_EPS];
 	uint64_t links_killed;

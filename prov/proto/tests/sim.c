@@ -248,6 +248,10 @@ struct proto_peer *sim_peer(struct sim *s, int ep, int to)
 {
 	struct proto_peer *pp = proto_mapped(s->eps[ep].ep, to);
 
+	if (s->other_name && ep == 0 && to == 1) {
+		return s->other_name;
+	}
+
 	return pp ? pp : proto_map(s->eps[ep].ep, to, &s->eps[to].addr);
 }
 

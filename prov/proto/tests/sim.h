@@ -56,7 +56,8 @@ struct sim {
 	int open; /* operations without completion */
 	int bad;  /* things that must not happen, each said in a diagnostic */
 	uint64_t incarnation;
-	struct proto_attr attr; /* defaults for every endpoint */
+	struct proto_peer *other_name; /* endpoint 0 knows endpoint 1 by it */
+	struct proto_attr attr;	       /* defaults for every endpoint */
 };
 
 void sim_init(struct sim *s, uint64_t seed, int eps);

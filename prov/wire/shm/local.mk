@@ -19,11 +19,11 @@ EXTRA_DIST += %D%/README.md
 check_PROGRAMS += \
 	%D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm \
 	%D%/tests/test_life %D%/tests/test_door %D%/tests/test_sleep \
-	%D%/tests/test_many
+	%D%/tests/test_many %D%/tests/test_service
 TESTS += \
 	%D%/tests/test_format %D%/tests/test_ring %D%/tests/test_shm \
 	%D%/tests/test_life %D%/tests/test_door %D%/tests/test_sleep \
-	%D%/tests/test_many
+	%D%/tests/test_many %D%/tests/test_service
 %C%_tests_test_format_SOURCES = %D%/tests/test_format.c
 %C%_tests_test_format_LDADD = prov/libprov.la
 %C%_tests_test_ring_SOURCES = %D%/tests/test_ring.c
@@ -38,6 +38,9 @@ TESTS += \
 %C%_tests_test_sleep_LDADD = prov/libprov.la
 %C%_tests_test_many_SOURCES = %D%/tests/test_many.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_many_LDADD = prov/libprov.la
+%C%_tests_test_service_SOURCES = \
+	%D%/tests/test_service.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_service_LDADD = prov/libprov.la
 
 # Figures, not a test: run by hand.
 check_PROGRAMS += %D%/tests/bench_shm

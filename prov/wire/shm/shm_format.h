@@ -137,11 +137,13 @@ enum shm_service_state {
 struct shm_service_slot {
 	_Atomic(uint64_t) state;
 	uint64_t key;
-	uint64_t addr;
-	uint32_t len;
+	uint64_t addr;	 /* of the whole segment, which must be inside the region: */
+	uint64_t total;	 /* no byte of one that isn't is moved */
+	uint64_t offset; /* of this chunk in the segment */
+	uint32_t len;	 /* of this chunk */
 	uint32_t op;
 	int32_t status; /* by the target: 0 or negative fi_errno */
-	uint32_t pad[7];
+	uint32_t pad[3];
 };
 
 static_assert(sizeof(struct shm_service_slot) == SHM_CACHE_LINE, "one line");

@@ -57,7 +57,8 @@ static int watch_add(struct shm_helper *h, int fd, uint32_t events, uint64_t dat
  */
 static void watch_remove(struct shm_helper *h, int fd)
 {
-	epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	if (h->epoll_fd >= 0)
+		epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 static void helper_kick(struct shm_helper *h)
@@ -474,5 +475,5 @@ void shm_helper_stop(struct shm_ep *ep)
 		close(h->spare_fd);
 	close(h->kick_fd);
 	close(h->epoll_fd);
-	h->epoll_fd = -1; /* unwatching is harmless from now on */
+	h->epoll_fd = -1; /* nothing is watched any more */
 }

@@ -29,7 +29,8 @@ struct service_segment {
 	int status; /* first failure */
 	uint64_t key;
 	uint64_t addr;
-	size_t len;
+	size_t total; /* bytes */
+	size_t len;   /* the same; less after a failure: what was asked by then */
 	size_t asked; /* bytes put into slots */
 	size_t done;  /* bytes answered */
 	bool any;     /* a chunk was asked: tells a segment of no bytes that has begun */
@@ -110,7 +111,9 @@ static void chunk_ask(struct shm_link *link, struct service_segment *s)
 	if (len > SHM_SERVICE_CHUNK)
 		len = SHM_SERVICE_CHUNK;
 	slot->key = s->key;
-	slot->addr = s->addr + s->asked;
+	slot->addr = s->addr;
+	slot->total = s->total;
+	slot->offset = s->asked;
 	slot->len = (uint32_t)len;
 	slot->op = s->op;
 	if (s->op == SHM_SERVICE_PUT)
@@ -138,12 +141,32 @@ static void service_push(struct shm_link *link)
 	}
 }
 
+static uint64_t op_access(enum shm_service_op op)
+{
+	return op == SHM_SERVICE_PUT ? FI_REMOTE_WRITE : FI_REMOTE_READ;
+}
+
+static int segment_check(const struct shm_link *link, const struct wire_segment *seg,
+			 enum shm_service_op op)
+{
+	struct iovec iov[MEM_REGION_IOV];
+	uint32_t count, incarnation;
+
+	return mem_keyview_find(link->keys, seg->remote.key, seg->remote.addr, seg->len,
+				op_access(op), iov, &count, &incarnation);
+}
+
 int shm_service_ask(struct shm_link *link, const struct wire_segment *seg,
 		    enum shm_service_op op)
 {
 	struct shm_service_tx *tx = link->service_tx;
 	struct service_segment *s;
+	int ret;
 
+	/* The target checks again; this way a refusal comes at once, as with attach. */
+	ret = segment_check(link, seg, op);
+	if (ret)
+		return ret;
 	if (seg->local_count > SERVICE_PIECES)
 		return -FI_EINVAL;
 	if (!tx) {
@@ -158,6 +181,7 @@ int shm_service_ask(struct shm_link *link, const struct wire_segment *seg,
 	*s = (struct service_segment){.op = op,
 				      .key = seg->remote.key,
 				      .addr = seg->remote.addr,
+				      .total = seg->len,
 				      .len = seg->len,
 				      .cookie = seg->cookie,
 				      .local_count = (uint32_t)seg->local_count};
@@ -260,36 +284,51 @@ void shm_service_tx_free(struct shm_service_tx *tx)
 /* ---- target --------------------------------------------------------------------------
  */
 
-/* Copies a chunk to or from this process's memory. Through the descriptor of the pair
- * memory: the kernel then checks our addresses, and a registration of memory that isn't
- * there fails instead of killing the helper thread. */
-static int chunk_copy(struct shm_link *link, enum shm_service_op op, unsigned index,
-		      const struct iovec *iov, uint32_t count, size_t len)
+/* Moves len bytes between the pair memory, at `at`, and this process's memory. Through
+ * the descriptor of the pair memory: the kernel then checks our addresses, and a
+ * registration of memory that isn't there fails instead of killing the helper thread. */
+static int piece_copy(int fd, enum shm_service_op op, off_t at, char *base, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = op == SHM_SERVICE_PUT ? pread(fd, base, len, at)
+						  : pwrite(fd, base, len, at);
+
+		if (n <= 0)
+			return -FI_EFAULT;
+		base += n;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Moves a chunk; iov describes its whole segment. */
+static int chunk_copy(struct shm_link *link, const struct shm_service_slot *slot,
+		      unsigned index, const struct iovec *iov, uint32_t count)
 {
 	uint8_t *chunk = service_peer(link)->chunks[index];
 	off_t at = (off_t)(chunk - (uint8_t *)link->pair);
-	size_t done = 0;
+	uint64_t offset = slot->offset;
+	size_t len = slot->len;
 
-	for (uint32_t i = 0; i < count; i++) {
-		char *base = iov[i].iov_base;
-		size_t moved = 0;
+	for (uint32_t i = 0; i < count && len > 0; i++) {
+		size_t room = iov[i].iov_len, take;
+		int ret;
 
-		while (moved < iov[i].iov_len) {
-			size_t want = iov[i].iov_len - moved;
-			off_t here = at + (off_t)(done + moved);
-			ssize_t n;
-
-			if (op == SHM_SERVICE_PUT)
-				n = pread(link->pair_fd, base + moved, want, here);
-			else
-				n = pwrite(link->pair_fd, base + moved, want, here);
-			if (n <= 0)
-				return -FI_EFAULT;
-			moved += (size_t)n;
+		if (offset >= room) {
+			offset -= room;
+			continue;
 		}
-		done += moved;
+		take = room - offset < len ? room - offset : len;
+		ret = piece_copy(link->pair_fd, (enum shm_service_op)slot->op, at,
+				 (char *)iov[i].iov_base + offset, take);
+		if (ret)
+			return ret;
+		at += (off_t)take;
+		len -= take;
+		offset = 0;
 	}
-	return done == len ? 0 : -FI_EINVAL;
+	return len == 0 ? 0 : -FI_EINVAL;
 }
 
 static int chunk_serve(struct shm_link *link, const struct shm_service_slot *slot,
@@ -297,25 +336,18 @@ static int chunk_serve(struct shm_link *link, const struct shm_service_slot *slo
 {
 	struct iovec iov[MEM_REGION_IOV];
 	uint32_t count, incarnation;
-	uint64_t access;
 	int ret;
 
-	if (slot->len > SHM_SERVICE_CHUNK)
-		return -FI_EINVAL;
-	if (slot->op == SHM_SERVICE_PUT)
-		access = FI_REMOTE_WRITE;
-	else if (slot->op == SHM_SERVICE_GET)
-		access = FI_REMOTE_READ;
-	else
+	if ((slot->op != SHM_SERVICE_PUT && slot->op != SHM_SERVICE_GET) ||
+	    slot->len > SHM_SERVICE_CHUNK || slot->offset > slot->total ||
+	    slot->len > slot->total - slot->offset)
 		return -FI_EINVAL;
 	/* Rule D3: ep->mutex is held from here to the end of the copy, and quiesce takes
 	 * it: no mark of our own is needed. */
-	ret = mem_keyview_find(link->ep->own_keys, slot->key, slot->addr, slot->len,
-			       access, iov, &count, &incarnation);
-	if (ret)
-		return ret;
-	return chunk_copy(link, (enum shm_service_op)slot->op, index, iov, count,
-			  slot->len);
+	ret = mem_keyview_find(link->ep->own_keys, slot->key, slot->addr, slot->total,
+			       op_access((enum shm_service_op)slot->op), iov, &count,
+			       &incarnation);
+	return ret ? ret : chunk_copy(link, slot, index, iov, count);
 }
 
 static bool chunk_waits(struct shm_link *link)
@@ -340,6 +372,8 @@ bool shm_service_serve(struct shm_link *link)
 		return false;
 	copy.key = theirs->key;
 	copy.addr = theirs->addr;
+	copy.total = theirs->total;
+	copy.offset = theirs->offset;
 	copy.len = theirs->len;
 	copy.op = theirs->op;
 	slot->status = chunk_serve(link, &copy, index);

@@ -118,6 +118,12 @@ static void rma_check(struct rig *rig, struct server_packet *where, size_t size)
 	tap_is_int(
 		rig_put(rig, rig->dialled, mine, 2, where->arg + size - 1, where->arg2),
 		-FI_EINVAL, "put across the end");
+	memset(back, 0, size);
+	tap_is_int(rig_put(rig, rig->dialled, back, size, where->arg + 1, where->arg2),
+		   -FI_EINVAL, "a large put, across the end with its last byte");
+	tap_ok(server_ask(rig, rig->dialled, SERVER_HASH, 0, 0), "ask for a hash");
+	memcpy(&answer, rig->last, sizeof(answer));
+	tap_ok(answer.arg == hash_bytes(mine, size), "moves no byte at all");
 	tap_is_int(rig_get(rig, rig->dialled, mine, 1, where->arg - 1, where->arg2),
 		   -FI_EINVAL, "get before the beginning");
 	tap_is_int(rig_put(rig, rig->dialled, mine, 1, where->arg, where->arg2 + 1),
