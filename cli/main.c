@@ -22,8 +22,8 @@ static void usage(FILE *out)
 {
 	fprintf(out,
 		"weft %s\n"
-		"usage: weft COMMAND [ARGUMENTS]\n"
-		"       weft COMMAND --help, or weft help COMMAND\n\n",
+		"usage: weft COMMAND [ARGUMENTS]; weft COMMAND --help or weft help "
+		"COMMAND\n\n",
 		PACKAGE_VERSION);
 	for (const struct cmd *c = cmd_table; c->name; c++)
 		fprintf(out, "  %-12s %s\n", c->name, c->what);

@@ -261,8 +261,15 @@ void perf_report_op_end(struct perf_report *r, const struct perf_op *op,
 	size_t len = op->sized ? sizeof(r->best) : sizeof(r->fastest);
 	size_t used = strlen(list);
 
-	snprintf(list + used, len - used, "%s%s %.4g%s", used ? ", " : "", op->name,
-		 r->op_best, op->sized ? "" : " us");
+	char text[FIGURE_TEXT];
+
+	/* Where bandwidths are small, in any digits that they need. */
+	if (op->sized && r->op_best < 1)
+		snprintf(text, sizeof(text), "%.4g", r->op_best);
+	else
+		figure(r->op_best, text);
+	snprintf(list + used, len - used, "%s%s %s%s", used ? ", " : "", op->name, text,
+		 op->sized ? "" : " us");
 	if (!r->on)
 		return;
 	if (r->perf->opts->json)
