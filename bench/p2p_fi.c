@@ -24,6 +24,7 @@ enum {
 	WARM = 32,     /* operations before the first look at the time */
 	COUNT_MOST = 50000000,
 	KEY = 1,
+	JOBS_MOST = 64,
 };
 
 /* ---- memory ----------------------------------------------------------------------- */
@@ -183,7 +184,7 @@ struct plan {
 	size_t most;
 	bool writes;
 	int count;
-	struct job *jobs;
+	struct job jobs[JOBS_MOST];
 };
 
 static void side_main(struct pair *pair, void *arg)
@@ -238,20 +239,17 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-	struct plan plan = {.most = 8};
+	static struct plan plan = {.most = 8};
 	uint64_t cpu[2];
-	int status;
 
-	if (argc < 7 || !bench_number(argv[3], 0, CPU_MOST, &cpu[0]) ||
+	if (argc < 7 || argc - 6 > JOBS_MOST ||
+	    !bench_number(argv[3], 0, CPU_MOST, &cpu[0]) ||
 	    !bench_number(argv[4], 0, CPU_MOST, &cpu[1]) || cpu[0] == cpu[1] ||
 	    !bench_number(argv[5], 1, MS_MOST, &plan.ms))
 		return usage();
 	plan.provider = argv[1];
 	plan.memory = p2p_memory_find(argv[2]);
 	plan.count = argc - 6;
-	plan.jobs = calloc((size_t)plan.count, sizeof(*plan.jobs));
-	if (!plan.jobs)
-		bench_die("no memory");
 	for (int i = 0; i < plan.count; i++) {
 		if (!job_parse(argv[6 + i], &plan.jobs[i]))
 			return usage();
@@ -261,8 +259,6 @@ int main(int argc, char **argv)
 	}
 	if (!plan.memory)
 		return usage();
-	status = pair_run((const int[2]){(int)cpu[0], (int)cpu[1]}, SECONDS, side_main,
-			  &plan);
-	free(plan.jobs);
-	return status;
+	return pair_run((const int[2]){(int)cpu[0], (int)cpu[1]}, SECONDS, side_main,
+			&plan);
 }
