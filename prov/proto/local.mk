@@ -3,6 +3,7 @@ PROV_SOURCES += \
 	%D%/ack.c \
 	%D%/arrival.c %D%/arrival.h \
 	%D%/bulk.c \
+	%D%/bulk_copy.c %D%/bulk_copy.h \
 	%D%/credit.c \
 	%D%/eager.c \
 	%D%/engine.c %D%/engine.h \
