@@ -24,6 +24,12 @@ TESTS += %D%/tests/test_engine
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
 %C%_tests_test_engine_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_bulk
+TESTS += %D%/tests/test_bulk
+%C%_tests_test_bulk_SOURCES = %D%/tests/test_bulk.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
+%C%_tests_test_bulk_LDADD = prov/libprov.la
+
 check_PROGRAMS += %D%/tests/test_match
 TESTS += %D%/tests/test_match
 %C%_tests_test_match_SOURCES = %D%/tests/test_match.c
