@@ -70,6 +70,19 @@ void wfi_ep_push(struct wfi_ep *ep)
 	wfi_domain_rearm(ep->domain, &ep->pollable);
 }
 
+void wfi_ep_posted_slow(struct wfi_ep *ep)
+{
+	uint64_t due = proto_due(ep->proto);
+
+	if (proto_is_busy(ep->proto)) {
+		wfi_rearm_slow(ep->domain, &ep->pollable);
+	}
+	if (due != UINT64_MAX && due != ep->due_told) {
+		ep->due_told = due;
+		wfi_domain_wake(ep->domain);
+	}
+}
+
 static int ep_quiesce(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns)
 {
 	struct wfi_ep *ep = container_of(q, struct wfi_ep, quiesce);

@@ -68,6 +68,7 @@ struct wfi_ep {
 	size_t min_multi_recv;
 	struct wire_addr addr; /* of the door, wanted or had */
 	bool addr_any;
+	uint64_t due_told; /* sleepers know of this */
 };
 
 static inline struct wfi_ep *wfi_ep_of(struct fid *fid)
@@ -120,6 +121,17 @@ static inline struct proto_peer *wfi_ep_peer(struct wfi_ep *ep, fi_addr_t fi_add
 	struct proto_peer *pp = proto_mapped(ep->proto, fi_addr);
 
 	return __builtin_expect(pp != NULL, 1) ? pp : wfi_ep_peer_slow(ep, fi_addr);
+}
+
+/* Lock held, after each post: what it left to do must not wait for somebody who sleeps.
+ */
+void wfi_ep_posted_slow(struct wfi_ep *ep);
+
+static inline void wfi_ep_posted(struct wfi_ep *ep)
+{
+	if (__builtin_expect(!list_empty(&ep->domain->sleeping), 0)) {
+		wfi_ep_posted_slow(ep);
+	}
 }
 
 /* Lock held. A post that found no room makes some (manual progress). */

@@ -53,6 +53,7 @@ ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest
 	if (__builtin_expect(ret == -FI_EAGAIN, 0)) {
 		wfi_ep_push(ep);
 	}
+	wfi_ep_posted(ep);
 out:
 	wfi_domain_unlock(ep->domain);
 	return ret;
@@ -89,6 +90,7 @@ ssize_t wfi_ep_recv(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source)
 	if (__builtin_expect(ret == -FI_EAGAIN, 0)) {
 		wfi_ep_push(ep);
 	}
+	wfi_ep_posted(ep);
 out:
 	wfi_domain_unlock(ep->domain);
 	return ret;

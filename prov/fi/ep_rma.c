@@ -24,6 +24,7 @@ static ssize_t post(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t targ
 		if (ret == -FI_EAGAIN) {
 			wfi_ep_push(ep);
 		}
+		wfi_ep_posted(ep);
 	}
 	wfi_domain_unlock(ep->domain);
 	return ret;

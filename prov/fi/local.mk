@@ -52,3 +52,8 @@ TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
 %C%_tests_test_module_SOURCES = %D%/tests/test_module.c
 %C%_tests_test_module_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
 %C%_tests_test_module_DEPENDENCIES = prov/libweft-fi.so
+
+check_PROGRAMS += %D%/tests/test_ep
+TESTS += %D%/tests/test_ep
+%C%_tests_test_ep_SOURCES = %D%/tests/test_ep.c
+%C%_tests_test_ep_LDADD = $(LIBFABRIC_LIBS) -lpthread

@@ -36,6 +36,8 @@ struct wfi_wait {
 	struct wfi_domain *domain;
 	struct list node;  /* on domain->sleeping while sleepers or armed */
 	uint32_t sleepers; /* threads in wfi_wait_sleep */
+	uint32_t to_wake;  /* of them: those that the last wake-up was for */
+	uint64_t wakes;	   /* counts wake-ups: tells who slept before the last one */
 	bool armed;	   /* the application may sleep on epfd by itself */
 	bool signaled;	   /* evfd is readable */
 	bool unjoined;	   /* at the last sleep a pollable had no descriptor yet */
@@ -61,6 +63,9 @@ void wfi_wait_detach(struct wfi_wait *w, struct wfi_pollable *p);
 uint64_t wfi_now_ns(void);
 /* As libfabric's calls give it: milliseconds, negative for ever (UINT64_MAX). */
 uint64_t wfi_deadline(int timeout_ms);
+
+/* Sleepers look again: something is due earlier than they know. */
+void wfi_domain_wake(struct wfi_domain *domain);
 
 /* Arms p again. Wakes sleepers that don't have its descriptor yet (it was enabled
  * meanwhile), and all of the domain's if it never comes to rest. */

@@ -350,6 +350,11 @@ int proto_progress(struct proto_ep *ep)
 	return moved;
 }
 
+bool proto_is_busy(const struct proto_ep *ep)
+{
+	return ep->busy;
+}
+
 int proto_arm(struct proto_ep *ep)
 {
 	return ep->busy ? -FI_EAGAIN : ep->wire->arm(ep->wep);

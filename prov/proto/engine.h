@@ -147,6 +147,8 @@ size_t proto_min_multi_recv(const struct proto_ep *ep);
 
 /* How many things happened. */
 int proto_progress(struct proto_ep *ep);
+/* Work is left that needs no event to go on: whoever sleeps must be woken for it. */
+bool proto_is_busy(const struct proto_ep *ep);
 int proto_arm(struct proto_ep *ep);
 uint64_t proto_due(const struct proto_ep *ep);
 

@@ -67,6 +67,14 @@ static void on_up(void *arg, struct peer *p)
 	proto_activate(ep, pp);
 }
 
+/* Nothing is sent or pulled any more, nothing has failed yet. */
+static void on_ending(void *arg, struct peer *p)
+{
+	(void)arg;
+	proto_peer_of(p)->blocked |= BLOCK_DOWN;
+	proto_peer_of(p)->eager_max = 0;
+}
+
 static void fail_txs(struct proto_ep *ep, struct list *txs, int err)
 {
 	list_foreach_safe (n, next, txs) {
@@ -166,6 +174,7 @@ const struct peer_ops proto_peer_ops = {
 	.size = sizeof(struct proto_peer),
 	.init = on_init,
 	.up = on_up,
+	.ending = on_ending,
 	.down = on_down,
 	.hung_up = on_hung_up,
 	.now = on_now,

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoint rules, with two endpoints in one process: what may be done when, what is
+ * refused with which error, options, names, completions by flags, close. */
+#include "config.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include "util/tap.h"
+
+struct end {
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	fi_addr_t addr; /* of itself, in the shared vector */
+};
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static struct fid_av *av;
+
+static void must(int ret, const char *what)
+{
+	if (ret) {
+		tap_bail("%s: %s", what, fi_strerror(-ret));
+	}
+}
+
+static void setup(enum fi_progress progress)
+{
+	struct fi_av_attr attr = {.type = FI_AV_TABLE};
+	struct fi_info *hints = fi_allocinfo();
+	int ret;
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | FI_MULTI_RECV;
+	hints->fabric_attr->prov_name = strdup("weft");
+	hints->domain_attr->data_progress = progress;
+	hints->domain_attr->control_progress = progress;
+	ret = fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &info);
+	must(ret, "fi_getinfo");
+	fi_freeinfo(hints);
+	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
+	must(fi_av_open(domain, &attr, &av, NULL), "fi_av_open");
+}
+
+static void teardown(void)
+{
+	tap_is_int(fi_close(&av->fid), 0, "close av");
+	tap_is_int(fi_close(&domain->fid), 0, "close domain");
+	tap_is_int(fi_close(&fabric->fid), 0, "close fabric");
+	fi_freeinfo(info);
+}
+
+static void end_open(struct end *e, uint64_t cq_flags)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED,
+				  .wait_obj = FI_WAIT_UNSPEC};
+	char name[64];
+	size_t len = sizeof(name);
+
+	must(fi_cq_open(domain, &attr, &e->cq, NULL), "fi_cq_open");
+	must(fi_endpoint(domain, info, &e->ep, NULL), "fi_endpoint");
+	must(fi_ep_bind(e->ep, &e->cq->fid, cq_flags), "bind cq");
+	must(fi_ep_bind(e->ep, &av->fid, 0), "bind av");
+	must(fi_enable(e->ep), "fi_enable");
+	must(fi_getname(&e->ep->fid, name, &len), "fi_getname");
+	if (fi_av_insert(av, name, 1, &e->addr, 0, NULL) != 1) {
+		tap_bail("fi_av_insert");
+	}
+}
+
+static void end_close(struct end *e)
+{
+	must(fi_close(&e->ep->fid), "close ep");
+	must(fi_close(&e->cq->fid), "close cq");
+}
+
+/* The next completion of e while both are driven; 0 after two seconds without. err of an
+ * error entry in *err. */
+static int next(struct end *e, struct end *other, struct fi_cq_tagged_entry *entry,
+		int *err)
+{
+	struct fi_cq_err_entry error = {0};
+	struct timespec t0, t;
+
+	*err = 0;
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	do {
+		ssize_t ret = fi_cq_read(e->cq, entry, 1);
+
+		if (ret == 1) {
+			return 1;
+		}
+		if (ret == -FI_EAVAIL && fi_cq_readerr(e->cq, &error, 0) == 1) {
+			*err = error.err;
+			entry->op_context = error.op_context;
+			entry->flags = error.flags;
+			return 1;
+		}
+		if (other) {
+			fi_cq_read(other->cq, NULL, 0);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	} while (t.tv_sec - t0.tv_sec < 2);
+	return 0;
+}
+
+static void test_states(void)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_CONTEXT};
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	char buf[8] = {0};
+
+	must(fi_cq_open(domain, &attr, &cq, NULL), "fi_cq_open");
+	must(fi_endpoint(domain, info, &ep, NULL), "fi_endpoint");
+	tap_is_int(fi_send(ep, buf, 8, NULL, 0, NULL), -FI_EOPBADSTATE,
+		   "send before enable");
+	tap_is_int(fi_recv(ep, buf, 8, NULL, 0, NULL), -FI_EOPBADSTATE,
+		   "recv before enable");
+	tap_is_int(fi_write(ep, buf, 8, NULL, 0, 0, 0, NULL), -FI_EOPBADSTATE,
+		   "write before enable");
+	tap_is_int(fi_enable(ep), -FI_ENOAV, "enable without av");
+	must(fi_ep_bind(ep, &av->fid, 0), "bind av");
+	tap_is_int(fi_ep_bind(ep, &av->fid, 0), -FI_EINVAL, "a second av");
+	tap_is_int(fi_enable(ep), -FI_ENOCQ, "enable without cq");
+	tap_is_int(fi_ep_bind(ep, &cq->fid, 0), -FI_EBADFLAGS, "cq without direction");
+	must(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT), "bind cq");
+	tap_is_int(fi_enable(ep), -FI_ENOCQ, "enable without receive cq");
+	must(fi_ep_bind(ep, &cq->fid, FI_RECV), "bind cq");
+	tap_is_int(fi_ep_bind(ep, &cq->fid, FI_RECV), -FI_EINVAL, "a second receive cq");
+	tap_is_int(fi_enable(ep), 0, "enable");
+	tap_is_int(fi_enable(ep), 0, "enable again");
+	tap_is_int(fi_ep_bind(ep, &cq->fid, FI_RECV), -FI_EOPBADSTATE,
+		   "bind after enable");
+	tap_is_int(fi_close(&cq->fid), -FI_EBUSY, "close of a cq in use");
+	tap_is_int(fi_close(&av->fid), -FI_EBUSY, "close of an av in use");
+	tap_is_int(fi_send(ep, buf, 8, NULL, 12345, NULL), -FI_EINVAL, "unknown address");
+	must(fi_close(&ep->fid), "close ep");
+	must(fi_close(&cq->fid), "close cq");
+}
+
+static void test_options(void)
+{
+	size_t size = 333, len = sizeof(size);
+	uint64_t flags;
+	struct end e;
+	struct fid_ep *alias;
+
+	end_open(&e, FI_TRANSMIT | FI_RECV);
+	tap_is_int(
+		fi_setopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size, len),
+		0, "set min_multi_recv after enable");
+	size = 0;
+	tap_is_int(fi_getopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size,
+			     &len),
+		   0, "get it");
+	tap_is_int((int64_t)size, 333, "as it was set");
+	tap_is_int(fi_setopt(&e.ep->fid, FI_OPT_ENDPOINT, 9999, &size, len),
+		   -FI_ENOPROTOOPT, "unknown option");
+	tap_is_int(
+		fi_setopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size, 1),
+		-FI_EINVAL, "wrong length");
+	flags = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
+	tap_is_int(fi_control(&e.ep->fid, FI_SETOPSFLAG, &flags), 0, "set op_flags");
+	flags = FI_TRANSMIT;
+	tap_is_int(fi_control(&e.ep->fid, FI_GETOPSFLAG, &flags), 0, "get op_flags");
+	tap_is_int((int64_t)flags, FI_DELIVERY_COMPLETE, "as they were set");
+	flags = FI_TRANSMIT | FI_RECV;
+	tap_is_int(fi_control(&e.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL,
+		   "both sides");
+	tap_is_int(fi_ep_alias(e.ep, &alias, FI_TRANSMIT), -FI_ENOSYS, "no alias");
+	tap_is_int(e.ep->ops->tx_size_left(e.ep), -FI_ENOSYS, "no tx_size_left");
+	tap_is_int(e.ep->ops->rx_size_left(e.ep), -FI_ENOSYS, "no rx_size_left");
+	tap_is_int(fi_cancel(&e.ep->fid, &size), 0, "cancel of nothing");
+	end_close(&e);
+}
+
+static void test_names(void)
+{
+	char name[64], again[64];
+	size_t len = 4, again_len = sizeof(again);
+	struct fid_ep *ep;
+
+	must(fi_endpoint(domain, info, &ep, NULL), "fi_endpoint");
+	tap_is_int(fi_getname(&ep->fid, name, &len), -FI_ETOOSMALL, "name: short buffer");
+	tap_ok(len > 4 && len <= sizeof(name), "the length that it needs");
+	must(fi_getname(&ep->fid, name, &len), "fi_getname");
+	must(fi_getname(&ep->fid, again, &again_len), "fi_getname");
+	tap_ok(len == again_len && memcmp(name, again, len) == 0,
+	       "the name before enable stays");
+	tap_is_int(fi_setname(&ep->fid, name, len), -FI_EOPBADSTATE,
+		   "no other name once it is known");
+	must(fi_close(&ep->fid), "close ep");
+}
+
+/* Selective completion: only FI_COMPLETION and errors are reported, and flags given with
+ * a call replace the endpoint's. */
+static void test_selective(void)
+{
+	struct fi_cq_tagged_entry entry;
+	char out[64] = "selective", in[64];
+	struct iovec iov = {out, 10};
+	struct fi_msg_tagged msg = {.msg_iov = &iov, .iov_count = 1, .tag = 3};
+	struct end a, b;
+	int err;
+
+	end_open(&a, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION);
+	end_open(&b, FI_TRANSMIT | FI_RECV);
+	must(fi_trecv(b.ep, in, 64, NULL, a.addr, 3, 0, &b), "fi_trecv");
+	must(fi_tsend(a.ep, out, 10, NULL, b.addr, 3, &a), "fi_tsend");
+	tap_ok(next(&b, &a, &entry, &err) && !err && entry.op_context == &b &&
+		       entry.len == 10 && entry.tag == 3 &&
+		       entry.flags == (FI_TAGGED | FI_RECV) && !strcmp(in, out),
+	       "received");
+	tap_is_int(fi_cq_read(a.cq, &entry, 1), -FI_EAGAIN,
+		   "silent without FI_COMPLETION");
+	must(fi_trecv(b.ep, in, 64, NULL, FI_ADDR_UNSPEC, 3, 0, &b), "fi_trecv");
+	msg.addr = b.addr;
+	msg.context = &msg;
+	must(fi_tsendmsg(a.ep, &msg, FI_COMPLETION | FI_INJECT | FI_DELIVERY_COMPLETE),
+	     "fi_tsendmsg");
+	strcpy(out, "scribbled");
+	tap_ok(next(&a, &b, &entry, &err) && !err && entry.op_context == &msg &&
+		       entry.flags == (FI_TAGGED | FI_SEND),
+	       "reported with FI_COMPLETION");
+	tap_ok(next(&b, &a, &entry, &err) && !err && !strcmp(in, "selective"),
+	       "injected: the bytes of the call");
+	must(fi_trecv(b.ep, in, 4, NULL, a.addr, 3, 0, &b), "fi_trecv");
+	must(fi_tinject(a.ep, "123456789", 9, b.addr, 3), "fi_tinject");
+	tap_ok(next(&b, &a, &entry, &err) && err == FI_ETRUNC, "truncation is an error");
+	tap_is_int(fi_tinject(a.ep, out, 1 << 20, b.addr, 3), -FI_EINVAL,
+		   "inject of more than inject_size");
+	end_close(&a);
+	end_close(&b);
+}
+
+/* Nobody reads, one thread sleeps: bulk work that a post leaves must still go on. */
+static void *sleeper(void *arg)
+{
+	struct end *e = arg;
+	struct fi_cq_tagged_entry entry;
+
+	return (void *)(intptr_t)fi_cq_sread(e->cq, &entry, 1, NULL, 5000);
+}
+
+static void test_sleeper(void)
+{
+	size_t len = 64 << 20;
+	char *out = calloc(1, len), *in = calloc(1, len);
+	struct timespec pause = {.tv_nsec = 200000000};
+	struct fi_cq_tagged_entry entry;
+	pthread_t thread;
+	struct end a, b;
+	void *ret;
+	int err;
+
+	end_open(&a, FI_TRANSMIT | FI_RECV);
+	end_open(&b, FI_TRANSMIT | FI_RECV);
+	memset(out, 7, len);
+	must(fi_tsend(a.ep, out, len, NULL, b.addr, 1, NULL), "fi_tsend");
+	for (int i = 0; i < 1000; i++) {
+		fi_cq_read(a.cq, NULL, 0);
+		fi_cq_read(b.cq, NULL, 0);
+	}
+	pthread_create(&thread, NULL, sleeper, &b);
+	nanosleep(&pause, NULL);
+	must(fi_trecv(b.ep, in, len, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), "fi_trecv");
+	pthread_join(thread, &ret);
+	tap_is_int((intptr_t)ret, 1, "a sleeping reader goes on with what a post left");
+	tap_ok(!memcmp(in, out, len), "64 MiB are right");
+	tap_ok(next(&a, &b, &entry, &err) && !err, "and the sender is told");
+	end_close(&a);
+	end_close(&b);
+	free(in);
+	free(out);
+}
+
+/* Automatic progress: the target makes no call, and both ends sleep. */
+static void test_auto(void)
+{
+	struct fi_cq_tagged_entry entry;
+	char out[3][100000], in[3][100000];
+	struct end a, b;
+	bool good = true;
+
+	end_open(&a, FI_TRANSMIT | FI_RECV);
+	end_open(&b, FI_TRANSMIT | FI_RECV);
+	for (int i = 0; i < 3; i++) {
+		memset(out[i], i + 1, sizeof(out[i]));
+		must(fi_trecv(b.ep, in[i], sizeof(in[i]), NULL, a.addr, i, 0, NULL),
+		     "fi_trecv");
+	}
+	for (int i = 0; i < 3; i++) {
+		must(fi_tsend(a.ep, out[i], sizeof(out[i]), NULL, b.addr, i, NULL),
+		     "fi_tsend");
+		good &= fi_cq_sread(a.cq, &entry, 1, NULL, 3000) == 1;
+	}
+	tap_ok(good, "automatic: sends end while the receiver makes no call");
+	for (int i = 0; i < 3; i++) {
+		good &= fi_cq_sread(b.cq, &entry, 1, NULL, 3000) == 1;
+	}
+	tap_ok(good && !memcmp(in, out, sizeof(in)), "and it has the messages");
+	end_close(&a);
+	end_close(&b);
+}
+
+int main(void)
+{
+	setup(FI_PROGRESS_MANUAL);
+	test_states();
+	test_options();
+	test_names();
+	test_selective();
+	test_sleeper();
+	teardown();
+	setup(FI_PROGRESS_AUTO);
+	test_auto();
+	teardown();
+	return tap_done();
+}
