@@ -161,7 +161,10 @@ static void test_no_false_errors(void)
 	sim_init(&s, 7, 2);
 	for (int i = 0; i < 300; i++) {
 		sim_recv(&s, 1, 0, 100000, 5, 0, PROTO_TAGGED | PROTO_REPORT);
-		sim_send(&s, 0, 1, i * 37, 5, PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+		while (!sim_send(&s, 0, 1, i * 37, 5,
+				 PROTO_TAGGED | PROTO_DATA | PROTO_REPORT)) {
+			sim_step(&s, 100);
+		}
 		sim_step(&s, 100);
 	}
 	sim_settle(&s);
@@ -441,7 +444,7 @@ static void lie(struct sim *s)
 	if (!link) {
 		return;
 	}
-	switch (mock_random(&s->net) % 7) {
+	switch (mock_random(&s->net) % 9) {
 	case 0:
 		len = pkt_put_cts(pkt, mock_random(&s->net) % 2 ? PKT_F_BULK : 0, id,
 				  mock_random(&s->net), mock_random(&s->net) % 100000);
@@ -460,6 +463,15 @@ static void lie(struct sim *s)
 		break;
 	case 5:
 		len = pkt_put_rts(pkt, PKT_F_TAGGED, 0, 1, id, 5000, NULL, 0);
+		break;
+	case 6:
+		len = pkt_put_chunk(pkt, id, mock_random(&s->net) % 3 * MOCK_SLOT_SIZE,
+				    1 + mock_random(&s->net) % (MOCK_SLOT_SIZE + 9),
+				    mock_random(&s->net) % (MOCK_SLOTS + 1),
+				    mock_random(&s->net) % 9);
+		break;
+	case 7:
+		len = pkt_put_taken(pkt, id, mock_random(&s->net) % 100000);
 		break;
 	default:
 		len = mock_random(&s->net) % sizeof(pkt);
@@ -482,6 +494,7 @@ static void test_liar(void)
 
 		sim_init(&s, seed, 2);
 		s.net.caps.raw = seed & 1;
+		s.net.caps.bulk = seed & 4 ? MOCK_SLOT_SIZE : 0;
 		s.net.late_segment = seed & 2 ? 50 : 0;
 		for (int i = 0; i < 300; i++) {
 			random_send(&s);
