@@ -150,18 +150,21 @@ bool peer_link_is_current(const struct peer *p, const struct wire_link *link)
 			return p->extra_epoch[i] == p->epoch;
 		}
 	}
-	return p->link && p->link == link;
+	return p->link == link;
 }
 
-/* A link of the epoch beside the transmit link. */
-static bool has_current_extra(const struct peer *p)
+/* Takes a link of the epoch out of those beside p->link; NULL: there is none. */
+static struct wire_link *extra_take(struct peer *p)
 {
 	for (int i = 0; i < PEER_EXTRA_LINKS; i++) {
-		if (p->extra[i] && p->extra_epoch[i] == p->epoch) {
-			return true;
+		struct wire_link *link = p->extra[i];
+
+		if (link && p->extra_epoch[i] == p->epoch) {
+			p->extra[i] = NULL;
+			return link;
 		}
 	}
-	return false;
+	return NULL;
 }
 
 /* The transmit link, if it lives, becomes one that is only listened to: what the peer had
@@ -182,10 +185,6 @@ static void epoch_end(struct peer_table *t, struct peer *p, struct wire_link *le
  * there. So they are read to their end first. */
 static void epoch_ending(struct peer_table *t, struct peer *p, int err)
 {
-	if (p->link) {
-		extra_add(t, p, p->link);
-		p->link = NULL;
-	}
 	p->end_err = err;
 	p->due = t->ops->now(t->arg) + PEER_ENDING_MAX;
 	set_state(t, p, PEER_ENDING);
@@ -195,12 +194,10 @@ static void epoch_ending(struct peer_table *t, struct peer *p, int err)
 /* The rest of an ending epoch lives too long: a peer that broke one link only. */
 static void epoch_cut(struct peer_table *t, struct peer *p)
 {
-	for (int i = 0; i < PEER_EXTRA_LINKS; i++) {
-		if (p->extra[i] && p->extra_epoch[i] == p->epoch) {
-			doom(t, p->extra[i]);
-			p->extra[i] = NULL;
-		}
-	}
+	do {
+		doom(t, p->link);
+		p->link = extra_take(p);
+	} while (p->link);
 	epoch_end(t, p, NULL, p->end_err);
 }
 
@@ -266,9 +263,9 @@ static void link_gone(struct peer_table *t, struct wire_link *link, int err, boo
 		return;
 	}
 	if (link == p->link) {
-		p->link = NULL;
+		p->link = extra_take(p);
 	}
-	if (at_once || (!p->link && !has_current_extra(p))) {
+	if (at_once || !p->link) {
 		epoch_end(t, p, p->link, p->state == PEER_ENDING ? p->end_err : err);
 	} else if (p->state == PEER_UP) {
 		epoch_ending(t, p, err);

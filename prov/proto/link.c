@@ -18,6 +18,7 @@ static void on_init(void *arg, struct peer *p)
 	list_init(&pp->msgs);
 	list_init(&pp->waiting);
 	list_init(&pp->streams);
+	list_init(&pp->bulks);
 	list_init(&pp->rma);
 	list_init(&pp->pulls);
 	list_init(&pp->streams_in);
@@ -61,6 +62,7 @@ static void on_up(void *arg, struct peer *p)
 		identify(ep, pp, &wire_link_base(p->link)->peer);
 	}
 	credit_open(ep, pp);
+	bulk_in_reset(pp);
 	pp->blocked &= ~BLOCK_DOWN;
 	proto_activate(ep, pp);
 }
@@ -118,6 +120,7 @@ static void on_down(void *arg, struct peer *p, int err)
 	pp->rma_done = pp->rma_posted;
 	fail_txs(ep, &pp->waiting, err);
 	fail_txs(ep, &pp->streams, err);
+	fail_txs(ep, &pp->bulks, err);
 	fail_txs(ep, &pp->msgs, err);
 	fail_arrivals(ep, &pp->pulls, err);
 	fail_arrivals(ep, &pp->streams_in, err);
@@ -207,7 +210,8 @@ void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err
 static bool is_useless(const struct proto_peer *pp)
 {
 	return pp->refs == 0 && list_empty(&pp->msgs) && list_empty(&pp->waiting) &&
-	       list_empty(&pp->streams) && list_empty(&pp->rma) &&
+	       list_empty(&pp->streams) && list_empty(&pp->bulks) &&
+	       list_empty(&pp->rma) &&
 	       (pp->peer.state == PEER_IDLE || pp->peer.state == PEER_DOWN) &&
 	       !peer_has_links(&pp->peer);
 }

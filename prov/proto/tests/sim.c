@@ -165,6 +165,7 @@ void sim_init(struct sim *s, uint64_t seed, int eps)
 				      .rx_size = 64,
 				      .inject_size = 256,
 				      .eager_size = 2048,
+				      .bulk_size = 4096,
 				      .connect_timeout = 10000000000ULL,
 				      .unexpected_max = 1 << 20,
 				      .order_rma = true,
@@ -205,7 +206,7 @@ void sim_step(struct sim *s, uint64_t ns)
 {
 	s->net.now += ns;
 	for (int i = 0; i < s->ep_count; i++) {
-		if (s->eps[i].ep) {
+		if (s->eps[i].ep && !s->eps[i].paused) {
 			proto_progress(s->eps[i].ep);
 		}
 	}
@@ -220,7 +221,7 @@ bool sim_settle(struct sim *s)
 
 		s->net.now += s->net.max_delay / 4 + 1;
 		for (int i = 0; i < s->ep_count; i++) {
-			if (s->eps[i].ep) {
+			if (s->eps[i].ep && !s->eps[i].paused) {
 				moved += proto_progress(s->eps[i].ep);
 			}
 		}
