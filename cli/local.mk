@@ -16,6 +16,7 @@ weft_CPPFLAGS = $(AM_CPPFLAGS) -DWEFT_PROVIDERDIR='"$(providerdir)"'
 weft_LDADD = coll/libcoll.la $(LIBFABRIC_LIBS) $(HWLOC_LIBS) -lpthread -lm
 
 check_PROGRAMS += %D%/tests/rank_boot
+TEST_HELPERS += %D%/tests/rank_boot
 %C%_tests_rank_boot_SOURCES = %D%/tests/rank_boot.c
 %C%_tests_rank_boot_LDADD = coll/libcoll.la
 TESTS += %D%/tests/run.t

@@ -1,8 +1,9 @@
 # Tests of the whole tree, and the tools that make lint runs.
-TESTS += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
+TREE_TESTS += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
 	%D%/install.t %D%/man.t %D%/configure.t %D%/quickstart.t %D%/clean-tree.t
+TESTS += $(TREE_TESTS)
 EXTRA_DIST += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
 	%D%/install.t %D%/man.t %D%/configure.t %D%/quickstart.t %D%/clean-tree.t \
-	%D%/tap.sh %D%/layers.awk %D%/layers.txt %D%/budget.awk %D%/symbols.txt \
+	%D%/tap.sh %D%/gate %D%/compile_commands.awk %D%/layers.awk %D%/layers.txt %D%/budget.awk %D%/symbols.txt \
 	%D%/lint %D%/cppcheck.txt
 include tests/fuzz/local.mk

@@ -102,6 +102,14 @@ __attribute__((unused, format(printf, 2, 3))) static void tap_skip(int n, const 
 	fflush(stdout);
 }
 
+/* Whether WEFT_TEST_SHORT asks for fewer rounds: sanitizers make each of them slow. */
+__attribute__((unused)) static bool tap_short(void)
+{
+	const char *env = getenv("WEFT_TEST_SHORT");
+
+	return env && *env && strcmp(env, "0") != 0;
+}
+
 /* A failure that makes going on pointless. */
 __attribute__((unused, noreturn, format(printf, 1, 2))) static void tap_bail(
 	const char *fmt, ...)

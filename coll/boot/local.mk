@@ -11,3 +11,6 @@ TESTS += %D%/tests/test_boot_unit %D%/tests/test_boot
 %C%_tests_test_boot_SOURCES = %D%/tests/test_boot.c
 %C%_tests_test_boot_LDADD = coll/libcoll.la
 EXTRA_DIST += %D%/README.md
+
+# Threads: the wire's helper, automatic progress, or two of the test's own.
+THREAD_TESTS += %D%/tests/test_boot

@@ -33,3 +33,6 @@ check_PROGRAMS += %D%/test_arguments
 TESTS += %D%/test_arguments
 %C%_test_arguments_SOURCES = %D%/test_arguments.c %D%/ranks.c
 %C%_test_arguments_LDADD = coll/libcoll.la -lm
+
+# Threads: the wire's helper, automatic progress, or two of the test's own.
+THREAD_TESTS += %D%/test_readiness %D%/test_modes

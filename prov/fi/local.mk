@@ -57,3 +57,8 @@ check_PROGRAMS += %D%/tests/test_ep
 TESTS += %D%/tests/test_ep
 %C%_tests_test_ep_SOURCES = %D%/tests/test_ep.c
 %C%_tests_test_ep_LDADD = $(LIBFABRIC_LIBS) -lpthread
+
+# Threads: the wire's helper, automatic progress, or two of the test's own.
+THREAD_TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
+	%D%/tests/test_eq %D%/tests/test_ep %D%/tests/test_module %D%/tests/test_mr \
+	%D%/tests/test_progress %D%/tests/test_wait

@@ -14,3 +14,6 @@ check_PROGRAMS += %D%/tests/test_params
 TESTS += %D%/tests/test_params
 %C%_tests_test_params_SOURCES = %D%/tests/test_params.c
 %C%_tests_test_params_LDADD = prov/libprov.la
+
+# Threads: the wire's helper, automatic progress, or two of the test's own.
+THREAD_TESTS += %D%/tests/test_keytab

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 /* Longest message that random.c makes. */
-#define FUZZ_ROOM 256
+#define FUZZ_ROOM 512
 
 /* Hands the bytes to the validator and aborts when what it accepted is wrong. Returns
  * whether it was accepted. The bytes are exactly size long: reading beyond is seen. */

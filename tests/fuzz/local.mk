@@ -1,6 +1,6 @@
 # Validators of bytes that strangers send: each is a fuzz target (make fuzz, with
 # --enable-fuzzing) and, with valid messages changed at random, a test for any compiler.
-EXTRA_DIST += %D%/fuzz.h
+EXTRA_DIST += %D%/fuzz.h %D%/run %D%/corpus
 
 FUZZERS += %D%/fuzz_boot_wire
 %C%_fuzz_boot_wire_SOURCES = %D%/boot_wire.c %D%/engine.c
@@ -28,3 +28,39 @@ check_PROGRAMS += %D%/test_pkt
 TESTS += %D%/test_pkt
 %C%_test_pkt_SOURCES = %D%/pkt.c %D%/random.c
 %C%_test_pkt_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_ctl
+%C%_fuzz_ctl_SOURCES = %D%/ctl.c %D%/engine.c
+%C%_fuzz_ctl_LDADD = coll/libcoll.la
+%C%_fuzz_ctl_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_ctl
+TESTS += %D%/test_ctl
+%C%_test_ctl_SOURCES = %D%/ctl.c %D%/random.c
+%C%_test_ctl_LDADD = coll/libcoll.la
+
+FUZZERS += %D%/fuzz_keyview
+%C%_fuzz_keyview_SOURCES = %D%/keyview.c %D%/engine.c
+%C%_fuzz_keyview_LDADD = prov/libprov.la
+%C%_fuzz_keyview_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_keyview
+TESTS += %D%/test_keyview
+%C%_test_keyview_SOURCES = %D%/keyview.c %D%/random.c
+%C%_test_keyview_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_shm_ring
+%C%_fuzz_shm_ring_SOURCES = %D%/shm_ring.c %D%/engine.c
+%C%_fuzz_shm_ring_LDADD = prov/libprov.la
+%C%_fuzz_shm_ring_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_shm_ring
+TESTS += %D%/test_shm_ring
+%C%_test_shm_ring_SOURCES = %D%/shm_ring.c %D%/random.c
+%C%_test_shm_ring_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_shm_service
+%C%_fuzz_shm_service_SOURCES = %D%/shm_service.c %D%/engine.c
+%C%_fuzz_shm_service_LDADD = prov/libprov.la
+%C%_fuzz_shm_service_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_shm_service
+TESTS += %D%/test_shm_service
+%C%_test_shm_service_SOURCES = %D%/shm_service.c %D%/random.c
+%C%_test_shm_service_LDADD = prov/libprov.la

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fuzz target as a plain test: its valid messages, then changed ones. The seed is
- * printed; give it as the first argument to see the same inputs again.
+ * A fuzz target as a plain test: the corpus in the tree, its valid messages, then changed
+ * ones. The seed is printed; give it as the first argument to see the same inputs again.
  */
 #include "config.h"
 
+#include <dirent.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -72,6 +74,51 @@ static bool one(const uint8_t *bytes, size_t len)
 	return accepted;
 }
 
+static void file_try(const char *dir, const char *name)
+{
+	uint8_t bytes[FUZZ_ROOM];
+	char path[4096];
+	size_t len;
+	FILE *file;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+		tap_bail("%s: too long a name", dir);
+	file = fopen(path, "rb");
+	if (!file)
+		tap_bail("%s: %m", path);
+	len = fread(bytes, 1, sizeof(bytes), file);
+	if (!feof(file) && fgetc(file) != EOF)
+		tap_bail("%s: more than %d bytes", path, FUZZ_ROOM);
+	fclose(file);
+	one(bytes, len);
+}
+
+/* Inputs that once led somewhere new, or that failed: none may do so again. The target's
+ * name is that of the program, behind "test_". */
+static void corpus_try(const char *program)
+{
+	const char *top = getenv("WEFT_TOP_SRCDIR"), *name = strrchr(program, '/');
+	struct dirent *e;
+	char dir[2048];
+	int count = 0;
+	DIR *d;
+
+	if (!top || !name || strncmp(name, "/test_", 6) != 0) {
+		tap_skip(1, "WEFT_TOP_SRCDIR doesn't say where the corpus is");
+		return;
+	}
+	snprintf(dir, sizeof(dir), "%s/tests/fuzz/corpus/%s", top, name + 6);
+	d = opendir(dir);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.') {
+			file_try(dir, e->d_name);
+			count++;
+		}
+	if (d)
+		closedir(d);
+	tap_ok(count > 0, "%d inputs of %s", count, dir + strlen(top) + 1);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t)time(NULL);
@@ -81,6 +128,7 @@ int main(int argc, char **argv)
 	size_t len;
 
 	tap_diag("seed %" PRIu64, seed);
+	corpus_try(argv[0]);
 	while ((len = fuzz_seed(seeds, bytes)) > 0) {
 		tap_ok(one(bytes, len), "valid message %u is accepted", seeds);
 		seeds++;

@@ -47,3 +47,8 @@ TESTS += \
 check_PROGRAMS += %D%/tests/bench_shm
 %C%_tests_bench_shm_SOURCES = %D%/tests/bench_shm.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_bench_shm_LDADD = prov/libprov.la
+
+# Threads: the wire's helper, automatic progress, or two of the test's own.
+THREAD_TESTS += \
+	%D%/tests/test_ring %D%/tests/test_shm %D%/tests/test_life %D%/tests/test_door \
+	%D%/tests/test_sleep %D%/tests/test_many %D%/tests/test_service

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Control messages of the executor, as a rank that went wrong may send them: what
+ * ctl_decode accepts stays inside the tables that it indexes, and is the same after
+ * another way through encode and decode.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "coll/exec/ctl.h"
+#include "coll/exec/mem.h"
+#include "coll/exec/name.h"
+#include "tests/fuzz/fuzz.h"
+
+#define RANKS 5
+
+static void ready_require(const struct ctl_ready *ready)
+{
+	fuzz_require(ready->entries >= 1 && ready->entries <= CTL_ENTRY_MAX);
+	fuzz_require(ready->handles <= CTL_HANDLE_MAX);
+	for (int i = 0; i < ready->handles; i++)
+		fuzz_require(ready->handle[i].id < MEM_ENTRIES_MAX);
+	for (int i = 0; i < ready->entries; i++) {
+		fuzz_require(ready->entry[i].recv <= NAME_INDEX_MASK);
+		fuzz_require(ready->entry[i].handle < MEM_ENTRIES_MAX);
+		fuzz_require(ready->entry[i].choice <= CTL_CHOICE_PUT);
+		/* Pieces of one place belong together, and the last one says so. */
+		fuzz_require(!ready->entry[i].more ||
+			     (i + 1 < ready->entries &&
+			      ready->entry[i].k == ready->entry[i + 1].k));
+	}
+}
+
+static void msg_require(const struct ctl_msg *msg)
+{
+	fuzz_require(msg->src >= 0 && msg->src < RANKS && msg->comm <= NAME_COMM_MAX);
+	switch (msg->kind) {
+	case CTL_READY:
+		ready_require(&msg->ready);
+		return;
+	case CTL_FAIL:
+		fuzz_require(msg->fail.culprit >= -1 && msg->fail.culprit < RANKS);
+		fuzz_require(msg->fail.result > 0 &&
+			     msg->fail.result < WEFT_RESULT_COUNT);
+		fuzz_require(memchr(msg->fail.text, 0, sizeof(msg->fail.text)) != NULL);
+		return;
+	case CTL_PROBE:
+	case CTL_STATUS:
+		fuzz_require(msg->status.waits_for >= -1 &&
+			     msg->status.waits_for < RANKS);
+		return;
+	case CTL_REVOKED:
+		return;
+	}
+	fuzz_require(false);
+}
+
+bool fuzz_one(const uint8_t *data, size_t size)
+{
+	uint8_t once[CTL_MAX] = {0}, twice[CTL_MAX] = {0};
+	struct ctl_msg msg = {0}, again = {0};
+
+	if (!ctl_decode(data, size, RANKS, &msg))
+		return false;
+	msg_require(&msg);
+	fuzz_require(ctl_encode(&msg, once) == size);
+	fuzz_require(ctl_decode(once, size, RANKS, &again));
+	fuzz_require(ctl_encode(&again, twice) == size);
+	fuzz_require(memcmp(once, twice, size) == 0);
+	return true;
+}
+
+size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
+{
+	static const struct ctl_ready place = {
+		.entries = 1, .entry = {{.k = 7, .recv = 9, .length = 4096}}};
+	static const struct ctl_ready pieces = {
+		.entries = 3,
+		.handles = 2,
+		.handle = {{.id = 1, .incarnation = 3, .key = 77, .base = 4096},
+			   {.id = 2, .incarnation = 4, .key = 78}},
+		.entry = {{.k = 7, .recv = 9, .handle = 1, .choice = 1, .more = 1},
+			  {.k = 7, .recv = 9, .handle = 1, .choice = 1, .offset = 64},
+			  {.k = 8, .recv = 10, .handle = 2, .choice = 1}}};
+	struct ctl_msg msg = {.src = 4, .comm = 3, .call = 1000};
+	uint8_t buf[CTL_MAX];
+	size_t len;
+
+	switch (number) {
+	case 0:
+		msg.kind = CTL_READY;
+		msg.ready = place;
+		break;
+	case 1:
+		msg.kind = CTL_READY;
+		msg.ready = pieces;
+		break;
+	case 2:
+		msg.kind = CTL_FAIL;
+		msg.fail = (struct ctl_fail){.result = WEFT_ERR_PEER, .culprit = 2};
+		strcpy(msg.fail.text, "rank 2 left");
+		break;
+	case 3:
+		msg.kind = CTL_REVOKED;
+		break;
+	case 4:
+	case 5:
+		msg.kind = number == 4 ? CTL_PROBE : CTL_STATUS;
+		msg.status = (struct ctl_status){
+			.call = {.count = 100, .elem_size = 4, .algorithm = 5},
+			.waits_for = -1};
+		break;
+	default:
+		return 0;
+	}
+	len = ctl_encode(&msg, buf);
+	fuzz_require(len <= FUZZ_ROOM);
+	memcpy(room, buf, len);
+	return len;
+}
