@@ -172,6 +172,18 @@ static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t gr
 	}
 }
 
+/* One that was told of its end lies in its communicator's list, waiting for the next
+ * call: taken back once more, that list would be broken. With the lock held. */
+static enum weft_result call_check_open(const struct weft_req *req, const char *caller)
+{
+	if (list_empty(&req->link))
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_ARG,
+			 "%s: the request is over, and its outcome was told: a request "
+			 "is gone with that",
+			 caller);
+}
+
 enum weft_result weft_req_test(struct weft_req *req, int *done)
 {
 	struct weft_ctx *ctx;
@@ -183,6 +195,11 @@ enum weft_result weft_req_test(struct weft_req *req, int *done)
 				 req ? "done" : "req");
 	ctx = req->comm->ctx;
 	pthread_mutex_lock(&ctx->lock);
+	result = call_check_open(req, "weft_req_test");
+	if (result != WEFT_SUCCESS) {
+		pthread_mutex_unlock(&ctx->lock);
+		return result;
+	}
 	exec_progress(ctx->exec);
 	*done = 0;
 	switch (exec_req_state(req->exec)) {
@@ -217,10 +234,15 @@ enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us)
 				 (long long)timeout_us);
 	if (timeout_us > 0 && timeout_us < INT64_MAX - now)
 		until = now + timeout_us;
+	ctx = req->comm->ctx;
+	pthread_mutex_lock(&ctx->lock);
+	result = call_check_open(req, "weft_req_wait");
+	pthread_mutex_unlock(&ctx->lock);
+	if (result != WEFT_SUCCESS)
+		return result;
 	/* By default the request ends by its own deadline; then the grace counts. */
 	state = call_wait(req, until,
 			  timeout_us == WEFT_TIMEOUT_DEFAULT ? CALL_GRACE_US : INT64_MAX);
-	ctx = req->comm->ctx;
 	pthread_mutex_lock(&ctx->lock);
 	if (state == EXEC_DONE)
 		result = call_finish(req);

@@ -179,6 +179,21 @@ static void test_objects(struct weft_ctx *ctx, struct weft_comm *comm)
 	tap_is_int(weft_comm_size(comm), 1, "a communicator of one rank");
 }
 
+/* A request is gone once its end was told; a caller that comes again breaks nothing. */
+static void test_over(struct weft_comm *comm)
+{
+	struct weft_req *req;
+	int done = 0;
+
+	if (weft_barrier_start(comm, NULL, &req) != WEFT_SUCCESS)
+		tap_bail("%s", weft_error_detail());
+	tap_ok(weft_req_wait(req, 0) == WEFT_SUCCESS, "a request that is waited for");
+	refused(weft_req_wait(req, 0), WEFT_ERR_ARG, "is over", "and once more");
+	refused(weft_req_test(req, &done), WEFT_ERR_ARG, "is over", "or tested");
+	for (int i = 0; i < 3; i++)
+		tap_ok(weft_barrier(comm, NULL) == WEFT_SUCCESS, "the next call");
+}
+
 int main(void)
 {
 	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
@@ -197,6 +212,7 @@ int main(void)
 	test_call(comm);
 	test_opts(comm);
 	test_objects(ctx, comm);
+	test_over(comm);
 	tap_ok(weft_comm_destroy(comm) == WEFT_SUCCESS &&
 		       weft_ctx_close(ctx) == WEFT_SUCCESS,
 	       "everything closes after all that");
