@@ -46,10 +46,11 @@ struct proto_peer {
 	/* Whom matching takes it for: itself, or, when it was dialled by another name of
 	 * its host, the peer of the name that its door has (holds a reference). */
 	struct proto_peer *ident;
-	uint32_t window;  /* eager cost granted to the peer in all */
-	uint32_t stored;  /* eager cost that waits unexpected, this epoch */
-	uint32_t refs;	  /* receives and arrivals that point here, and mappings */
-	bool credit_owed; /* a credit packet found no room */
+	uint32_t window;   /* eager cost granted to the peer in all */
+	uint32_t stored;   /* eager cost that waits unexpected, this epoch */
+	uint32_t refs;	   /* receives and arrivals that point here, and mappings */
+	uint32_t arrivals; /* that point here */
+	bool credit_owed;  /* a credit packet found no room */
 	uint64_t rma_posted;
 	uint64_t rma_done;	/* a prefix: RMA retires in order */
 	struct list msgs;	/* struct tx: not sent yet, in order */
