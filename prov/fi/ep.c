@@ -141,6 +141,7 @@ int wfi_ep_door(struct wfi_ep *ep)
 		.addr_any = ep->addr_any,
 		.incarnation = random_incarnation(),
 		.keys = ep->domain->keys,
+		.arena = ep->domain->arena,
 		.up = &wfi_ep_up,
 		.arg = ep,
 		.tx_size = ep->tx_size,

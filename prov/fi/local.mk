@@ -14,6 +14,7 @@ PROV_SOURCES += \
 	%D%/info.c %D%/info.h \
 	%D%/info_match.c %D%/info_match.h \
 	%D%/limits.h \
+	%D%/mem_ops.c %D%/mem_ops.h \
 	%D%/mr.c %D%/mr.h \
 	%D%/nosys.c %D%/nosys.h \
 	%D%/pollable.h \

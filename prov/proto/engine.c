@@ -92,6 +92,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 				  .addr_any = attr->addr_any,
 				  .incarnation = attr->incarnation,
 				  .keys = attr->keys,
+				  .arena = attr->arena,
 				  .events = &events};
 	struct proto_ep *ep = calloc(1, sizeof(*ep));
 	int ret;

@@ -61,6 +61,7 @@ struct proto_attr {
 	bool addr_any;
 	uint64_t incarnation;
 	struct mem_keytab *keys;
+	struct mem_arena *arena; /* NULL: no memory is shared */
 	const struct proto_up *up;
 	void *arg;
 	uint32_t tx_size, rx_size;

@@ -24,6 +24,7 @@
 
 #include "prov/wire/addr.h"
 
+struct mem_arena;
 struct mem_keytab;
 struct wire_ep;	  /* defined by each wire; begins with struct wire_ep_base */
 struct wire_link; /* defined by each wire; begins with struct wire_link_base */
@@ -96,6 +97,7 @@ struct wire_ep_attr {
 	uint64_t incarnation;  /* random, never 0: tells this endpoint from an earlier one
 				* at the same address */
 	struct mem_keytab *keys; /* registrations that peers may use */
+	struct mem_arena *arena; /* memory that some of them are in; NULL: none */
 	const struct wire_events *events;
 	void *arg;
 	bool no_cma;  /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */

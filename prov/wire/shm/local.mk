@@ -13,7 +13,8 @@ PROV_SOURCES += \
 	%D%/shm_link.c %D%/shm_link.h \
 	%D%/shm_ring.c %D%/shm_ring.h \
 	%D%/shm_rma.c %D%/shm_rma.h \
-	%D%/shm_service.c %D%/shm_service.h
+	%D%/shm_service.c %D%/shm_service.h \
+	%D%/shm_share.c %D%/shm_share.h
 
 EXTRA_DIST += %D%/README.md
 

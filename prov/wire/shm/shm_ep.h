@@ -47,6 +47,7 @@ struct shm_ep {
 
 	struct shm_door door;
 	struct mem_keytab *keys;
+	struct mem_arena *arena;      /* what peers may map; NULL: nothing */
 	struct mem_keyview *own_keys; /* the helper thread serves by it */
 	uint64_t cookie[2];	      /* peers read it to find out about attach */
 

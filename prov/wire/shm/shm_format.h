@@ -78,6 +78,22 @@ int shm_hello_parse(const void *bytes, size_t len, enum shm_hello_kind kind,
 void shm_hello_init(struct shm_hello *hello, enum shm_hello_kind kind,
 		    const struct wire_addr *addr);
 
+/* ---- after the handshake, on the link's socket: a byte is a bell (service), this is
+ * about shared memory for applications -------------------------------------------------
+ */
+
+enum shm_share_kind {
+	SHM_SHARE_ASK = 0x61736b31, /* the peer's segment, please */
+	SHM_SHARE_GIVE = 0x67697631 /* here it is: its memory travels along */
+};
+
+struct shm_share_msg {
+	uint32_t kind;
+	uint32_t segment;
+};
+
+static_assert(sizeof(struct shm_share_msg) == 8, "no holes");
+
 /* ---- packet ring, one direction ---------------------------------------------------- */
 
 #define SHM_RING_SIZE	(64 * 1024) /* with its header */

@@ -19,6 +19,7 @@
 #include "prov/wire/shm/shm_hub.h"
 #include "prov/wire/shm/shm_ring.h"
 #include "prov/wire/shm/shm_service.h"
+#include "prov/wire/shm/shm_share.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
@@ -55,6 +56,8 @@ struct shm_link {
 	struct shm_service_tx *service_tx; /* we ask; NULL until needed */
 	const struct shm_bulk_mem *peer_bulk; /* its bulk slots; NULL: none */
 	struct list grave;		      /* in ep->graveyard: DOWN, to be freed */
+
+	struct shm_share share; /* the peer's shared memory for applications */
 
 	/* Mutex. */
 	uint32_t index;	     /* in ep->links; the bit in our hub */
