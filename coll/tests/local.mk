@@ -33,3 +33,8 @@ check_PROGRAMS += %D%/test_arguments
 TESTS += %D%/test_arguments
 %C%_test_arguments_SOURCES = %D%/test_arguments.c %D%/ranks.c
 %C%_test_arguments_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_mismatch
+TESTS += %D%/test_mismatch
+%C%_test_mismatch_SOURCES = %D%/test_mismatch.c %D%/ranks.c
+%C%_test_mismatch_LDADD = coll/libcoll.la -lm
