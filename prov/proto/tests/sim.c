@@ -10,6 +10,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/proto/small.h"
 #include "util/tap.h"
 
 static void complain(struct sim *s, const struct sim_op *op, const char *what)
@@ -93,6 +94,19 @@ static void rx_done(void *arg, const struct proto_done *d)
 	done(arg, d, true);
 }
 
+static void rx_ok(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,
+		  uint64_t src)
+{
+	struct proto_done d = {.context = context,
+			       .flags = flags,
+			       .len = len,
+			       .tag = tag,
+			       .source = src,
+			       .report = true};
+
+	done(arg, &d, true);
+}
+
 static void remote_done(void *arg, const struct proto_done *d)
 {
 	struct sim_ep *e = arg;
@@ -121,6 +135,7 @@ static uint64_t now(void *arg)
 static const struct proto_up up = {
 	.tx_done = tx_done,
 	.rx_done = rx_done,
+	.rx_ok = rx_ok,
 	.remote_done = remote_done,
 	.source = source,
 	.now = now,
@@ -323,6 +338,44 @@ static size_t cut(struct sim *s, char *buf, size_t len, struct iovec *iov)
 	return count;
 }
 
+/* Every other one that it is made for is tried by the frequent way. */
+static bool send_small(struct sim *s, struct sim_op *op, const struct proto_msg *m)
+{
+	struct sim_ep *e = &s->eps[op->ep];
+	struct proto_done d = {.context = op};
+	struct proto_peer *pp;
+
+	if (m->count != 1 || (m->flags & ~(PROTO_TAGGED | PROTO_REPORT)) ||
+	    mock_chance(&s->net, 50)) {
+		return false;
+	}
+	sim_peer(s, op->ep, op->to); /* makes the mapping */
+	pp = proto_small_open(e->ep, op->to, m->len);
+	if (!pp) {
+		return false;
+	}
+	proto_small_write(pp, m->iov[0].iov_base, m->len, m->tag,
+			  m->flags & PROTO_TAGGED);
+	proto_small_commit(e->ep, pp, m->len);
+	s->small_sent++;
+	done(e, &d, false);
+	return true;
+}
+
+static bool recv_small(struct sim *s, struct sim_op *op, const struct proto_recv *r)
+{
+	if (r->count != 1 || r->ignore || r->source || (r->flags & PROTO_MULTI) ||
+	    !(r->flags & PROTO_REPORT) || mock_chance(&s->net, 50)) {
+		return false;
+	}
+	if (!proto_small_recv(s->eps[op->ep].ep, r->iov[0].iov_base, r->iov[0].iov_len,
+			      r->tag, r->context, r->flags)) {
+		return false;
+	}
+	s->small_received++;
+	return true;
+}
+
 struct sim_op *sim_send(struct sim *s, int ep, int to, size_t len, uint64_t tag,
 			uint32_t flags)
 {
@@ -339,6 +392,9 @@ struct sim_op *sim_send(struct sim *s, int ep, int to, size_t len, uint64_t tag,
 	op->tag = tag;
 	sim_pattern(op->buf, len, op->id);
 	m.count = cut(s, op->buf, len, iov);
+	if (send_small(s, op, &m)) {
+		return posted(s, op, 0);
+	}
 	ret = proto_send(s->eps[ep].ep, sim_peer(s, ep, to), &m);
 	if (flags & PROTO_INJECT) {
 		memset(op->buf, 0xdd, len);
@@ -366,6 +422,9 @@ struct sim_op *sim_recv(struct sim *s, int ep, int from, size_t len, uint64_t ta
 		r.count = 1;
 	} else {
 		r.count = cut(s, op->buf, len, iov);
+	}
+	if (recv_small(s, op, &r)) {
+		return posted(s, op, 0);
 	}
 	return posted(s, op, proto_recv(s->eps[ep].ep, &r));
 }

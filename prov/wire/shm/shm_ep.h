@@ -40,7 +40,7 @@ struct shm_ep {
 	int hot_count;
 	int hot_holes;
 	int hot_next; /* where the next look begins */
-	bool polling; /* inside progress: links that end are freed after it */
+	bool untidy;  /* hot has holes, or graveyard isn't empty */
 	struct list graveyard;
 
 	struct shm_door door;
