@@ -88,10 +88,11 @@ bool parse_size_range(const char *text, uint64_t *first, uint64_t *last)
 
 void parse_size_print(uint64_t bytes, char text[PARSE_SIZE_TEXT])
 {
-	int k = 0;
+	char unit[2] = "";
 
-	for (; bytes && bytes % 1024 == 0 && size_unit[k]; k++)
+	for (int k = 0; bytes && bytes % 1024 == 0 && size_unit[k]; k++) {
 		bytes /= 1024;
-	snprintf(text, PARSE_SIZE_TEXT, "%" PRIu64 "%.1s", bytes,
-		 k ? &size_unit[k - 1] : "");
+		unit[0] = size_unit[k];
+	}
+	snprintf(text, PARSE_SIZE_TEXT, "%" PRIu64 "%s", bytes, unit);
 }

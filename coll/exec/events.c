@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,23 +244,50 @@ static void event_stash(struct exec *x, const struct ctl_msg *msg)
 	list_push_back(&x->stash, &stash->link);
 }
 
+/* FAIL of a call that is over here: none of its puts is in flight. The peer takes part in
+ * nothing more on this communicator, so it has failed here as well. */
+static void event_late_fail(struct exec *x, const struct ctl_msg *msg)
+{
+	struct ctl_msg answer = {
+		.kind = CTL_REVOKED, .comm = msg->comm, .call = msg->call};
+	char text[EXEC_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "rank %d reports: %s", msg->src, msg->fail.text);
+	if (x->comms[msg->comm].state == COMM_OPEN)
+		exec_comm_fail(x, msg->comm, (enum weft_result)msg->fail.result, text);
+	ctl_io_send(x, msg->src, &answer);
+}
+
+/* A rank that did not hear of the failure started another call: tell it the cause. */
+static void event_never(struct exec *x, const struct ctl_msg *msg)
+{
+	const struct exec_comm *comm = &x->comms[msg->comm];
+	struct ctl_msg answer = {.kind = CTL_FAIL,
+				 .comm = msg->comm,
+				 .call = msg->call,
+				 .fail = {.result = comm->failed, .culprit = -1}};
+
+	if (comm->failed == WEFT_SUCCESS || (int32_t)(msg->call - comm->next_call) < 0)
+		return;
+	snprintf(answer.fail.text, sizeof(answer.fail.text), "%.*s", CTL_TEXT_MAX - 1,
+		 comm->text);
+	ctl_io_send(x, msg->src, &answer);
+}
+
 void event_ctl(struct exec *x, const struct ctl_msg *msg)
 {
 	struct exec_req *req = engine_find(x, msg->comm, msg->call, UINT32_MAX);
 
 	if (msg->kind == CTL_READY)
 		event_handles(x, msg->src, &msg->ready);
-	if (req) {
+	if (req)
 		event_req(req, msg);
-	} else if (event_is_early(x, msg)) {
+	else if (event_is_early(x, msg))
 		event_stash(x, msg);
-	} else if (msg->kind == CTL_FAIL) {
-		/* That call is over here: none of its puts is in flight. */
-		struct ctl_msg answer = {
-			.kind = CTL_REVOKED, .comm = msg->comm, .call = msg->call};
-
-		ctl_io_send(x, msg->src, &answer);
-	}
+	else if (msg->kind == CTL_FAIL)
+		event_late_fail(x, msg);
+	else if (msg->kind == CTL_READY || msg->kind == CTL_PROBE)
+		event_never(x, msg);
 }
 
 void event_stashed(struct exec_req *req)

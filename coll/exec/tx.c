@@ -10,6 +10,13 @@
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
 
+static void tx_ready_release(struct slot *slot)
+{
+	if (slot->ready)
+		pool_put(&slot->req->x->readys, slot->ready);
+	slot->ready = NULL;
+}
+
 /* ---- messages
  * ------------------------------------------------------------------------ */
 
@@ -20,6 +27,7 @@ static void tx_message_done(struct net_op *op, const struct net_result *result)
 
 	net_op_release(&req->x->net, op);
 	req->ops--;
+	tx_ready_release(slot);
 	if (slot->stage) {
 		stage_put(req->x, slot->stage);
 		slot->stage = NULL;
@@ -168,8 +176,7 @@ static void tx_put_done(struct net_op *op, const struct net_result *result)
 		return;
 	}
 	if (slot->seg_done == slot->seg_count) {
-		pool_put(&req->x->readys, slot->ready);
-		slot->ready = NULL;
+		tx_ready_release(slot);
 		slot_done(slot);
 	} else if (slot->seg_posted < slot->seg_count && list_empty(&slot->link)) {
 		/* req_run() goes on with it: posting from inside a completion

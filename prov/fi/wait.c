@@ -261,11 +261,12 @@ static int timer_set(struct wfi_wait *w, uint64_t due)
 	return timerfd_settime(w->tmfd, TFD_TIMER_ABSTIME, &at, NULL) ? -errno : 0;
 }
 
+/* Not before all have seen it whom it was raised for. */
 static void event_drain(struct wfi_wait *w)
 {
 	uint64_t n;
 
-	if (!w->signaled)
+	if (!w->signaled || w->to_wake)
 		return;
 	w->signaled = false;
 	if (read(w->evfd, &n, sizeof(n)) < 0 && errno != EAGAIN)
@@ -302,6 +303,8 @@ static void sleeping_update(struct wfi_wait *w)
 void wfi_wait_wake(struct wfi_wait *w)
 {
 	event_raise(w);
+	w->wakes++;
+	w->to_wake = w->evfd < 0 ? 0 : w->sleepers;
 	/* The descriptor stays readable until the application asks again. */
 	w->armed = false;
 	sleeping_update(w);
@@ -371,7 +374,7 @@ static int sleep_plain(struct wfi_wait *w, uint64_t until)
 int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 {
 	struct epoll_event ev;
-	uint64_t until, due;
+	uint64_t until, due, wakes;
 	int rc;
 
 	due = wait_due(w);
@@ -389,12 +392,15 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 		return wfi_wait_progress(w) ? 0 : sleep_plain(w, until);
 	}
 	w->sleepers++;
+	wakes = w->wakes;
 	sleeping_update(w);
 	wfi_domain_unlock(w->domain);
 	rc = epoll_wait(w->epfd, &ev, 1, epoll_timeout(until));
 	rc = rc < 0 && errno == EINTR ? -FI_EINTR : 0;
 	wfi_domain_lock(w->domain);
 	w->sleepers--;
+	if (wakes != w->wakes)
+		w->to_wake--;
 	sleeping_update(w);
 	event_drain(w);
 	return rc;

@@ -36,6 +36,8 @@ struct wfi_wait {
 	struct wfi_domain *domain;
 	struct list node;  /* on domain->sleeping while sleepers or armed */
 	uint32_t sleepers; /* threads in wfi_wait_sleep */
+	uint32_t to_wake;  /* of them: those that the last wake-up was for */
+	uint64_t wakes;	   /* counts wake-ups: tells who slept before the last one */
 	bool armed;	   /* the application may sleep on epfd by itself */
 	bool watched;	   /* somebody must hear of what appears */
 	bool signaled;	   /* evfd is readable */

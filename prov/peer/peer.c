@@ -14,7 +14,7 @@
 
 static const char *const state_names[] = {
 	[PEER_IDLE] = "idle", [PEER_DIALLING] = "dialling", [PEER_WAITING] = "waiting",
-	[PEER_UP] = "up",     [PEER_DOWN] = "down",
+	[PEER_UP] = "up",     [PEER_ENDING] = "ending",	    [PEER_DOWN] = "down",
 };
 _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == PEER_STATES, "names");
 
@@ -24,7 +24,8 @@ static const uint32_t state_next[PEER_STATES] = {
 	[PEER_DIALLING] = TO(PEER_WAITING) | TO(PEER_UP) | TO(PEER_DOWN),
 	[PEER_WAITING] =
 		TO(PEER_DIALLING) | TO(PEER_WAITING) | TO(PEER_UP) | TO(PEER_DOWN),
-	[PEER_UP] = TO(PEER_DOWN),
+	[PEER_UP] = TO(PEER_ENDING) | TO(PEER_DOWN),
+	[PEER_ENDING] = TO(PEER_DOWN),
 	[PEER_DOWN] = TO(PEER_DIALLING) | TO(PEER_WAITING) | TO(PEER_UP) | TO(PEER_DOWN),
 };
 
@@ -40,7 +41,7 @@ static void set_state(struct peer_table *t, struct peer *p, enum peer_state to)
 	p->state = to;
 	t->transitions[to]++;
 	list_remove(&p->timed);
-	if (to == PEER_DIALLING || to == PEER_WAITING) {
+	if (to == PEER_DIALLING || to == PEER_WAITING || to == PEER_ENDING) {
 		list_push_back(&t->timed, &p->timed);
 		t->chores = true;
 	}
@@ -143,7 +144,7 @@ static void extra_add(struct peer_table *t, struct peer *p, struct wire_link *li
 
 bool peer_link_is_current(const struct peer *p, const struct wire_link *link)
 {
-	if (p->state != PEER_UP) {
+	if (p->state != PEER_UP && p->state != PEER_ENDING) {
 		return false;
 	}
 	for (int i = 0; i < PEER_EXTRA_LINKS; i++) {
@@ -152,6 +153,20 @@ bool peer_link_is_current(const struct peer *p, const struct wire_link *link)
 		}
 	}
 	return p->link == link;
+}
+
+/* Takes a link of the epoch out of those beside p->link; NULL: there is none. */
+static struct wire_link *extra_take(struct peer *p)
+{
+	for (int i = 0; i < PEER_EXTRA_LINKS; i++) {
+		struct wire_link *link = p->extra[i];
+
+		if (link && p->extra_epoch[i] == p->epoch) {
+			p->extra[i] = NULL;
+			return link;
+		}
+	}
+	return NULL;
 }
 
 /* The transmit link, if it lives, becomes one that is only listened to: what the peer had
@@ -165,6 +180,27 @@ static void epoch_end(struct peer_table *t, struct peer *p, struct wire_link *le
 	p->link = NULL;
 	set_state(t, p, PEER_DOWN);
 	t->ops->down(t->arg, p, err);
+}
+
+/* The end of one link is the end of the peer, or of our trust in it, but what it sent on
+ * its other links came before that: the answer that completes an operation may still lie
+ * there. So they are read to their end first. */
+static void epoch_ending(struct peer_table *t, struct peer *p, int err)
+{
+	p->end_err = err;
+	p->due = t->ops->now(t->arg) + PEER_ENDING_MAX;
+	set_state(t, p, PEER_ENDING);
+	t->ops->ending(t->arg, p);
+}
+
+/* The rest of an ending epoch lives too long: a peer that broke one link only. */
+static void epoch_cut(struct peer_table *t, struct peer *p)
+{
+	do {
+		doom(t, p->link);
+		p->link = extra_take(p);
+	} while (p->link);
+	epoch_end(t, p, NULL, p->end_err);
 }
 
 void peer_link_up(struct peer_table *t, struct wire_link *link)
@@ -182,11 +218,12 @@ void peer_link_up(struct peer_table *t, struct wire_link *link)
 		}
 		b->peer_ctx = p;
 	}
-	if (p->state == PEER_UP && p->incarnation == b->peer_incarnation) {
+	if ((p->state == PEER_UP || p->state == PEER_ENDING) &&
+	    p->incarnation == b->peer_incarnation) {
 		extra_add(t, p, link);
 		return;
 	}
-	if (p->state == PEER_UP) { /* it came back */
+	if (p->state == PEER_UP || p->state == PEER_ENDING) { /* it came back */
 		epoch_end(t, p, p->link, -FI_ECONNRESET);
 	}
 	p->link = link;
@@ -196,7 +233,8 @@ void peer_link_up(struct peer_table *t, struct wire_link *link)
 	t->ops->up(t->arg, p);
 }
 
-void peer_link_down(struct peer_table *t, struct wire_link *link, int err)
+/* at_once: the peer can't be trusted, so what it sent elsewhere doesn't matter. */
+static void link_gone(struct peer_table *t, struct wire_link *link, int err, bool at_once)
 {
 	struct peer *p = wire_link_base(link)->peer_ctx;
 	bool current;
@@ -223,14 +261,27 @@ void peer_link_down(struct peer_table *t, struct wire_link *link, int err)
 			p->extra[i] = NULL;
 		}
 	}
-	if (current) { /* whatever the peer would have answered may be lost */
-		epoch_end(t, p, link == p->link ? NULL : p->link, err);
+	if (!current) {
+		return;
 	}
+	if (link == p->link) {
+		p->link = extra_take(p);
+	}
+	if (at_once || !p->link) {
+		epoch_end(t, p, p->link, p->state == PEER_ENDING ? p->end_err : err);
+	} else if (p->state == PEER_UP) {
+		epoch_ending(t, p, err);
+	}
+}
+
+void peer_link_down(struct peer_table *t, struct wire_link *link, int err)
+{
+	link_gone(t, link, err, false);
 }
 
 void peer_drop(struct peer_table *t, struct wire_link *link, int err)
 {
-	peer_link_down(t, link, err);
+	link_gone(t, link, err, true);
 	doom(t, link);
 }
 
@@ -243,6 +294,10 @@ static void poll_peer(struct peer_table *t, struct peer *p)
 		} else {
 			dial(t, p);
 		}
+		return;
+	}
+	if (p->state == PEER_ENDING) {
+		epoch_cut(t, p);
 		return;
 	}
 	/* DIALLING, and no answer until the deadline. */

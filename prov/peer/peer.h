@@ -27,9 +27,13 @@ enum peer_state {
 	PEER_DIALLING, /* a dial is under way */
 	PEER_WAITING,  /* a dial was refused; the next comes at `due` */
 	PEER_UP,       /* has a transmit link */
+	PEER_ENDING,   /* a link of the epoch is gone; the others are read to their end */
 	PEER_DOWN,     /* died or could not be reached; the next operation dials anew */
 	PEER_STATES
 };
+
+/* How long the other links of an epoch that ends may live, ns. */
+#define PEER_ENDING_MAX (1000 * 1000 * 1000ULL)
 
 /* Links that a peer may have beside the transmit link; more are hung up. */
 #define PEER_EXTRA_LINKS 6
@@ -37,18 +41,20 @@ enum peer_state {
 /* The user's peer object begins with this. */
 struct peer {
 	struct list chain; /* peer_table.buckets */
-	struct list timed; /* peer_table.timed: DIALLING or WAITING */
+	struct list timed; /* peer_table.timed: DIALLING, WAITING or ENDING */
 	struct wire_addr addr;
 	enum peer_state state;
-	uint32_t epoch;		   /* counts incarnations, 0: never up */
-	struct wire_link *link;	   /* transmit link; set exactly in UP */
+	uint32_t epoch; /* counts incarnations, 0: never up */
+	struct wire_link
+		*link; /* transmit link in UP; in ENDING any one, to be read only */
 	struct wire_link *dialled; /* not up yet */
 	struct wire_link *extra[PEER_EXTRA_LINKS];
 	uint32_t extra_epoch[PEER_EXTRA_LINKS]; /* that each came up in */
 	uint64_t incarnation;			/* of the last epoch */
-	uint64_t due;	   /* WAITING: next dial; DIALLING: give up */
+	uint64_t due;	   /* WAITING: next dial; DIALLING: give up; ENDING: the end */
 	uint64_t deadline; /* when dialling is given up */
 	uint32_t attempt;
+	int end_err; /* ENDING: of the link that went first */
 };
 
 struct peer_ops {
@@ -56,6 +62,10 @@ struct peer_ops {
 	void (*init)(void *arg, struct peer *p);
 	/* The transmit link of a new epoch is there. */
 	void (*up)(void *arg, struct peer *p);
+	/* A link is gone and others of the epoch are not: nothing is to be sent any more,
+	 * but what the peer sent before it went away still arrives and counts. down()
+	 * follows. */
+	void (*ending)(void *arg, struct peer *p);
 	/* The epoch is over, or the peer can't be reached: nothing that was under way
 	 * in either direction will finish. Packets that the peer had sent on its other
 	 * links may still arrive. */

@@ -24,9 +24,9 @@ static const uint32_t state_next[ARRIVAL_STATES] = {
 			       TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_OWES_ACK) |
 			       TO(ARRIVAL_FREE),
 	[ARRIVAL_PULL] = TO(ARRIVAL_OWES_CTS) | TO(ARRIVAL_OWES_FIN) |
-			 TO(ARRIVAL_ORPHAN) | TO(ARRIVAL_FREE),
+			 TO(ARRIVAL_STREAM) | TO(ARRIVAL_ORPHAN) | TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_CTS] = TO(ARRIVAL_STREAM) | TO(ARRIVAL_FREE),
-	[ARRIVAL_STREAM] = TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_FREE),
+	[ARRIVAL_STREAM] = TO(ARRIVAL_PULL) | TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_FIN] = TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_ACK] = TO(ARRIVAL_FREE),
 	[ARRIVAL_ORPHAN] = TO(ARRIVAL_FREE),
@@ -56,6 +56,10 @@ struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 		a->epoch = pp->peer.epoch;
 		a->payload = NULL;
 		a->x.inflight = 0;
+		a->bulk = false;
+		a->can_pull = false;
+		a->owes_taken = false;
+		a->lost = false;
 		proto_peer_ref(pp);
 	}
 	return a;

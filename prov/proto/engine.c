@@ -20,6 +20,7 @@ static const pkt_handler handlers[] = {
 	[PKT_CTS] = cts_arrived,       [PKT_DATA] = data_arrived,
 	[PKT_FIN] = fin_arrived,       [PKT_ACK] = ack_arrived,
 	[PKT_CREDIT] = credit_arrived, [PKT_EVENT] = event_arrived,
+	[PKT_CHUNK] = chunk_arrived,   [PKT_TAKEN] = taken_arrived,
 };
 _Static_assert(sizeof(handlers) / sizeof(handlers[0]) == PKT_KINDS, "a handler per kind");
 
@@ -100,6 +101,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	ep->order_msg_after_rma = attr->order_msg_after_rma;
 	ep->inject_size = attr->inject_size;
 	ep->eager_size = attr->eager_size;
+	ep->bulk_size = attr->bulk_size;
 	ep->unexpected_max = attr->unexpected_max;
 	ep->tx_size = attr->tx_size;
 	ep->rx_size = attr->rx_size;
@@ -309,9 +311,12 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 	moved += rma_run(ep, pp);
 	moved += msgs_run(ep, pp);
 	moved += streams_run(ep, pp);
+	moved += bulks_run(ep, pp);
+	moved += bulks_in_run(ep, pp);
 	moved += pulls_run(ep, pp);
 	if (list_empty(&pp->owed) && !pp->credit_owed && list_empty(&pp->rma) &&
-	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls)) {
+	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls) &&
+	    list_empty(&pp->bulks) && !pp->bulk_in.watched && !pp->bulk_in.owes_taken) {
 		list_remove(&pp->active);
 	}
 	return moved;

@@ -21,6 +21,20 @@
 #define BLOCK_QUEUE 2u /* others wait in front of it */
 #define BLOCK_RMA   4u /* RMA under way, and messages must stay behind it */
 
+/* Slots that all messages to one peer have out, so that they stay in the cache. */
+#define BULK_WINDOW 8
+
+/* What comes in through a peer's slots, and whether that pays: see bulk.c. */
+struct bulk_in {
+	uint32_t watched; /* arrivals that may be pulled when nothing comes */
+	bool seen;	  /* something came since the last look */
+	bool owes_taken;  /* some arrival does */
+	uint64_t since; /* when the first look found nothing, 0: the last found something
+			 */
+	uint32_t skip;	/* messages to pull before slots are tried again */
+	uint32_t penalty; /* how many the next disappointment costs */
+};
+
 /* One per peer. Hot fields of both directions first. */
 struct proto_peer {
 	struct peer peer; /* first: peer.h */
@@ -45,6 +59,7 @@ struct proto_peer {
 	struct list msgs;	/* struct tx: not sent yet, in order */
 	struct list waiting;	/* struct tx: for ACK, CTS or FIN */
 	struct list streams;	/* struct tx: sending DATA */
+	struct list bulks;	/* struct tx: sending through slots */
 	struct list rma;	/* struct tx: in order */
 	struct list pulls;	/* struct arrival */
 	struct list streams_in; /* struct arrival */
@@ -52,6 +67,8 @@ struct proto_peer {
 	struct list announced;	/* struct arrival: unexpected RTS */
 	struct list active;	/* proto_ep.active: has something to do */
 	struct list reap;	/* proto_ep.reap: perhaps of no use any more */
+	uint32_t bulk_out;	/* slots that its messages have out */
+	struct bulk_in bulk_in;
 };
 
 struct proto_ep {
@@ -71,6 +88,7 @@ struct proto_ep {
 	char *inject; /* tx_size x inject_size, by tx index */
 	size_t inject_size;
 	size_t eager_size;
+	size_t bulk_size;	     /* messages from here on go through slots */
 	struct match_queue match[2]; /* by PROTO_TAGGED */
 	struct payload_store payloads;
 	struct peer_table peers;
@@ -180,6 +198,36 @@ int pulls_run(struct proto_ep *ep, struct proto_peer *pp);
 int streams_run(struct proto_ep *ep, struct proto_peer *pp);
 /* The receive ends in error, the sender is told if it can be. */
 void rndv_fail(struct proto_ep *ep, struct arrival *a, int err);
+
+/* The next DATA packet of a stream; false: no room. */
+bool stream_packet(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
+/* After a piece: was it the last? Then FIN is awaited. */
+bool stream_is_over(struct proto_peer *pp, struct tx *tx);
+/* The rest of a message whose pieces don't come. */
+void rndv_take_over(struct proto_ep *ep, struct arrival *a);
+/* A piece is in the receiver's buffer. */
+void rndv_placed(struct proto_ep *ep, struct arrival *a, size_t len);
+
+/* ---- bulk.c: messages through slots that both sides copy at once */
+
+/* Whether an announced message that could be pulled should come through slots. */
+bool bulk_is_better(struct proto_ep *ep, struct proto_peer *pp, uint64_t len);
+/* A message begins to stream. */
+void bulk_open(struct proto_peer *pp, struct tx *tx, bool granted);
+int bulks_run(struct proto_ep *ep, struct proto_peer *pp);
+/* Gives the slots back whose bytes end at or before `offset`. */
+void bulk_release(struct proto_ep *ep, struct tx *tx, uint64_t offset);
+void chunk_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v);
+void taken_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v);
+/* Progress looks whether pieces come, and the rest is pulled when they don't. */
+void bulk_watch(struct proto_ep *ep, struct arrival *a);
+void bulk_unwatch(struct arrival *a);
+int bulks_in_run(struct proto_ep *ep, struct proto_peer *pp);
+/* TAKENs that found no room. */
+int taken_run(struct proto_ep *ep, struct proto_peer *pp);
+void bulk_in_reset(struct proto_peer *pp);
 
 /* ---- rma.c */
 

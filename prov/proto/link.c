@@ -19,6 +19,7 @@ static void on_init(void *arg, struct peer *p)
 	list_init(&pp->msgs);
 	list_init(&pp->waiting);
 	list_init(&pp->streams);
+	list_init(&pp->bulks);
 	list_init(&pp->rma);
 	list_init(&pp->pulls);
 	list_init(&pp->streams_in);
@@ -63,8 +64,17 @@ static void on_up(void *arg, struct peer *p)
 		identify(ep, pp, &wire_link_base(p->link)->peer);
 	}
 	credit_open(ep, pp);
+	bulk_in_reset(pp);
 	proto_unblock(pp, BLOCK_DOWN);
 	proto_activate(ep, pp);
+}
+
+/* Nothing is sent or pulled any more, nothing has failed yet. */
+static void on_ending(void *arg, struct peer *p)
+{
+	(void)arg;
+	proto_block(proto_peer_of(p), BLOCK_DOWN);
+	proto_peer_of(p)->eager_max = 0;
 }
 
 static void fail_txs(struct proto_ep *ep, struct list *txs, int err)
@@ -114,6 +124,7 @@ static void on_down(void *arg, struct peer *p, int err)
 	pp->rma_done = pp->rma_posted;
 	fail_txs(ep, &pp->waiting, err);
 	fail_txs(ep, &pp->streams, err);
+	fail_txs(ep, &pp->bulks, err);
 	fail_txs(ep, &pp->msgs, err);
 	fail_arrivals(ep, &pp->pulls, err);
 	fail_arrivals(ep, &pp->streams_in, err);
@@ -167,6 +178,7 @@ const struct peer_ops proto_peer_ops = {
 	.size = sizeof(struct proto_peer),
 	.init = on_init,
 	.up = on_up,
+	.ending = on_ending,
 	.down = on_down,
 	.hung_up = on_hung_up,
 	.now = on_now,
@@ -202,7 +214,8 @@ void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err
 static bool is_useless(const struct proto_peer *pp)
 {
 	return pp->refs == 0 && list_empty(&pp->msgs) && list_empty(&pp->waiting) &&
-	       list_empty(&pp->streams) && list_empty(&pp->rma) &&
+	       list_empty(&pp->streams) && list_empty(&pp->bulks) &&
+	       list_empty(&pp->rma) &&
 	       (pp->peer.state == PEER_IDLE || pp->peer.state == PEER_DOWN) &&
 	       !peer_has_links(&pp->peer);
 }

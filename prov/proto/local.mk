@@ -2,6 +2,7 @@
 PROV_SOURCES += \
 	%D%/ack.c \
 	%D%/arrival.c %D%/arrival.h \
+	%D%/bulk.c \
 	%D%/credit.c \
 	%D%/eager.c \
 	%D%/engine.c %D%/engine.h \

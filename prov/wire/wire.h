@@ -39,7 +39,15 @@ struct wire_caps {
 	bool imm;	    /* segments may carry 32 bits of immediate data */
 	bool ordered;	    /* segments of one lane arrive in order */
 	bool passive;	    /* put and get need no libfabric call at the target */
-	bool raw; /* put and get may name peer memory by plain address (one copy) */
+	bool raw;    /* put and get may name peer memory by plain address (one copy) */
+	size_t bulk; /* bytes of one of the peer's bulk slots; 0: none can be read */
+};
+
+/* A bulk slot of one's own. */
+struct wire_bulk {
+	void *at; /* caps.bulk bytes */
+	uint32_t slot;
+	uint32_t turn; /* how often it was given out: tells this use from the next */
 };
 
 /* Memory of the peer. */
@@ -104,7 +112,8 @@ struct wire_ep_attr {
 	struct mem_keytab *keys; /* registrations that peers may use */
 	const struct wire_events *events;
 	void *arg;
-	bool no_cma; /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
+	bool no_cma;  /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
+	bool no_bulk; /* as if memory for bulk slots were refused */
 };
 
 struct wire_ops {
@@ -145,6 +154,25 @@ struct wire_ops {
 	 */
 	int (*put)(struct wire_link *link, const struct wire_segment *seg);
 	int (*get)(struct wire_link *link, const struct wire_segment *seg);
+
+	/*
+	 * Bulk slots: a little memory of this endpoint that all its peers can read, for
+	 * messages that both sides copy at once. The owner takes a slot, fills it, names
+	 * it (slot, turn, length) in a packet, and gives it back when the reader said in
+	 * another that it is through, or can't read any more for all that matters. All
+	 * four are NULL where caps.bulk is 0 on every link.
+	 *
+	 * bulk_get: the slot that was given back last. -FI_EAGAIN: all taken; -FI_ENOMEM:
+	 * there are none.
+	 * bulk_peer: the bytes of a slot that a peer named (not trusted); NULL: no such
+	 * slot, or not so long.
+	 * bulk_holds: asked after the bytes were copied: whether they were those of that
+	 * turn from beginning to end. False where the owner took the slot back meanwhile.
+	 */
+	int (*bulk_get)(struct wire_ep *ep, struct wire_bulk *bulk);
+	void (*bulk_put)(struct wire_ep *ep, uint32_t slot);
+	const void *(*bulk_peer)(struct wire_link *link, uint32_t slot, size_t len);
+	bool (*bulk_holds)(struct wire_link *link, uint32_t slot, uint32_t turn);
 
 	/* Moves what is there, upcalls included; at most about `budget` packets. Returns
 	 * how many things happened, so that 0 means idle. */

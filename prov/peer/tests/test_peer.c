@@ -21,7 +21,7 @@ static struct {
 	uint64_t dial_times[256];
 	struct fake_link links[64];
 	int link_count;
-	int ups, downs, last_err, hung_up;
+	int ups, endings, downs, last_err, hung_up;
 } fake;
 
 static int fake_dial(struct wire_ep *ep, const struct wire_addr *to, void *ctx,
@@ -63,6 +63,13 @@ static void on_up(void *arg, struct peer *p)
 	fake.ups++;
 }
 
+static void on_ending(void *arg, struct peer *p)
+{
+	(void)arg;
+	(void)p;
+	fake.endings++;
+}
+
 static void on_down(void *arg, struct peer *p, int err)
 {
 	(void)arg;
@@ -87,6 +94,7 @@ static uint64_t on_now(void *arg)
 static const struct peer_ops ops = {.size = sizeof(struct peer),
 				    .init = on_init,
 				    .up = on_up,
+				    .ending = on_ending,
 				    .down = on_down,
 				    .hung_up = on_hung_up,
 				    .now = on_now};
@@ -240,12 +248,51 @@ static void test_simultaneous(void)
 	tap_ok(p->link == accepted && fake.ups == 1 && peer_link_is_current(p, dialled),
 	       "the dialled one is a second link, transmission stays");
 	peer_link_down(&t, dialled, -FI_ECONNRESET);
-	tap_ok(p->state == PEER_DOWN && fake.downs == 1,
-	       "either link's death ends the epoch");
-	tap_ok(!peer_link_is_current(p, accepted) && peer_has_links(p),
-	       "the other one is only listened to");
-	peer_link_down(&t, accepted, -FI_ECONNRESET);
-	tap_ok(!peer_has_links(p) && fake.downs == 1, "until it is gone as well");
+	tap_ok(p->state == PEER_ENDING && fake.endings == 1 && fake.downs == 0 &&
+		       p->link == accepted,
+	       "either link's death is the beginning of the end");
+	tap_ok(peer_link_is_current(p, accepted) && peer_has_links(p),
+	       "what comes on the other one still counts");
+	peer_link_down(&t, accepted, -FI_ESHUTDOWN);
+	tap_ok(!peer_has_links(p) && p->state == PEER_DOWN && fake.downs == 1 &&
+		       fake.last_err == -FI_ECONNRESET,
+	       "until it is gone as well: down, for the first one's reason");
+	peer_table_fini(&t);
+}
+
+/* A peer that loses one link and keeps the other for ever. */
+static void test_ending_deadline(void)
+{
+	struct wire_link *first, *second;
+	struct wire_addr a = addr_of(1);
+	struct peer_table t;
+	struct peer *p;
+
+	start(&t);
+	first = accept_from(&t, 1, 7);
+	second = accept_from(&t, 1, 7);
+	p = peer_find(&t, &a);
+	peer_link_down(&t, first, -FI_ECONNRESET);
+	tap_ok(peer_table_due(&t) == fake.now + PEER_ENDING_MAX, "an end has a deadline");
+	peer_table_progress(&t);
+	tap_ok(p->state == PEER_ENDING, "not before it");
+	fake.now += PEER_ENDING_MAX;
+	peer_table_progress(&t);
+	tap_ok(p->state == PEER_DOWN && fake.downs == 1 && !peer_has_links(p),
+	       "then the peer is down");
+	peer_table_progress(&t);
+	tap_ok(((struct fake_link *)second)->hung_up, "and what is left is hung up");
+	first = accept_from(&t, 1, 7);
+	accept_from(&t, 1, 7);
+	peer_drop(&t, first, -FI_EIO);
+	tap_ok(p->state == PEER_DOWN && fake.downs == 2 && fake.last_err == -FI_EIO,
+	       "a peer that broke the protocol is down at once");
+	accept_from(&t, 1, 7);
+	first = accept_from(&t, 1, 7);
+	peer_link_down(&t, first, -FI_ESHUTDOWN);
+	accept_from(&t, 1, 8);
+	tap_ok(p->state == PEER_UP && fake.downs == 3 && p->incarnation == 8,
+	       "a new incarnation does not wait for the end of the old one");
 	peer_table_fini(&t);
 }
 
@@ -288,6 +335,7 @@ int main(void)
 	test_fatal();
 	test_silence();
 	test_simultaneous();
+	test_ending_deadline();
 	test_incarnations();
 	return tap_done();
 }

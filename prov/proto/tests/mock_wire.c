@@ -34,6 +34,11 @@ struct mock_ep {
 	struct list links;
 	struct mock_region regions[16];
 	int region_count;
+	struct {
+		char *bytes;
+		uint32_t turn;
+		bool taken;
+	} slots[MOCK_SLOTS];
 };
 
 enum mock_state { MOCK_DIALLING, MOCK_NEW, MOCK_UP };
@@ -104,6 +109,9 @@ static int ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	ep->net = mock_net;
 	ep->attr = *attr;
 	list_init(&ep->links);
+	for (int i = 0; i < MOCK_SLOTS; i++) {
+		ep->slots[i].bytes = malloc(MOCK_SLOT_SIZE);
+	}
 	mock_net->eps[slot] = (struct wire_ep *)ep;
 	*out = (struct wire_ep *)ep;
 	return 0;
@@ -169,6 +177,9 @@ static void ep_close(struct wire_ep *wep)
 
 		link_die(l->other, -FI_ESHUTDOWN);
 		link_free(l);
+	}
+	for (int i = 0; i < MOCK_SLOTS; i++) {
+		free(ep->slots[i].bytes);
 	}
 	free(ep);
 }
@@ -377,6 +388,66 @@ static int get(struct wire_link *link, const struct wire_segment *seg)
 	return segment(link, seg, false);
 }
 
+static int bulk_get(struct wire_ep *wep, struct wire_bulk *bulk)
+{
+	struct mock_ep *ep = ep_of(wep);
+
+	if (mock_chance(ep->net, ep->net->refuse_slot)) {
+		return -FI_EAGAIN;
+	}
+	for (uint32_t i = 0; i < MOCK_SLOTS; i++) {
+		if (!ep->slots[i].taken) {
+			ep->slots[i].taken = true;
+			*bulk = (struct wire_bulk){.at = ep->slots[i].bytes,
+						   .slot = i,
+						   .turn = ++ep->slots[i].turn};
+			return 0;
+		}
+	}
+	return -FI_EAGAIN;
+}
+
+/* What is read after it was given back is wrong. */
+static void bulk_put(struct wire_ep *wep, uint32_t slot)
+{
+	struct mock_ep *ep = ep_of(wep);
+
+	if (slot >= MOCK_SLOTS || !ep->slots[slot].taken) {
+		abort(); /* exactly once */
+	}
+	ep->slots[slot].taken = false;
+	memset(ep->slots[slot].bytes, 0xbb, MOCK_SLOT_SIZE);
+}
+
+static const void *bulk_peer(struct wire_link *link, uint32_t slot, size_t len)
+{
+	struct mock_link *l = link_of(link);
+	static const char gone[MOCK_SLOT_SIZE]; /* stays mapped when its owner is dead */
+
+	if (slot >= MOCK_SLOTS || len > MOCK_SLOT_SIZE) {
+		return NULL;
+	}
+	return l->other ? l->other->ep->slots[slot].bytes : gone;
+}
+
+static bool bulk_holds(struct wire_link *link, uint32_t slot, uint32_t turn)
+{
+	struct mock_link *l = link_of(link);
+
+	return l->other && l->other->ep->slots[slot].taken &&
+	       l->other->ep->slots[slot].turn == turn;
+}
+
+int mock_slots_taken(struct wire_ep *wep)
+{
+	int taken = 0;
+
+	for (uint32_t i = 0; i < MOCK_SLOTS; i++) {
+		taken += ep_of(wep)->slots[i].taken;
+	}
+	return taken;
+}
+
 static bool answers_to(const struct mock_ep *ep, const struct wire_addr *to)
 {
 	return wire_addr_equal(&ep->base.addr, to) ||
@@ -512,7 +583,10 @@ static int quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline)
 const struct wire_ops mock_wire = {
 	.name = "mock",
 	.what = "in one process, on a virtual clock",
-	.caps = {.lanes = 1, .max_packet = 4096, .max_segment = 1 << 20},
+	.caps = {.lanes = 1,
+		 .max_packet = 4096,
+		 .max_segment = 1 << 20,
+		 .bulk = MOCK_SLOT_SIZE},
 	.ep_open = ep_open,
 	.ep_close = ep_close,
 	.dial = dial,
@@ -521,6 +595,10 @@ const struct wire_ops mock_wire = {
 	.pkt_commit = pkt_commit,
 	.put = put,
 	.get = get,
+	.bulk_get = bulk_get,
+	.bulk_put = bulk_put,
+	.bulk_peer = bulk_peer,
+	.bulk_holds = bulk_holds,
 	.progress = progress,
 	.arm = arm,
 	.fd = fd,

@@ -93,6 +93,9 @@ static void random_case(uint64_t seed, bool deaths)
 	s.net.late_segment = shape & 64 ? 70 : 0;
 	s.net.refuse_segment = shape & 128 ? 30 : 0;
 	s.net.ring = shape & 256 ? 2 : 32;
+	s.net.caps.bulk = shape & 512 ? MOCK_SLOT_SIZE : 0;
+	s.net.refuse_slot = (shape & 3072) == 1024 ? 30 : 0;
+	s.net.refuse_slot = (shape & 3072) == 2048 ? 100 : s.net.refuse_slot;
 	for (int i = 0; i < 400; i++) {
 		uint64_t what = mock_random(&s.net) % 100;
 
@@ -129,6 +132,9 @@ static void random_case(uint64_t seed, bool deaths)
 	sim_cancel_all(&s);
 	settled &= sim_settle(&s);
 	sim_check(&s);
+	for (int e = 0; e < s.ep_count; e++) {
+		s.bad += mock_slots_taken(proto_wire_ep(s.eps[e].ep));
+	}
 	if (!settled || s.bad || s.open) {
 		tap_ok(false, "seed %" PRIu64 "%s: settled %d, open %d, bad %d", seed,
 		       deaths ? " with deaths" : "", settled, s.open, s.bad);
@@ -401,8 +407,8 @@ static void lie(struct sim *s)
 	}
 	switch (mock_random(&s->net) % 7) {
 	case 0:
-		len = pkt_put_cts(pkt, id, mock_random(&s->net),
-				  mock_random(&s->net) % 100000);
+		len = pkt_put_cts(pkt, mock_random(&s->net) % 2 ? PKT_F_BULK : 0, id,
+				  mock_random(&s->net), mock_random(&s->net) % 100000);
 		break;
 	case 1:
 		len = pkt_put_data(pkt, id, mock_random(&s->net) % 3000, 8) + 8;

@@ -1,6 +1,7 @@
 # Sources of the shared-memory wire and the unit tests beside them.
 PROV_SOURCES += \
 	%D%/shm.c %D%/shm.h \
+	%D%/shm_bulk.c %D%/shm_bulk.h \
 	%D%/shm_cma.c %D%/shm_cma.h \
 	%D%/shm_connect.c %D%/shm_connect.h \
 	%D%/shm_door.c %D%/shm_door.h \

@@ -115,6 +115,9 @@ int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
 	if (ret)
 		goto err_hub;
 	ep->base.addr = ep->door.addr;
+	ep->bulk.fd = -1;
+	if (!attr->no_bulk)
+		shm_bulk_init(&ep->bulk);
 	pthread_mutex_init(&ep->mutex, NULL);
 	ret = shm_helper_start(ep);
 	if (ret)
@@ -124,6 +127,7 @@ int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
 
 err_door:
 	pthread_mutex_destroy(&ep->mutex);
+	shm_bulk_fini(&ep->bulk);
 	shm_door_close(&ep->door);
 err_hub:
 	shm_hub_fini(&ep->hub);
@@ -199,6 +203,7 @@ void shm_ep_close(struct wire_ep *wep)
 		shm_link_free(link);
 	}
 	shm_door_close(&ep->door);
+	shm_bulk_fini(&ep->bulk);
 	shm_hub_fini(&ep->hub);
 	mem_keyview_close(ep->own_keys);
 	pthread_mutex_destroy(&ep->mutex);

@@ -16,6 +16,7 @@
 
 #include "prov/mem/keytab.h"
 #include "prov/mem/params.h"
+#include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_door.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/shm/shm_helper.h"
@@ -42,6 +43,7 @@ struct shm_ep {
 	int hot_next; /* where the next look begins */
 	bool untidy;  /* hot has holes, or graveyard isn't empty */
 	struct list graveyard;
+	struct shm_bulk bulk; /* mem and fd never change */
 
 	struct shm_door door;
 	struct mem_keytab *keys;

@@ -23,7 +23,7 @@
 /* ---- handshake --------------------------------------------------------------------- */
 
 #define SHM_MAGIC   UINT32_C(0x77667431) /* changes with SHM_VERSION's meaning never */
-#define SHM_VERSION 1
+#define SHM_VERSION 2
 
 enum shm_hello_kind {
 	SHM_HELLO = 1,	/* dialler to acceptor */
@@ -50,19 +50,21 @@ struct shm_hello {
 	uint32_t hub_bit;   /* the sender's name for this link in its hub */
 	uint32_t pair_size; /* SHM_PAIR_SIZE */
 	struct shm_hello_addr addr; /* the sender's door */
-	uint32_t reserved;	    /* 0 */
+	uint32_t bulk_size;	    /* SHM_BULK_SIZE; 0: the sender has no bulk slots */
 };
 
 static_assert(sizeof(struct shm_hello_addr) == 20, "no holes");
 static_assert(sizeof(struct shm_hello) == 80, "no holes");
 static_assert(offsetof(struct shm_hello, addr) == 56, "no holes");
 
-/* Descriptors that travel along, in this order; an answer has no pair memory. */
+/* Descriptors that travel along, in this order; an answer has no pair memory, and there
+ * may be no bulk slots. */
 enum shm_hello_fd {
 	SHM_FD_KEYS, /* key table */
 	SHM_FD_HUB,  /* sender's hub */
 	SHM_FD_WAKE, /* datagram socket: what is sent there wakes the sender's sleeper */
 	SHM_FD_PAIR, /* memory of this link */
+	SHM_FD_BULK, /* sender's bulk slots */
 	SHM_FD_COUNT
 };
 
@@ -181,6 +183,29 @@ struct shm_pair_mem {
 
 #define SHM_PAIR_SIZE sizeof(struct shm_pair_mem)
 static_assert(sizeof(struct shm_pair_mem) % SHM_PAGE == 0, "whole pages");
+
+/* ---- bulk slots: one endpoint; only the owner writes ---------------------------------
+ */
+
+#define SHM_BULK_SLOTS 31
+#define SHM_BULK_SLOT  (128 * 1024)
+
+struct shm_bulk_turn {
+	_Atomic(uint32_t) count; /* goes up before the slot is filled anew */
+	uint8_t pad[60];
+};
+
+struct shm_bulk_mem {
+	struct shm_bulk_turn turn[SHM_BULK_SLOTS];
+	uint8_t pad[SHM_PAGE - SHM_CACHE_LINE * SHM_BULK_SLOTS];
+	uint8_t bytes[SHM_BULK_SLOTS][SHM_BULK_SLOT];
+};
+
+#define SHM_BULK_SIZE sizeof(struct shm_bulk_mem)
+static_assert(sizeof(struct shm_bulk_turn) == SHM_CACHE_LINE, "one line");
+static_assert(offsetof(struct shm_bulk_mem, bytes) == SHM_PAGE, "whole pages");
+static_assert(sizeof(struct shm_bulk_mem) % SHM_PAGE == 0, "whole pages");
+static_assert(sizeof(struct shm_bulk_mem) <= 4 << 20, "at most 4 MiB");
 
 /* ---- hub: one endpoint ------------------------------------------------------------- */
 

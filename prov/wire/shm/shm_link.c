@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/wire/shm/shm.h"
+#include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_cma.h"
 #include "prov/wire/shm/shm_ep.h"
 
@@ -108,6 +109,8 @@ static void link_release_peer(struct shm_link *link)
 	if (link->peer_hub.wake >= 0)
 		close(link->peer_hub.wake);
 	link->peer_hub.wake = -1;
+	shm_bulk_unmap(link->peer_bulk);
+	link->peer_bulk = NULL;
 	shm_service_tx_free(link->service_tx);
 	link->service_tx = NULL;
 }
@@ -166,6 +169,7 @@ int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
 		link->pair_fd = mem->pair_fd;
 	}
 	link->keys = mem->keys;
+	link->peer_bulk = mem->bulk;
 	link->peer_hub = (struct shm_hub_peer){
 		.mem = mem->hub, .wake = mem->wake, .bit = hello->hub_bit};
 	link->hazard_mine = &link->pair->hazard[side];
@@ -178,6 +182,10 @@ int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
 	link->base.peer_incarnation = hello->incarnation;
 	link->base.caps = shm_wire_ops.caps;
 	link->base.caps.raw = link->cma;
+	/* Within a process one copy beats two that take turns. */
+	link->base.caps.bulk = mem->bulk && !(link->cma && link->pid == link->ep->pid)
+				       ? SHM_BULK_SLOT
+				       : 0;
 	return link_check_cma(link);
 }
 

@@ -53,7 +53,8 @@ struct shm_link {
 	int pid;			   /* the peer's process, by the kernel's word */
 	bool cma;			   /* its memory can be reached */
 	struct shm_service_tx *service_tx; /* we ask; NULL until needed */
-	struct list grave;		   /* in ep->graveyard: DOWN, to be freed */
+	const struct shm_bulk_mem *peer_bulk; /* its bulk slots; NULL: none */
+	struct list grave;		      /* in ep->graveyard: DOWN, to be freed */
 
 	/* Mutex. */
 	uint32_t index;	     /* in ep->links; the bit in our hub */

@@ -111,6 +111,7 @@ static void test_hangup(void)
 	for (int i = 0; i < 200 && fd_count() != before; i++) {
 		/* What was hung up is given back by the next progress. */
 		shm_wire_ops.progress(a.ep, 1);
+		shm_wire_ops.progress(b.ep, 1);
 		usleep(10000);
 	}
 	tap_is_int(fd_count(), before, "no descriptor stays behind");
