@@ -18,7 +18,7 @@
 extern struct fi_provider weft_provider;
 
 /* Measured: prov/wire/shm/README.md. */
-#define PROV_BULK_SIZE 32768
+#define PROV_BULK_SIZE 16384
 
 enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
 

@@ -44,12 +44,22 @@ void arrival_set_state(struct arrival *a, enum arrival_state to)
 	a->state = to;
 }
 
+/* More than an honest peer can have here at a time: credit bounds its eager messages, its
+ * transmit queue what it announces. Without a bound one peer that announces for ever
+ * would use up what all of them share. */
+#define PEER_ARRIVALS_MAX (4 * CREDIT_MAX / CREDIT_MSG)
+
 struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 			      struct wire_link *link)
 {
-	struct arrival *a = pool_alloc(&ep->arrivals);
+	struct arrival *a;
 
+	if (unlikely(pp->arrivals >= PEER_ARRIVALS_MAX)) {
+		return NULL;
+	}
+	a = pool_alloc(&ep->arrivals);
 	if (a) {
+		pp->arrivals++;
 		list_init(&a->node);
 		a->peer = pp;
 		a->link = link;
@@ -71,6 +81,7 @@ void arrival_release(struct proto_ep *ep, struct arrival *a)
 		payload_release(&ep->payloads, a->payload, a->size_class);
 	}
 	list_remove(&a->node);
+	a->peer->arrivals--;
 	proto_peer_unref(ep, a->peer);
 	arrival_set_state(a, ARRIVAL_FREE);
 	pool_release(&ep->arrivals, a);

@@ -66,7 +66,8 @@ struct arrival {
 void arrival_set_state(struct arrival *a, enum arrival_state to);
 const char *arrival_state_name(enum arrival_state s);
 
-/* NULL only where progress did not make sure of one. Takes a reference on the peer. */
+/* NULL where progress did not make sure of one, and when the peer has far more here than
+ * an honest one can. Takes a reference on the peer. */
 struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 			      struct wire_link *link);
 /* Unlinks and frees. */

@@ -17,6 +17,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/proto/bulk_copy.h"
 #include "prov/proto/ep.h"
 
 /* Bytes of one message before it is another one's turn. */
@@ -85,7 +86,7 @@ static enum sent chunk_send(struct proto_ep *ep, struct proto_peer *pp, struct t
 		}
 		return stream_is_over(pp, tx) ? SENT_LAST : SENT_ONE;
 	}
-	iov_gather(tx->x.local, tx->x.local_count, tx->stream_off, slot.at, len);
+	bulk_gather(tx->x.local, tx->x.local_count, tx->stream_off, slot.at, len);
 	ep->wire->pkt_commit(
 		pp->peer.link, pkt,
 		pkt_put_chunk(pkt, tx->rx_id, tx->stream_off, len, slot.slot, slot.turn));
@@ -236,7 +237,7 @@ void chunk_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		proto_violation(ep, link);
 		return;
 	}
-	iov_scatter(a->claim.iov, a->claim.count, v->offset, at, v->len);
+	bulk_scatter(a->claim.iov, a->claim.count, v->offset, at, v->len);
 	if (!ep->wire->bulk_holds(from, v->slot, v->turn)) {
 		proto_violation(ep, link);
 		return;

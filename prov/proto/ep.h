@@ -53,6 +53,7 @@ struct proto_peer {
 	uint32_t return_at; /* consumed cost that is worth a credit packet */
 	uint32_t stored;    /* eager cost that waits unexpected, this epoch */
 	uint32_t refs;	    /* receives and arrivals that point here, and mappings */
+	uint32_t arrivals;  /* that point here */
 	bool credit_owed;   /* a credit packet found no room */
 	uint64_t rma_posted;
 	uint64_t rma_done;	/* a prefix: RMA retires in order */

@@ -639,3 +639,24 @@ bool mock_kill_random(struct mock_net *net)
 	net->links_killed++;
 	return true;
 }
+
+void mock_kill_pair(struct mock_net *net)
+{
+	struct wire_ep *wep = net->eps[mock_random(net) % MOCK_EPS];
+	struct wire_link *some = wep ? mock_some_link(wep) : NULL;
+	struct mock_ep *other;
+
+	if (!some || !link_of(some)->other) {
+		return;
+	}
+	other = link_of(some)->other->ep;
+	list_foreach (n, &ep_of(wep)->links) {
+		struct mock_link *l = container_of(n, struct mock_link, node);
+
+		if (l->other && l->other->ep == other) {
+			link_die(l->other, -FI_ECONNRESET);
+			link_die(l, -FI_ECONNRESET);
+			net->links_killed++;
+		}
+	}
+}

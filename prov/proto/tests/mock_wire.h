@@ -55,6 +55,8 @@ bool mock_chance(struct mock_net *net, uint32_t percent);
 void mock_region_add(struct wire_ep *ep, const struct mock_region *r);
 /* Kills one random link between any two endpoints; false: there is none. */
 bool mock_kill_random(struct mock_net *net);
+/* As when a process dies: all links between two random endpoints. */
+void mock_kill_pair(struct mock_net *net);
 /* Puts bytes on a link as if the peer had sent them. */
 void mock_inject(struct wire_link *link, const void *pkt, size_t len);
 /* Bulk slots of ep that are taken. */

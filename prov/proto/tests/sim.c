@@ -221,7 +221,7 @@ void sim_step(struct sim *s, uint64_t ns)
 {
 	s->net.now += ns;
 	for (int i = 0; i < s->ep_count; i++) {
-		if (s->eps[i].ep) {
+		if (s->eps[i].ep && !s->eps[i].paused) {
 			proto_progress(s->eps[i].ep);
 		}
 	}
@@ -236,7 +236,7 @@ bool sim_settle(struct sim *s)
 
 		s->net.now += s->net.max_delay / 4 + 1;
 		for (int i = 0; i < s->ep_count; i++) {
-			if (s->eps[i].ep) {
+			if (s->eps[i].ep && !s->eps[i].paused) {
 				moved += proto_progress(s->eps[i].ep);
 			}
 		}

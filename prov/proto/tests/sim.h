@@ -43,6 +43,7 @@ struct sim_ep {
 	struct proto_ep *ep;
 	struct wire_addr addr;
 	char *region;
+	bool paused;		/* makes no call */
 	uint64_t remote_events; /* writes with data that arrived */
 	uint64_t remote_bytes;
 };

@@ -76,7 +76,7 @@ int shm_helper_watch(struct shm_ep *ep, struct shm_link *link)
 
 void shm_helper_watch_end(struct shm_ep *ep, struct shm_link *link)
 {
-	watch_add(&ep->helper, link->sock, EPOLLRDHUP,
+	watch_add(&ep->helper, link->sock, EPOLLIN | EPOLLRDHUP,
 		  watch_data(WATCH_LINK, link->index, link->generation));
 }
 
@@ -205,7 +205,9 @@ static void half_open_event(struct shm_ep *ep, uint32_t index, uint32_t generati
 /* ---- links ---------------------------------------------------------------------------
  */
 
-/* Bells: the peer asks for service. */
+/* Bells: the peer asks for service. Taken from a link that is over as well: one may carry
+ * the peer's own end of the socket, which then would stay open as long as it lies here.
+ */
 static void link_bells(struct shm_ep *ep, struct shm_link *link)
 {
 	char junk[16];
@@ -213,7 +215,7 @@ static void link_bells(struct shm_ep *ep, struct shm_link *link)
 
 	while (n < HELPER_BELLS && recv(link->sock, junk, sizeof(junk), MSG_DONTWAIT) > 0)
 		n++;
-	if (n == 0 || !link->keys || !list_empty(&link->service_rx.node))
+	if (n == 0 || link->limbo || !link->keys || !list_empty(&link->service_rx.node))
 		return;
 	atomic_store_explicit(&link->pair->service[!link->side].attentive, 1,
 			      memory_order_relaxed);
@@ -241,7 +243,7 @@ static void link_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 
 	if (!link || link->generation != generation)
 		return;
-	if ((events & EPOLLIN) && !link->limbo) {
+	if (events & EPOLLIN) {
 		if (link->answer_by)
 			shm_answered(link);
 		else

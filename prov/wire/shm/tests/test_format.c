@@ -17,6 +17,7 @@
 
 #include "prov/mem/keytab.h"
 #include "prov/mem/memfd.h"
+#include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/shm/shm_handshake.h"
 #include "prov/wire/shm/shm_hub.h"
@@ -159,6 +160,7 @@ struct kit {
 	struct shm_hub hub;
 	int pair_fd;
 	void *pair;
+	struct shm_bulk bulk;
 	int fds[SHM_FD_COUNT];
 };
 
@@ -172,6 +174,8 @@ static void kit_open(struct kit *k)
 	k->fds[SHM_FD_HUB] = k->hub.mem_fd;
 	k->fds[SHM_FD_WAKE] = k->hub.wake_tx;
 	k->fds[SHM_FD_PAIR] = k->pair_fd;
+	shm_bulk_init(&k->bulk);
+	k->fds[SHM_FD_BULK] = k->bulk.fd;
 }
 
 static void kit_close(struct kit *k)
@@ -180,6 +184,7 @@ static void kit_close(struct kit *k)
 	close(k->sock[1]);
 	mem_keytab_close(k->keys);
 	shm_hub_fini(&k->hub);
+	shm_bulk_fini(&k->bulk);
 	munmap(k->pair, SHM_PAIR_SIZE);
 	close(k->pair_fd);
 }
@@ -244,6 +249,11 @@ static void test_descriptors(void)
 	tap_is_int(deliver(&k, fds), -FI_EINVAL, "an eventfd to wake by");
 	fds[SHM_FD_WAKE] = k.sock[0];
 	tap_is_int(deliver(&k, fds), -FI_EINVAL, "a socket that isn't for datagrams");
+	fds[SHM_FD_WAKE] = k.fds[SHM_FD_WAKE];
+	fds[SHM_FD_BULK] = k.pair_fd;
+	tap_is_int(deliver(&k, fds), -FI_EINVAL, "pair memory for bulk slots");
+	fds[SHM_FD_BULK] = unsealed;
+	tap_is_int(deliver(&k, fds), -FI_EINVAL, "bulk slots that aren't sealed");
 	(void)!send(k.sock[0], &h, sizeof(h), 0);
 	tap_is_int(shm_parcel_recv(k.sock[1], SHM_HELLO, &parcel), -FI_EINVAL,
 		   "a hello without descriptors");
