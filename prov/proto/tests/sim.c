@@ -77,6 +77,11 @@ static void done(struct sim_ep *e, const struct proto_done *d, bool rx)
 	op->got_len = d->len;
 	op->olen = d->olen;
 	op->got_id = d->data;
+	if (op->kind == SIM_RECV && d->len >= 8 && !(d->flags & FI_REMOTE_CQ_DATA)) {
+		for (int i = 0; i < 8; i++) {
+			op->got_id |= (uint64_t)(uint8_t)op->buf[i] << (8 * i);
+		}
+	}
 	op->done_at = s->net.now;
 	if (d->err && d->err != FI_ETRUNC && op->buf) {
 		/* Rule D3: from here on the memory is the caller's. */
@@ -271,21 +276,36 @@ struct proto_peer *sim_peer(struct sim *s, int ep, int to)
 	return pp ? pp : proto_map(s->eps[ep].ep, to, &s->eps[to].addr);
 }
 
+/* Long ones begin with their id, for messages without remote data. */
+static char pattern_byte(size_t i, size_t len, uint64_t id)
+{
+	if (len >= sizeof(id) && i < sizeof(id)) {
+		return (char)(id >> (8 * i));
+	}
+	return (char)(id * 131 + i * 7 + (i >> 8));
+}
+
 void sim_pattern(char *buf, size_t len, uint64_t id)
 {
 	for (size_t i = 0; i < len; i++) {
-		buf[i] = (char)(id * 131 + i * 7 + (i >> 8));
+		buf[i] = pattern_byte(i, len, id);
 	}
 }
 
-bool sim_is_pattern(const char *buf, size_t len, uint64_t id)
+/* The first len bytes of the pattern of whole bytes. */
+static bool is_part(const char *buf, size_t len, size_t whole, uint64_t id)
 {
 	for (size_t i = 0; i < len; i++) {
-		if (buf[i] != (char)(id * 131 + i * 7 + (i >> 8))) {
+		if (buf[i] != pattern_byte(i, whole, id)) {
 			return false;
 		}
 	}
 	return true;
+}
+
+bool sim_is_pattern(const char *buf, size_t len, uint64_t id)
+{
+	return is_part(buf, len, len, id);
 }
 
 static struct sim_op *op_new(struct sim *s, enum sim_kind kind, int ep, int to,
@@ -497,7 +517,7 @@ static void check_recv(struct sim *s, const struct sim_op *r)
 	    r->olen != (m->len > r->len ? m->len - r->len : 0)) {
 		complain(s, r, "wrong length or truncation");
 	}
-	if (!sim_is_pattern(r->buf, r->got_len, m->id)) {
+	if (!is_part(r->buf, r->got_len, m->len, m->id)) {
 		complain(s, r, "wrong bytes");
 	}
 }

@@ -56,7 +56,8 @@ struct sim {
 	int op_count;
 	int open;			     /* operations without completion */
 	uint64_t small_sent, small_received; /* by the frequent way */
-	int bad; /* things that must not happen, each said in a diagnostic */
+	bool plain; /* messages of 8 bytes and more may go without remote data */
+	int bad;    /* things that must not happen, each said in a diagnostic */
 	uint64_t incarnation;
 	struct proto_peer *other_name; /* endpoint 0 knows endpoint 1 by it */
 	struct proto_attr attr;	       /* defaults for every endpoint */
