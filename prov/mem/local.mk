@@ -14,3 +14,8 @@ check_PROGRAMS += %D%/tests/test_params
 TESTS += %D%/tests/test_params
 %C%_tests_test_params_SOURCES = %D%/tests/test_params.c
 %C%_tests_test_params_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_arena
+TESTS += %D%/tests/test_arena
+%C%_tests_test_arena_SOURCES = %D%/tests/test_arena.c
+%C%_tests_test_arena_LDADD = prov/libprov.la
