@@ -32,6 +32,11 @@ TESTS += %D%/own/shared
 	$(fabtests_own)
 %C%_own_shared_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/large
+TESTS += %D%/own/large
+%C%_own_large_SOURCES = %D%/own/large.c $(fabtests_own)
+%C%_own_large_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/death
 TESTS += %D%/own/death
 %C%_own_death_SOURCES = %D%/own/death.c $(fabtests_own)

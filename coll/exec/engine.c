@@ -429,3 +429,43 @@ bool exec_progress(struct exec *x)
 		moved = true;
 	return moved;
 }
+
+/* ---- memory for callers ---------------------------------------------------------------
+ */
+
+enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr)
+{
+	int rc = block_alloc(&x->mem, len, addr);
+
+	switch (rc) {
+	case 0:
+		return WEFT_SUCCESS;
+	case -FI_EINVAL:
+		return error_set(WEFT_ERR_ARG, "weft_mem_alloc: %zu bytes can't be had",
+				 len);
+	case -FI_ENOMEM:
+	case -FI_EMFILE:
+		return error_set(WEFT_ERR_NOMEM, "weft_mem_alloc: %zu bytes: %s", len,
+				 fi_strerror(-rc));
+	default:
+		return error_set(WEFT_ERR_PROVIDER, "weft_mem_alloc: %zu bytes: %s", len,
+				 fi_strerror(-rc));
+	}
+}
+
+enum weft_result exec_mem_free(struct exec *x, void *addr)
+{
+	int rc = block_free(&x->mem, addr);
+
+	if (rc == -FI_EINVAL)
+		return error_set(WEFT_ERR_ARG,
+				 "weft_mem_free: %p is not what weft_mem_alloc gave, or "
+				 "it was freed",
+				 addr);
+	if (rc)
+		return error_set(
+			WEFT_ERR_BUSY,
+			"weft_mem_free: a request uses the memory, or a peer may "
+			"still write it: try again");
+	return WEFT_SUCCESS;
+}

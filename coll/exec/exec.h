@@ -35,6 +35,10 @@ const char *exec_provider(const struct exec *x); /* "tcp;ofi_rxm"; lives as long
 /* The provider pins registered memory, so that nothing is remembered across calls. */
 bool exec_registers_per_call(const struct exec *x);
 
+/* Memory for callers; ARG, NOMEM, PROVIDER, BUSY with the detail. */
+enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr);
+enum weft_result exec_mem_free(struct exec *x, void *addr);
+
 /* Communicators that take part: names of other ones are kept until they appear. */
 enum weft_result exec_comm_open(struct exec *x, uint32_t comm);
 void exec_comm_close(struct exec *x, uint32_t comm);

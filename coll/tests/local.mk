@@ -13,6 +13,11 @@ TESTS += %D%/test_modes
 	%D%/run_case.c
 %C%_test_modes_LDADD = coll/libcoll.la -lm
 
+check_PROGRAMS += %D%/test_memory
+TESTS += %D%/test_memory
+%C%_test_memory_SOURCES = %D%/test_memory.c %D%/ranks.c
+%C%_test_memory_LDADD = coll/libcoll.la -lm
+
 check_PROGRAMS += %D%/test_plans
 TESTS += %D%/test_plans
 %C%_test_plans_SOURCES = %D%/test_plans.c %D%/ranks.c

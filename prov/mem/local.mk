@@ -17,3 +17,8 @@ TESTS += %D%/tests/test_params
 
 # Threads: the wire's helper, automatic progress, or two of the test's own.
 THREAD_TESTS += %D%/tests/test_keytab
+
+check_PROGRAMS += %D%/tests/test_arena
+TESTS += %D%/tests/test_arena
+%C%_tests_test_arena_SOURCES = %D%/tests/test_arena.c
+%C%_tests_test_arena_LDADD = prov/libprov.la

@@ -44,6 +44,12 @@ TESTS += \
 	%D%/tests/test_service.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_service_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_bulk_shm
+TESTS += %D%/tests/test_bulk_shm
+%C%_tests_test_bulk_shm_SOURCES = \
+	%D%/tests/test_bulk_shm.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_bulk_shm_LDADD = prov/libprov.la
+
 # Figures, not a test: run by hand.
 check_PROGRAMS += %D%/tests/bench_shm
 %C%_tests_bench_shm_SOURCES = %D%/tests/bench_shm.c %D%/tests/rig.c %D%/tests/rig.h
