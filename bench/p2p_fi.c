@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "bench/p2p.h"
+#include "weft/weft_fi.h"
 
 enum {
 	CPU_MOST = 1023,
@@ -45,8 +46,33 @@ static void plain_release(struct node *n, void *mem, size_t len)
 	free(mem);
 }
 
+static struct weft_fi_mem_ops *mem_ops(struct node *n)
+{
+	struct weft_fi_mem_ops *ops;
+	int rc = fi_open_ops(&n->domain->fid, WEFT_FI_MEM_OPS, 0, (void **)&ops, NULL);
+
+	if (rc)
+		bench_die("the provider has no shared memory of its own: %d", rc);
+	return ops;
+}
+
+static void *shared_alloc(struct node *n, size_t len)
+{
+	void *mem;
+
+	bench_must(mem_ops(n)->alloc(n->domain, len, 0, &mem), "alloc of shared memory");
+	return mem;
+}
+
+static void shared_release(struct node *n, void *mem, size_t len)
+{
+	(void)len;
+	bench_must(mem_ops(n)->free(n->domain, mem), "free of shared memory");
+}
+
 static const struct p2p_memory memory_table[] = {
 	{"malloc", plain_alloc, plain_release},
+	{"shared", shared_alloc, shared_release},
 };
 
 const struct p2p_memory *p2p_memory_find(const char *name)

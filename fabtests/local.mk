@@ -26,6 +26,12 @@ TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/shared
+TESTS += %D%/own/shared
+%C%_own_shared_SOURCES = %D%/own/shared.c %D%/own/remote.c %D%/own/remote.h \
+	$(fabtests_own)
+%C%_own_shared_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/death
 TESTS += %D%/own/death
 %C%_own_death_SOURCES = %D%/own/death.c $(fabtests_own)

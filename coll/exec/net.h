@@ -30,6 +30,9 @@
 struct net_caps {
 	bool put;	 /* RMA write with 8 bytes of remote CQ data */
 	bool put_pieces; /* FI_DELIVERY_COMPLETE works: a put may have several pieces */
+	bool data;	 /* messages carry 8 bytes of remote CQ data */
+	bool truncates;	 /* a message longer than its receive is an error of that one only
+			  */
 	size_t message_max; /* a pair of at most so many bytes is always a message */
 };
 
@@ -37,15 +40,25 @@ struct net_attr {
 	const char *provider; /* NULL: FI_PROVIDER, else the best that fits */
 	const char *domain;   /* NULL: the first */
 	bool no_put;	      /* tests: messages only */
+	bool no_data;	      /* tests: messages without CQ data */
 	size_t message_max;   /* tests: bytes; 0: from the provider */
 };
 
 /* How an operation ended. */
 struct net_result {
-	int err;	  /* 0, or a positive FI_E... value */
-	size_t len;	  /* bytes received; for FI_ETRUNC the bytes that did not fit */
+	int err;       /* 0, or a positive FI_E... value */
+	size_t len;    /* bytes received; for FI_ETRUNC the bytes that did not fit */
+	bool has_data; /* a message that carried data */
+	uint64_t data;
 	const char *text; /* the provider's words; valid during the call only */
 };
+
+/* The connection broke under the operation. */
+static inline bool net_broke(const struct net_result *result)
+{
+	return result->err == FI_ENOTCONN || result->err == FI_ECONNABORTED ||
+	       result->err == FI_ECONNRESET;
+}
 
 struct net_op;
 typedef void (*net_done_fn)(struct net_op *op, const struct net_result *result);

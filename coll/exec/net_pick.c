@@ -18,6 +18,11 @@
 /* Without put nothing is gained by READY but back pressure. */
 #define PICK_MESSAGE_ONLY_MAX ((size_t)64 << 10)
 
+/* Up to this size a send of libfabric's shm completes by itself. A longer one whose
+ * receive was cancelled under way (by a call that failed) never completes with 1.17, and
+ * its buffer would never be safe: those wait for READY and go as puts. */
+#define PICK_SHM_MAX ((size_t)4 << 10)
+
 #define PICK_VERSION FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 struct pick_try {
@@ -211,10 +216,16 @@ enum weft_result net_pick(const struct net_attr *attr, struct fi_info **info,
 	}
 	if (!found)
 		return pick_none(attr, rc);
+	caps->data = found->domain_attr->cq_data_size >= 8 && !attr->no_data;
+	/* With libfabric 1.17 a message longer than its receive makes shm loop for ever
+	 * and tcp close the connection. */
+	caps->truncates = strcmp(pick_name(found), "weft") == 0;
 	caps->put_pieces = caps->put && pick_delivery(attr, found);
 	caps->message_max = caps->put ? PICK_MESSAGE_MAX : PICK_MESSAGE_ONLY_MAX;
 	if (caps->message_max < found->tx_attr->inject_size)
 		caps->message_max = found->tx_attr->inject_size;
+	if (strcmp(pick_name(found), "shm") == 0)
+		caps->message_max = PICK_SHM_MAX;
 	if (attr->message_max)
 		caps->message_max = attr->message_max;
 	*info = found;

@@ -36,3 +36,8 @@ TESTS += %D%/test_arguments
 
 # Threads: the wire's helper, automatic progress, or two of the test's own.
 THREAD_TESTS += %D%/test_readiness %D%/test_modes
+
+check_PROGRAMS += %D%/test_mismatch
+TESTS += %D%/test_mismatch
+%C%_test_mismatch_SOURCES = %D%/test_mismatch.c %D%/ranks.c
+%C%_test_mismatch_LDADD = coll/libcoll.la -lm

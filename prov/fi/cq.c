@@ -27,7 +27,8 @@ static __attribute__((noinline, cold)) bool cq_grow(struct wfi_cq *cq)
 	uint64_t room = cq->room ? cq->room * 2 : RING_ROOM_FIRST;
 	struct wfi_cq_entry *ring;
 
-	ring = room < CQ_SIZE_MAX * 2 ? malloc(room * sizeof(*ring)) : NULL;
+	_Static_assert(sizeof(*ring) == 64, "a cache line");
+	ring = room < CQ_SIZE_MAX * 2 ? aligned_alloc(64, room * sizeof(*ring)) : NULL;
 	if (!ring) {
 		if (!cq->overrun)
 			FI_WARN(&weft_provider, FI_LOG_CQ,
@@ -39,20 +40,28 @@ static __attribute__((noinline, cold)) bool cq_grow(struct wfi_cq *cq)
 		return false;
 	}
 	for (uint64_t i = cq->head; i != cq->tail; i++)
-		ring[i & (room - 1)] = cq->ring[i & (cq->room - 1)];
+		ring[i & (room - 1)] = cq->ring[i & cq->mask];
 	free(cq->ring);
 	cq->ring = ring;
 	cq->room = room;
+	cq->mask = room - 1;
+	cq->calm = room < cq->size ? room : cq->size;
 	return true;
+}
+
+struct wfi_cq_entry *wfi_cq_slot_slow(struct wfi_cq *cq)
+{
+	return cq_grow(cq) ? &cq->ring[cq->tail & cq->mask] : NULL;
 }
 
 void wfi_cq_write(struct wfi_cq *cq, const struct wfi_cq_entry *entry)
 {
-	if (__builtin_expect(cq->tail - cq->head == cq->room, 0) && !cq_grow(cq))
+	struct wfi_cq_entry *slot = wfi_cq_slot(cq);
+
+	if (__builtin_expect(!slot, 0))
 		return;
-	cq->ring[cq->tail & (cq->room - 1)] = *entry;
-	cq->tail++;
-	wfi_wait_signal(&cq->wait);
+	*slot = *entry;
+	wfi_cq_push(cq);
 }
 
 void wfi_cq_write_error(struct wfi_cq *cq, const struct wfi_cq_error *error)
@@ -67,6 +76,8 @@ void wfi_cq_write_error(struct wfi_cq *cq, const struct wfi_cq_error *error)
 		return;
 	}
 	fault->position = cq->tail;
+	if (cq->simple > cq->tail)
+		cq->simple = cq->tail;
 	fault->error = *error;
 	list_push_back(&cq->errors, &fault->node);
 	wfi_wait_signal(&cq->wait);
@@ -212,7 +223,7 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;
-	cq->fid.ops = wfi_cq_ops(cq->format);
+	cq->fid.ops = wfi_cq_ops(cq->format, cq->domain->lock_needed);
 	wfi_domain_get(cq->domain);
 	*fid = &cq->fid;
 	return 0;

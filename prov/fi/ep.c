@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "prov/fi/addr_resolve.h"
+#include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
 #include "prov/fi/nosys.h"
 #include "prov/mem/params.h"
@@ -27,7 +28,9 @@ static int ep_progress(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
 
-	if (!ep->enabled || (ep->rx_cq && wfi_cq_full(ep->rx_cq))) {
+	struct wfi_cq *cq = ep->rx_cq;
+
+	if (__builtin_expect(!ep->enabled || (cq && wfi_cq_is_full(cq)), 0)) {
 		return 0;
 	}
 	return proto_progress(ep->proto);
@@ -142,7 +145,7 @@ int wfi_ep_door(struct wfi_ep *ep)
 		.incarnation = random_incarnation(),
 		.keys = ep->domain->keys,
 		.arena = ep->domain->arena,
-		.up = &wfi_ep_up,
+		.up = &wfi_ep_up[0],
 		.arg = ep,
 		.tx_size = ep->tx_size,
 		.rx_size = ep->rx_size,

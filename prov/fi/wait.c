@@ -144,6 +144,19 @@ void wfi_wait_detach(struct wfi_wait *w, struct wfi_pollable *p)
 	}
 }
 
+int wfi_wait_progress_rows(struct wfi_wait *w)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		struct wfi_pollable *p = w->rows[i].p;
+
+		n += p->ops->progress(p);
+		wfi_domain_rearm(w->domain, p);
+	}
+	return n;
+}
+
 static uint64_t wait_due(const struct wfi_wait *w)
 {
 	uint64_t due = UINT64_MAX;
@@ -280,6 +293,7 @@ static void sleeping_update(struct wfi_wait *w)
 {
 	bool sleeping = w->sleepers || w->armed;
 
+	w->watched = sleeping;
 	if (sleeping && list_empty(&w->node))
 		list_push_back(&w->domain->sleeping, &w->node);
 	else if (!sleeping)

@@ -39,6 +39,7 @@ struct wfi_wait {
 	uint32_t to_wake;  /* of them: those that the last wake-up was for */
 	uint64_t wakes;	   /* counts wake-ups: tells who slept before the last one */
 	bool armed;	   /* the application may sleep on epfd by itself */
+	bool watched;	   /* somebody must hear of what appears */
 	bool signaled;	   /* evfd is readable */
 	bool unjoined;	   /* at the last sleep a pollable had no descriptor yet */
 	int epfd;
@@ -78,16 +79,16 @@ static inline void wfi_domain_rearm(struct wfi_domain *domain, struct wfi_pollab
 }
 
 /* Returns how many things happened. */
+int wfi_wait_progress_rows(struct wfi_wait *w);
+
 static inline int wfi_wait_progress(struct wfi_wait *w)
 {
-	int n = 0;
+	int n;
 
-	for (uint32_t i = 0; i < w->row_count; i++) {
-		struct wfi_pollable *p = w->rows[i].p;
-
-		n += p->ops->progress(p);
-		wfi_domain_rearm(w->domain, p);
-	}
+	if (__builtin_expect(w->row_count != 1, 0))
+		return wfi_wait_progress_rows(w);
+	n = w->rows[0].p->ops->progress(w->rows[0].p);
+	wfi_domain_rearm(w->domain, w->rows[0].p);
 	return n;
 }
 
@@ -96,7 +97,7 @@ void wfi_wait_wake(struct wfi_wait *w);
 /* Something to read appeared. */
 static inline void wfi_wait_signal(struct wfi_wait *w)
 {
-	if (__builtin_expect(w->sleepers || w->armed, 0))
+	if (__builtin_expect(w->watched, 0))
 		wfi_wait_wake(w);
 }
 

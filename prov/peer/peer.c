@@ -43,6 +43,7 @@ static void set_state(struct peer_table *t, struct peer *p, enum peer_state to)
 	list_remove(&p->timed);
 	if (to == PEER_DIALLING || to == PEER_WAITING || to == PEER_ENDING) {
 		list_push_back(&t->timed, &p->timed);
+		t->chores = true;
 	}
 }
 
@@ -124,6 +125,7 @@ static void doom(struct peer_table *t, struct wire_link *link)
 	wire_link_base(link)->peer_ctx = NULL;
 	if (t->doomed_count < sizeof(t->doomed) / sizeof(t->doomed[0])) {
 		t->doomed[t->doomed_count++] = link;
+		t->chores = true;
 	}
 }
 
@@ -305,9 +307,24 @@ static void poll_peer(struct peer_table *t, struct peer *p)
 	t->ops->down(t->arg, p, -FI_ETIMEDOUT);
 }
 
+static int poll_timed(struct peer_table *t)
+{
+	uint64_t now = t->ops->now(t->arg);
+	int done = 0;
+
+	list_foreach_safe (n, next, &t->timed) {
+		struct peer *p = container_of(n, struct peer, timed);
+
+		if (p->due <= now) {
+			poll_peer(t, p);
+			done++;
+		}
+	}
+	return done;
+}
+
 int peer_table_progress(struct peer_table *t)
 {
-	uint64_t now;
 	int done = 0;
 
 	while (t->doomed_count) {
@@ -317,18 +334,10 @@ int peer_table_progress(struct peer_table *t)
 		t->ops->hung_up(t->arg, link);
 		done++;
 	}
-	if (list_empty(&t->timed)) {
-		return done;
+	if (!list_empty(&t->timed)) {
+		done += poll_timed(t);
 	}
-	now = t->ops->now(t->arg);
-	list_foreach_safe (n, next, &t->timed) {
-		struct peer *p = container_of(n, struct peer, timed);
-
-		if (p->due <= now) {
-			poll_peer(t, p);
-			done++;
-		}
-	}
+	t->chores = t->doomed_count || !list_empty(&t->timed);
 	return done;
 }
 

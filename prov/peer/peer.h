@@ -85,6 +85,7 @@ struct peer_table {
 	struct list *buckets;
 	uint32_t mask;
 	uint32_t count;
+	bool chores; /* timed or doomed isn't empty: peer_table_progress has to look */
 	struct list timed;
 	struct wire_link *doomed[64]; /* to hang up outside of upcalls */
 	uint32_t doomed_count;

@@ -30,18 +30,13 @@ void proto_violation(struct proto_ep *ep, struct wire_link *link)
 	peer_drop(&ep->peers, link, -FI_EIO);
 }
 
-static void on_packet(void *arg, struct wire_link *link, const void *pkt, size_t len)
+void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
+		  size_t len)
 {
-	struct proto_ep *ep = arg;
 	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
 	struct pkt_view v;
 
-	if (unlikely(!pp || ep->closing)) {
-		return;
-	}
-	if (likely(len > 0 && *(const volatile uint8_t *)pkt == PKT_EAGER) &&
-	    likely(pkt_parse_eager(pkt, len, &v))) {
-		eager_arrived(ep, pp, link, &v);
+	if (!pp || ep->closing) {
 		return;
 	}
 	if (pkt_parse(pkt, len, &v)) {
@@ -68,7 +63,7 @@ static void on_link_down(void *arg, struct wire_link *link, int err)
 static const struct wire_events events = {
 	.link_up = on_link_up,
 	.link_down = on_link_down,
-	.packet = on_packet,
+	.packet = eager_packet,
 	.segment_done = proto_segment_done,
 };
 
@@ -181,6 +176,11 @@ int proto_enable(struct proto_ep *ep)
 	}
 	ep->enabled = true;
 	return 0;
+}
+
+void proto_set_up(struct proto_ep *ep, const struct proto_up *up)
+{
+	ep->up = up;
 }
 
 void proto_ep_close(struct proto_ep *ep)
@@ -324,29 +324,41 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 }
 
 /* Arrivals for a pass; outside of upcalls, so that headers never find the pool empty. */
-static bool arrivals_ready(struct proto_ep *ep)
+static __attribute__((noinline, cold)) bool arrivals_grow(struct proto_ep *ep)
+{
+	return pool_grow(&ep->arrivals) == 0 || ep->arrivals.free_count > PROGRESS_BUDGET;
+}
+
+static inline bool arrivals_ready(struct proto_ep *ep)
 {
 	return likely(ep->arrivals.free_count >= 2 * PROGRESS_BUDGET) ||
-	       pool_grow(&ep->arrivals) == 0 || ep->arrivals.free_count > PROGRESS_BUDGET;
+	       arrivals_grow(ep);
+}
+
+/* Whatever a pass may have to do beside taking what the wire has. */
+static __attribute__((noinline)) int chores_run(struct proto_ep *ep)
+{
+	int moved = 0;
+
+	list_foreach_safe (n, next, &ep->active) {
+		moved += peer_work(ep, container_of(n, struct proto_peer, active));
+	}
+	moved += peer_table_progress(&ep->peers);
+	proto_reap(ep);
+	ep->chores = !list_empty(&ep->active) || !list_empty(&ep->reap);
+	return moved;
 }
 
 int proto_progress(struct proto_ep *ep)
 {
 	int moved = 0;
 
-	if (unlikely(!ep->enabled)) {
-		return 0;
-	}
 	ep->busy = false;
-	if (arrivals_ready(ep)) {
-		moved += ep->wire->progress(ep->wep, PROGRESS_BUDGET);
+	if (likely(arrivals_ready(ep))) {
+		moved = ep->wire->progress(ep->wep, PROGRESS_BUDGET);
 	}
-	list_foreach_safe (n, next, &ep->active) {
-		moved += peer_work(ep, container_of(n, struct proto_peer, active));
-	}
-	moved += peer_table_progress(&ep->peers);
-	if (unlikely(!list_empty(&ep->reap))) {
-		proto_reap(ep);
+	if (unlikely(ep->chores || ep->peers.chores)) {
+		moved += chores_run(ep);
 	}
 	return moved;
 }

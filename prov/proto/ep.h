@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside of the engine: the endpoint and what it keeps for each peer. Only prov/proto
- * includes this. */
+ * includes this, small.h among it. */
 #ifndef WEFT_PROTO_EP_H
 #define WEFT_PROTO_EP_H
 
@@ -37,20 +37,24 @@ struct bulk_in {
 
 /* One per peer. Hot fields of both directions first. */
 struct proto_peer {
-	struct peer peer;  /* first: peer.h */
+	struct peer peer; /* first: peer.h */
+	/* Of the transmit link; wire_slot_none while anything is in the way. */
+	const struct wire_slot *slot;
 	uint32_t blocked;  /* BLOCK_* */
 	uint32_t consumed; /* eager cost to give back to the peer */
 	int64_t credit;	   /* eager cost that we may still send */
 	size_t eager_max;  /* payload bytes; 0 while down */
+	size_t small_max;  /* of those that small.h sends */
 	uint64_t source;   /* its fi_addr_t, or FI_ADDR_NOTAVAIL */
 	/* Whom matching takes it for: itself, or, when it was dialled by another name of
 	 * its host, the peer of the name that its door has (holds a reference). */
 	struct proto_peer *ident;
-	uint32_t window;   /* eager cost granted to the peer in all */
-	uint32_t stored;   /* eager cost that waits unexpected, this epoch */
-	uint32_t refs;	   /* receives and arrivals that point here, and mappings */
-	uint32_t arrivals; /* that point here */
-	bool credit_owed;  /* a credit packet found no room */
+	uint32_t window;    /* eager cost granted to the peer in all */
+	uint32_t return_at; /* consumed cost that is worth a credit packet */
+	uint32_t stored;    /* eager cost that waits unexpected, this epoch */
+	uint32_t refs;	    /* receives and arrivals that point here, and mappings */
+	uint32_t arrivals;  /* that point here */
+	bool credit_owed;   /* a credit packet found no room */
 	uint64_t rma_posted;
 	uint64_t rma_done;	/* a prefix: RMA retires in order */
 	struct list msgs;	/* struct tx: not sent yet, in order */
@@ -75,7 +79,8 @@ struct proto_ep {
 	void *arg;
 	bool closing;
 	bool enabled;
-	bool busy; /* work is left that needs no event to go on */
+	bool chores; /* active or reap isn't empty */
+	bool busy;   /* work is left that needs no event to go on */
 	bool order_rma;
 	bool order_msg_after_rma;
 	struct pool tx;
@@ -113,11 +118,36 @@ static inline bool proto_peer_is_up(const struct proto_peer *pp)
 	return pp->peer.state == PEER_UP;
 }
 
+/* The only two that change pp->blocked while the peer lives. */
+static inline void proto_block(struct proto_peer *pp, uint32_t why)
+{
+	pp->blocked |= why;
+	pp->slot = &wire_slot_none;
+}
+
+static inline void proto_unblock(struct proto_peer *pp, uint32_t why)
+{
+	pp->blocked &= ~why;
+	if (!pp->blocked) {
+		pp->slot = wire_link_base(pp->peer.link)->slot;
+	}
+}
+
 /* Progress will look at this peer. */
 static inline void proto_activate(struct proto_ep *ep, struct proto_peer *pp)
 {
 	if (list_empty(&pp->active)) {
 		list_push_back(&ep->active, &pp->active);
+		ep->chores = true;
+	}
+}
+
+/* Progress will look whether it is of any use. */
+static inline void proto_peer_reap(struct proto_ep *ep, struct proto_peer *pp)
+{
+	if (list_empty(&pp->reap)) {
+		list_push_back(&ep->reap, &pp->reap);
+		ep->chores = true;
 	}
 }
 
@@ -129,18 +159,24 @@ static inline void proto_peer_ref(struct proto_peer *pp)
 /* The last reference makes it a candidate for removal. */
 static inline void proto_peer_unref(struct proto_ep *ep, struct proto_peer *pp)
 {
-	if (--pp->refs == 0 && list_empty(&pp->reap)) {
-		list_push_back(&ep->reap, &pp->reap);
+	if (--pp->refs == 0) {
+		proto_peer_reap(ep, pp);
 	}
 }
 
 /* The link broke the protocol; it is given up. */
 void proto_violation(struct proto_ep *ep, struct wire_link *link);
 
+/* Any packet, to whom it concerns. */
+void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
+		  size_t len);
+
 /* ---- eager.c: messages leave, whole messages arrive */
 
 /* Sends what can be sent of pp->msgs. Returns how many. */
 int msgs_run(struct proto_ep *ep, struct proto_peer *pp);
+/* Every packet comes here first: what is frequent is done, the rest is passed on. */
+void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len);
 void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		   const struct pkt_view *v);
 /* An unexpected eager message got its receive. */
@@ -234,7 +270,7 @@ static inline void credit_consume(struct proto_ep *ep, struct proto_peer *pp,
 				  uint32_t cost)
 {
 	pp->consumed += cost;
-	if (unlikely(pp->consumed >= pp->window / 4)) {
+	if (unlikely(pp->consumed >= pp->return_at)) {
 		credit_return(ep, pp);
 	}
 }

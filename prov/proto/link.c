@@ -6,13 +6,14 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/proto/ep.h"
+#include "util/copy.h"
 
 static void on_init(void *arg, struct peer *p)
 {
 	struct proto_ep *ep = arg;
 	struct proto_peer *pp = proto_peer_of(p);
 
-	pp->blocked = BLOCK_DOWN;
+	proto_block(pp, BLOCK_DOWN);
 	pp->ident = pp;
 	pp->source = ep->up->source(ep->arg, &p->addr);
 	list_init(&pp->msgs);
@@ -58,12 +59,13 @@ static void on_up(void *arg, struct peer *p)
 	size_t most = caps->max_packet - PKT_EAGER_HEAD_MAX;
 
 	pp->eager_max = ep->eager_size < most ? ep->eager_size : most;
+	pp->small_max = pp->eager_max < COPY_SMALL_MAX ? pp->eager_max : COPY_SMALL_MAX;
 	if (!wire_addr_equal(&p->addr, &wire_link_base(p->link)->peer)) {
 		identify(ep, pp, &wire_link_base(p->link)->peer);
 	}
 	credit_open(ep, pp);
 	bulk_in_reset(pp);
-	pp->blocked &= ~BLOCK_DOWN;
+	proto_unblock(pp, BLOCK_DOWN);
 	proto_activate(ep, pp);
 }
 
@@ -71,7 +73,7 @@ static void on_up(void *arg, struct peer *p)
 static void on_ending(void *arg, struct peer *p)
 {
 	(void)arg;
-	proto_peer_of(p)->blocked |= BLOCK_DOWN;
+	proto_block(proto_peer_of(p), BLOCK_DOWN);
 	proto_peer_of(p)->eager_max = 0;
 }
 
@@ -112,8 +114,10 @@ static void on_down(void *arg, struct peer *p, int err)
 	struct proto_peer *pp = proto_peer_of(p);
 
 	/* Closed first, so that nothing that completes below starts anything. */
-	pp->blocked = BLOCK_DOWN;
+	pp->blocked = 0; /* whatever it was, the queues go */
+	proto_block(pp, BLOCK_DOWN);
 	pp->eager_max = 0;
+	pp->small_max = 0;
 	credit_close(ep, pp);
 	list_remove(&pp->active);
 	fail_txs(ep, &pp->rma, err);
@@ -126,8 +130,8 @@ static void on_down(void *arg, struct peer *p, int err)
 	fail_arrivals(ep, &pp->streams_in, err);
 	fail_arrivals(ep, &pp->owed, err);
 	forget_announced(ep, pp);
-	if (pp->refs == 0 && list_empty(&pp->reap)) {
-		list_push_back(&ep->reap, &pp->reap);
+	if (pp->refs == 0) {
+		proto_peer_reap(ep, pp);
 	}
 }
 

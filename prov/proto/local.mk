@@ -13,6 +13,7 @@ PROV_SOURCES += \
 	%D%/pool.c %D%/pool.h \
 	%D%/rma.c \
 	%D%/rndv.c \
+	%D%/small.h \
 	%D%/rx_op.c %D%/rx_op.h \
 	%D%/tx_op.c %D%/tx_op.h \
 	%D%/wire_pkt.c %D%/wire_pkt.h \

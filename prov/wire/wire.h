@@ -59,6 +59,20 @@ struct wire_remote {
 	bool raw; /* no key: memory that the peer itself announced for this transfer */
 };
 
+/*
+ * Room that is reserved already: the next packet of class WIRE_DATA may be written at
+ * `at` if it is no longer than `room` (and caps.max_packet), and is committed from there
+ * like any other. There is none where room is negative: pkt_reserve knows more. Any call
+ * on the link may change both.
+ */
+struct wire_slot {
+	void *at;
+	int64_t room;
+};
+
+/* For whoever wants to close the way through a link's slot. Never changes. */
+extern const struct wire_slot wire_slot_none;
+
 /* One piece of a put or a get. local describes exactly len bytes; it is read during the
  * call only, the memory it points to until segment_done. */
 struct wire_segment {
@@ -121,7 +135,8 @@ struct wire_ops {
 	 */
 	int (*dial)(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
 		    struct wire_link **link);
-	/* Gives a link up from this side, without an upcall. */
+	/* Gives a link up from this side, without an upcall; what it holds is given back
+	 * by the next progress. */
 	void (*hangup)(struct wire_link *link);
 
 	/*
@@ -193,9 +208,10 @@ struct wire_link_base {
 	const struct wire_ops *ops;
 	struct wire_ep *ep;
 	void *peer_ctx;
-	struct wire_addr peer;	   /* the peer's door */
-	uint64_t peer_incarnation; /* 0 until up */
-	struct wire_caps caps;	   /* of this link, once up */
+	struct wire_addr peer;	      /* the peer's door */
+	uint64_t peer_incarnation;    /* 0 until up */
+	struct wire_caps caps;	      /* of this link, once up */
+	const struct wire_slot *slot; /* never NULL, never another; see there */
 };
 
 static inline struct wire_ep_base *wire_ep_base(struct wire_ep *ep)

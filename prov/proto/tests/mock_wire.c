@@ -56,6 +56,8 @@ struct mock_link {
 	uint64_t last_due;
 	struct list segs;
 	struct mock_pkt *reserved;
+	struct mock_pkt *offered; /* what slot leads to */
+	struct wire_slot slot;
 };
 
 static struct mock_ep *ep_of(struct wire_ep *ep)
@@ -126,6 +128,8 @@ static struct mock_link *link_new(struct mock_ep *ep, const struct wire_addr *to
 	l->base.caps = ep->net->caps;
 	l->ep = ep;
 	l->state = state;
+	l->slot.room = -1;
+	l->base.slot = &l->slot;
 	list_init(&l->in);
 	list_init(&l->segs);
 	list_push_back(&ep->links, &l->node);
@@ -146,6 +150,7 @@ static void link_free(struct mock_link *l)
 		free(container_of(n, struct mock_seg, node));
 	}
 	free(l->reserved);
+	free(l->offered);
 	list_remove(&l->node);
 	free(l);
 }
@@ -203,6 +208,30 @@ static void hangup(struct wire_link *link)
 	link_free(l);
 }
 
+/* Bytes of a slot: enough for most small packets. */
+#define MOCK_SLOT 256
+
+static bool pkt_fits(struct mock_link *l, uint32_t room)
+{
+	return !mock_chance(l->ep->net, l->ep->net->refuse_room) &&
+	       !(l->other && l->other->in_count >= room);
+}
+
+/* After each packet: the next one's place, or none. */
+static void slot_offer(struct mock_link *l)
+{
+	free(l->offered);
+	l->offered = NULL;
+	l->slot.room = -1;
+	if (l->state != MOCK_UP || !pkt_fits(l, l->ep->net->ring * 3 / 4)) {
+		return;
+	}
+	l->offered = malloc(sizeof(struct mock_pkt) + MOCK_SLOT);
+	l->offered->len = MOCK_SLOT;
+	l->slot.at = l->offered->bytes;
+	l->slot.room = MOCK_SLOT;
+}
+
 static void *pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls)
 {
 	struct mock_link *l = link_of(link);
@@ -216,8 +245,7 @@ static void *pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls
 	if (cls == WIRE_DATA) {
 		room = room * 3 / 4;
 	}
-	if (mock_chance(l->ep->net, l->ep->net->refuse_room) ||
-	    (l->other && l->other->in_count >= room)) {
+	if (!pkt_fits(l, room)) {
 		return NULL;
 	}
 	l->reserved = malloc(sizeof(struct mock_pkt) + len);
@@ -242,16 +270,22 @@ static void pkt_commit(struct wire_link *link, void *pkt, size_t len)
 	struct mock_link *l = link_of(link);
 	struct mock_pkt *p = l->reserved;
 
-	if (pkt != p->bytes || len > p->len) {
+	if (l->offered && pkt == l->offered->bytes) {
+		p = l->offered;
+		l->offered = NULL;
+	} else {
+		l->reserved = NULL;
+	}
+	if (!p || pkt != p->bytes || len > p->len) {
 		abort();
 	}
 	p->len = len;
-	l->reserved = NULL;
 	if (l->other && !l->other->dying) {
 		queue_pkt(l->other, p);
 	} else {
 		free(p);
 	}
+	slot_offer(l);
 }
 
 void mock_inject(struct wire_link *link, const void *pkt, size_t len)

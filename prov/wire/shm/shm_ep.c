@@ -310,7 +310,7 @@ static void ep_compact(struct shm_ep *ep)
 	ep->hot_holes = 0;
 }
 
-static int ep_poll(struct shm_ep *ep, int budget)
+static __attribute__((noinline)) int ep_poll(struct shm_ep *ep, int budget)
 {
 	int links = ep->hot_count, at = ep->hot_next, count = 0;
 
@@ -332,25 +332,48 @@ static int ep_poll(struct shm_ep *ep, int budget)
 	return count;
 }
 
-int shm_progress(struct wire_ep *wep, int budget)
+static void ep_tidy(struct shm_ep *ep)
 {
-	struct shm_ep *ep = shm_ep_of(wep);
+	ep->untidy = false;
+	if (ep->hot_holes)
+		ep_compact(ep);
+	shm_link_reap(ep);
+}
+
+/* What others left since the last look, and what was left of links that ended. */
+static __attribute__((noinline)) int ep_hear(struct shm_ep *ep)
+{
 	int count = 0;
 
 	if (ep->hub.armed)
 		shm_hub_disarm(&ep->hub, true);
-	ep->polling = true;
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
-		count += ep_news(ep);
+		count = ep_news(ep);
 	if (atomic_load_explicit(&ep->hub.mem->summary, memory_order_relaxed))
 		ep_heat(ep);
-	count += ep_poll(ep, budget > 0 ? budget : 1);
-	ep->polling = false;
-	if (ep->hot_holes)
-		ep_compact(ep);
-	if (!list_empty(&ep->graveyard))
-		shm_link_reap(ep);
+	if (ep->untidy)
+		ep_tidy(ep);
 	return count;
+}
+
+int shm_progress(struct wire_ep *wep, int budget)
+{
+	struct shm_ep *ep = shm_ep_of(wep);
+	int count;
+
+	if (__builtin_expect(
+		    ep->hub.armed || ep->untidy ||
+			    atomic_load_explicit(&ep->has_news, memory_order_relaxed) ||
+			    atomic_load_explicit(&ep->hub.mem->summary,
+						 memory_order_relaxed),
+		    0)) {
+		count = ep_hear(ep);
+		return count + ep_poll(ep, budget > 0 ? budget : 1);
+	}
+	/* One link can't be unfair to others. */
+	if (__builtin_expect(ep->hot_count == 1, 1))
+		return shm_link_poll(ep->hot[0], budget);
+	return ep_poll(ep, budget > 0 ? budget : 1);
 }
 
 /* ---- sleeping ------------------------------------------------------------------------
@@ -393,8 +416,8 @@ int shm_arm(struct wire_ep *wep)
 
 	bool was_armed = ep->hub.armed; /* and somebody may sleep on that */
 
-	if (ep->hot_holes)
-		ep_compact(ep);
+	if (ep->untidy)
+		ep_tidy(ep);
 	shm_hub_arm(&ep->hub);
 	if (ep_cool(ep) && !atomic_load(&ep->has_news) &&
 	    !atomic_load_explicit(&ep->hub.mem->summary, memory_order_seq_cst))

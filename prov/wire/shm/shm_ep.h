@@ -41,7 +41,7 @@ struct shm_ep {
 	int hot_count;
 	int hot_holes;
 	int hot_next; /* where the next look begins */
-	bool polling; /* inside progress: links that end are freed after it */
+	bool untidy;  /* hot has holes, or graveyard isn't empty */
 	struct list graveyard;
 	struct shm_bulk bulk; /* mem and fd never change */
 

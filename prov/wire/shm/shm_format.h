@@ -229,7 +229,9 @@ static_assert(sizeof(struct shm_bulk_mem) <= 4 << 20, "at most 4 MiB");
 #define SHM_HUB_BITS  (SHM_HUB_WORDS * 64) /* most links of an endpoint */
 
 struct shm_hub_mem {
-	_Atomic(uint32_t) sleeping; /* a wake-up is wanted; taken by who sends it */
+	/* A wake-up is wanted: the number of this sleep, else 0. Taken back by who sent
+	 * it. */
+	_Atomic(uint32_t) sleeping;
 	uint8_t pad0[60];
 	_Atomic(uint64_t) summary; /* bit w: look at words[w] */
 	uint8_t pad1[56];
