@@ -12,7 +12,6 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_host.h %D%/info_host.c \
 	%D%/info_vars.h %D%/info_vars.c
 weft_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
-weft_CPPFLAGS = $(AM_CPPFLAGS) -DWEFT_PROVIDERDIR='"$(providerdir)"'
 weft_LDADD = coll/libcoll.la $(LIBFABRIC_LIBS) $(HWLOC_LIBS) -lpthread -lm
 
 check_PROGRAMS += %D%/tests/rank_boot

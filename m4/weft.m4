@@ -110,6 +110,7 @@ AC_SUBST([providerdir])
 weft_expanded=`test "x$prefix" != xNONE || prefix=$ac_default_prefix
   test "x$exec_prefix" != xNONE || exec_prefix=$prefix
   eval "weft_e=$providerdir"; eval "weft_e=$weft_e"; eval "echo $weft_e"`
+AC_DEFINE_UNQUOTED([WEFT_PROVIDERDIR], ["$weft_expanded"], [Where the provider is installed.])
 AS_IF([test "x$weft_expanded" = "x$weft_looks"],
   [WEFT_ROW([provider], [found], [libfabric looks in $weft_expanded by itself])],
   [WEFT_ROW([provider], [by path], [goes to $weft_expanded, where libfabric does not look by itself:])
