@@ -129,7 +129,7 @@ static int cq_close(struct fid *fid)
 	bool busy;
 
 	wfi_domain_lock(cq->domain);
-	busy = cq->wait.row_count || cq->wait.sleepers;
+	busy = wfi_wait_is_busy(&cq->wait);
 	if (!busy)
 		wfi_wait_fini(&cq->wait);
 	wfi_domain_unlock(cq->domain);
@@ -156,10 +156,8 @@ static int cq_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	switch (command) {
 	case FI_GETWAIT:
-		if (cq->wait_obj != FI_WAIT_FD)
-			return -FI_ENODATA;
 		wfi_domain_lock(cq->domain);
-		rc = wfi_wait_fd(&cq->wait, arg);
+		rc = wfi_wait_get(&cq->wait, cq->wait_obj, arg);
 		wfi_domain_unlock(cq->domain);
 		return rc;
 	case FI_GETWAITOBJ:
@@ -189,12 +187,8 @@ static int cq_check(const struct fi_cq_attr *attr)
 		return -FI_EBADFLAGS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->size > CQ_SIZE_MAX)
 		return -FI_EINVAL;
-	if (!wfi_wait_obj_good(attr->wait_obj)) {
-		FI_INFO(&weft_provider, FI_LOG_CQ,
-			"wait object %d: only FI_WAIT_NONE, _UNSPEC and _FD are there\n",
-			attr->wait_obj);
+	if (!wfi_wait_obj_good(attr->wait_obj))
 		return -FI_ENOSYS;
-	}
 	/* FI_CQ_COND_THRESHOLD is a hint: one entry wakes the reader. */
 	return 0;
 }
@@ -220,6 +214,7 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->size = attr->size ? attr->size : WFI_TX_SIZE + WFI_RX_SIZE;
 	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	cq->wait_obj = attr->wait_obj;
+	cq->wait.yields = attr->wait_obj == FI_WAIT_YIELD;
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;

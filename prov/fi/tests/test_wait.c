@@ -389,9 +389,13 @@ int main(void)
 	test_timeout(FI_WAIT_NONE);
 	test_timeout(FI_WAIT_UNSPEC);
 	test_timeout(FI_WAIT_FD);
+	test_timeout(FI_WAIT_MUTEX_COND);
+	test_timeout(FI_WAIT_YIELD);
 	test_wake(FI_WAIT_NONE);
 	test_wake(FI_WAIT_UNSPEC);
 	test_wake(FI_WAIT_FD);
+	test_wake(FI_WAIT_MUTEX_COND);
+	test_wake(FI_WAIT_YIELD);
 	test_rearm();
 	test_written_by_others();
 	test_two_sleepers();
