@@ -22,7 +22,7 @@
 /* What each rank says about itself when contexts are opened. */
 struct engine_card {
 	char provider[32];
-	char detail[192]; /* of the failure */
+	char detail[384]; /* of the failure */
 	uint8_t name[NET_NAME_MAX];
 	uint32_t name_len;
 	uint32_t result; /* enum weft_result of its net_open() */
@@ -118,7 +118,7 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 		result = net_name(&x->net, card->name, &card->name_len);
 	card->result = result;
 	if (result != WEFT_SUCCESS) {
-		snprintf(card->detail, sizeof(card->detail), "%.191s",
+		snprintf(card->detail, sizeof(card->detail), "%.383s",
 			 weft_error_detail());
 		return;
 	}

@@ -23,6 +23,8 @@
 #include "coll/exec/pool.h"
 #include "weft/weft.h"
 
+#define NET_API_VERSION FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+
 #define NET_NAME_MAX 256 /* bytes of a raw endpoint address */
 #define NET_IOV_MAX  8	 /* pieces of one operation that we ever use */
 
@@ -103,8 +105,12 @@ enum weft_result net_name(struct net *net, void *name, uint32_t *len);
 enum weft_result net_peer_add(struct net *net, int32_t rank, const void *name);
 enum weft_result net_peers_reserve(struct net *net, int32_t size);
 
-/* "tcp;ofi_rxm, shm": the RDM providers of this machine, for messages. */
+/* "tcp;ofi_rxm, shm": the RDM providers of this machine that would do, as far as
+ * FI_PROVIDER lets libfabric show them; "none" where there is none. */
 void net_provider_list(char *text, size_t len);
+/* All of them, for the sentence of an error. Takes up to some seconds; says so where it
+ * cannot look. */
+void net_provider_list_all(char *text, size_t len);
 
 /* NULL when memory ran out. The pool grows, so that in steady state nothing is allocated.
  */
