@@ -256,11 +256,13 @@ void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len
 		return;
 	}
 	m = match_recv_first(&ep->match[p.tagged], p.tag);
-	rx = container_of(m, struct rx, m);
-	if (likely(m && p.len <= rx->usual)) {
-		copy_small(rx->iov[0].iov_base, p.payload, p.len);
-		eager_finish(ep, pp, rx, p.len, p.tag);
-		return;
+	if (likely(m)) {
+		rx = container_of(m, struct rx, m);
+		if (likely(p.len <= rx->usual)) {
+			copy_small(rx->iov[0].iov_base, p.payload, p.len);
+			eager_finish(ep, pp, rx, p.len, p.tag);
+			return;
+		}
 	}
 	/* len once more from what was parsed: nothing must be kept for this case. */
 	proto_packet(ep, link, pkt, p.len + sizeof(struct pkt_eager));
