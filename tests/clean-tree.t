@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Building leaves nothing in the source tree that git does not ignore. ./quickstart
-# check takes the state before it does anything (WEFT_TREE_BEFORE) and compares with
+# check takes the state before it does anything (WEFT_TEST_TREE_BEFORE) and compares with
 # that; without it, changes of a developer cannot be told from those of the build.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -10,8 +10,8 @@
 command -v git >/dev/null || skip_all "git is not installed"
 now=$(git -C "$top" status --porcelain) || skip_all "git does not work here"
 
-if [ -n "${WEFT_TREE_BEFORE-}" ]; then
-	ok "the tree is as it was" diff -u "$WEFT_TREE_BEFORE" <(printf '%s' "${now:+$now
+if [ -n "${WEFT_TEST_TREE_BEFORE-}" ]; then
+	ok "the tree is as it was" diff -u "$WEFT_TEST_TREE_BEFORE" <(printf '%s' "${now:+$now
 }")
 elif [ -n "$now" ]; then
 	skip 1 "the tree has changes of your own; ./quickstart check can tell them apart"

@@ -64,7 +64,7 @@ good() {
 
 # Runs it; the status is in $status, what it printed in $tmp/out.
 quickstart() {
-	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u WEFT_TREE_BEFORE PATH="$bin" \
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u WEFT_TEST_TREE_BEFORE PATH="$bin" \
 		timeout 60 "$tree/quickstart" "$@" >"$tmp/out" 2>&1 </dev/null
 	status=$?
 }
