@@ -21,11 +21,16 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
+#include "cli/usage.h"
 #include "coll/algo/algo.h"
 
 /* Shapes per algorithm at each random size, and from where on it is one. */
 #define DRAWS	    2
 #define DRAWS_UP_TO 512
+
+enum { OPT_RANKS = 256, OPT_RANDOM, OPT_MAX, OPT_SEED, OPT_ALGO, OPT_JOBS };
+
+enum { ALGO_TEXT = 128 }; /* "allreduce/ring" */
 
 struct options {
 	int32_t from, to; /* sizes with every shape */
@@ -239,17 +244,25 @@ static int task_compare(const void *a, const void *b)
 	return (x->size < y->size) - (x->size > y->size);
 }
 
+static void algo_name(size_t a, char name[ALGO_TEXT])
+{
+	snprintf(name, ALGO_TEXT, "%s/%s", algo_table[a].coll, algo_table[a].name);
+}
+
+static bool algo_wanted(const struct options *o, size_t a)
+{
+	char name[ALGO_TEXT];
+
+	algo_name(a, name);
+	return !o->has_algo || regexec(&o->algo, name, 0, NULL, 0) == 0;
+}
+
 static void tasks_of_size(const struct options *o, int32_t size, uint64_t seed,
 			  struct task *tasks, uint64_t *count)
 {
 	for (size_t a = 0; a < algo_count; a++) {
-		char name[128];
-
-		snprintf(name, sizeof(name), "%s/%s", algo_table[a].coll,
-			 algo_table[a].name);
-		if (o->has_algo && regexec(&o->algo, name, 0, NULL, 0))
-			continue;
-		tasks[(*count)++] = (struct task){&algo_table[a], size, seed};
+		if (algo_wanted(o, a))
+			tasks[(*count)++] = (struct task){&algo_table[a], size, seed};
 	}
 }
 
@@ -322,7 +335,8 @@ static bool workers_reap(void)
 
 	while (waitpid(-1, &status, 0) > 0) {
 		if (WIFSIGNALED(status))
-			fprintf(stderr, "check-plans: a worker was ended by signal %d\n",
+			fprintf(stderr,
+				"weft check-plans: a worker was ended by signal %d\n",
 				WTERMSIG(status));
 		good &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	}
@@ -334,17 +348,21 @@ static int check_all(const struct options *o)
 	struct tally tally = {.checked = 0};
 	struct timespec begin, end;
 	uint64_t count, *next;
+	size_t algos = 0;
 	struct task *tasks;
 	double seconds;
 	int out[2];
 	bool good;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (size_t a = 0; a < algo_count; a++)
+		algos += algo_wanted(o, a);
 	tasks = tasks_make(o, &count);
 	next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!tasks || next == MAP_FAILED || pipe(out)) {
-		fprintf(stderr, "check-plans: no memory or pipe: %s\n", strerror(errno));
+		fprintf(stderr, "weft check-plans: no memory or pipe: %s\n",
+			strerror(errno));
 		return 1;
 	}
 	printf("check-plans: ranks %d:%d, %" PRId64 " random sizes to %d, seed %" PRIu64
@@ -353,21 +371,22 @@ static int check_all(const struct options *o)
 	fflush(stdout);
 	good = workers_start(o, out, tasks, count, next) > 0;
 	if (!good)
-		fprintf(stderr, "check-plans: fork: %s\n", strerror(errno));
+		fprintf(stderr, "weft check-plans: fork: %s\n", strerror(errno));
 	close(out[1]);
 	reports_read(out[0], count, &tally);
 	good &= workers_reap();
 	if (tally.tasks_done < count) {
-		fprintf(stderr, "check-plans: %" PRIu64 " of %" PRIu64 " tasks undone\n",
+		fprintf(stderr,
+			"weft check-plans: %" PRIu64 " of %" PRIu64 " tasks undone\n",
 			count - tally.tasks_done, count);
 		good = false;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	seconds = (double)(end.tv_sec - begin.tv_sec) +
 		  (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
-	printf("check-plans: %zu algorithms, %" PRIu64 " plan sets, %" PRIu64
+	printf("check-plans: %zu algorithm%s, %" PRIu64 " plan sets, %" PRIu64
 	       " wrong, %.1f s\n",
-	       algo_count, tally.checked, tally.wrong, seconds);
+	       algos, algos == 1 ? "" : "s", tally.checked, tally.wrong, seconds);
 	munmap(next, sizeof(*next));
 	close(out[0]);
 	free(tasks);
@@ -377,19 +396,41 @@ static int check_all(const struct options *o)
 /* ---- arguments ----------------------------------------------------------------------
  */
 
-static void usage(FILE *out)
+enum { RANKS_MAX = 65536, RANDOM_MAX = 1000000, JOBS_MAX = 1024 };
+
+static const char help_text[] =
+	"usage: weft check-plans [OPTIONS]\n"
+	"\n"
+	"Proves the plans of every algorithm: each element of the result holds what it "
+	"must,\n"
+	"no place is read or written too early, and nobody waits for ever.\n"
+	"\n"
+	"      --ranks A:B    numbers of ranks that are tried with every shape of call, "
+	"1 to\n"
+	"                     65536; default 1:64\n"
+	"      --random N     so many random numbers of ranks above B, with one or two "
+	"shapes\n"
+	"                     each, 0 to 1000000; default 100\n"
+	"      --max M        the largest of these, above B and at most 65536; default "
+	"1024\n"
+	"      --seed S       of random sizes and shapes, 1 or more; printed. Default: "
+	"from the\n"
+	"                     clock\n"
+	"      --algo REGEX   only algorithms COLLECTIVE/NAME that match (extended "
+	"regular\n"
+	"                     expression; weft info lists them)\n"
+	"      --jobs J       processes, 1 to 1024; default: as many as processors, at "
+	"most 4\n"
+	"  -h, --help\n"
+	"\n"
+	"Time and memory grow at least with the square of the ranks.\n"
+	"Exit status: 0 when all plans are right, 1 when one is wrong or could not be "
+	"checked,\n"
+	"2 for wrong usage.\n";
+
+static int wrong(const char *what, const char *value)
 {
-	fprintf(out,
-		"usage: weft check-plans [OPTION]...\n"
-		"Proves the plans of every algorithm: results, readiness, no "
-		"deadlock.\n\n"
-		"  --ranks A:B    sizes with every shape of call (1:64)\n"
-		"  --random N     random sizes above B, 1 or %d shapes each (100)\n"
-		"  --max M        largest random size (1024)\n"
-		"  --seed S       seed of sizes and shapes (from the clock)\n"
-		"  --algo REGEX   only algorithms COLLECTIVE/NAME that match\n"
-		"  --jobs J       processes (as many as processors, at most 4)\n",
-		DRAWS);
+	return usage_error("check-plans", what, value);
 }
 
 /* A whole number from lo to hi; *rest is what follows it. */
@@ -406,64 +447,136 @@ static bool number_parse(const char *text, const char **rest, uint64_t lo, uint6
 	return !errno && *out >= lo && *out <= hi;
 }
 
+static bool number_whole(const char *text, uint64_t lo, uint64_t hi, uint64_t *out)
+{
+	const char *rest = "";
+
+	return number_parse(text, &rest, lo, hi, out) && !*rest;
+}
+
 static bool ranks_parse(const char *text, struct options *o)
 {
 	uint64_t from, to;
 
-	if (!number_parse(text, &text, 1, 65536, &from))
+	if (!number_parse(text, &text, 1, RANKS_MAX, &from))
 		return false;
 	to = from;
-	if (*text == ':' && !number_parse(text + 1, &text, from, 65536, &to))
+	if (*text == ':' && !number_parse(text + 1, &text, from, RANKS_MAX, &to))
 		return false;
 	o->from = (int32_t)from;
 	o->to = (int32_t)to;
 	return !*text;
 }
 
-static bool option_parse(struct options *o, int opt, const char *text)
+/* 0, or the status after saying what is wrong. */
+static int algo_parse(struct options *o, const char *text)
 {
-	const char *rest = "";
-	uint64_t v = 0;
-	bool good;
+	char why[128], what[sizeof(why) + 64], list[512] = "";
+	size_t used = 0;
+	bool any = false;
+	int rc;
+
+	if (o->has_algo)
+		return wrong("--algo may be given once; the second is", text);
+	rc = regcomp(&o->algo, text, REG_EXTENDED | REG_NOSUB);
+	if (rc) {
+		regerror(rc, &o->algo, why, sizeof(why));
+		snprintf(what, sizeof(what),
+			 "--algo is no regular expression (%s):", why);
+		return wrong(what, text);
+	}
+	o->has_algo = true;
+	for (size_t a = 0; a < algo_count; a++) {
+		char name[ALGO_TEXT];
+
+		any = any || algo_wanted(o, a);
+		algo_name(a, name);
+		if (used < sizeof(list))
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+						 a ? ", " : "", name);
+	}
+	if (any)
+		return 0;
+	fprintf(stderr,
+		"weft check-plans: --algo \"%s\" matches no algorithm; there are: %s\n",
+		text, list);
+	return 2;
+}
+
+/* 0, or the status after saying what is wrong. */
+static int option_parse(struct options *o, int opt, const char *text)
+{
+	uint64_t v;
 
 	switch (opt) {
-	case 'r':
-		return ranks_parse(text, o);
-	case 'a':
-		o->has_algo = !o->has_algo &&
-			      !regcomp(&o->algo, text, REG_EXTENDED | REG_NOSUB);
-		return o->has_algo;
-	case 'n':
-		good = number_parse(text, &rest, 0, 1000000, &v);
+	case OPT_RANKS:
+		return ranks_parse(text, o)
+			       ? 0
+			       : wrong("--ranks must be like 1:64, from 1 to 65536, not",
+				       text);
+	case OPT_RANDOM:
+		if (!number_whole(text, 0, RANDOM_MAX, &v))
+			return wrong("--random must be 0 to 1000000, not", text);
 		o->random = (int64_t)v;
-		break;
-	case 'm':
-		good = number_parse(text, &rest, 1, 65536, &v);
+		return 0;
+	case OPT_MAX:
+		if (!number_whole(text, 1, RANKS_MAX, &v))
+			return wrong("--max must be 1 to 65536, not", text);
 		o->max = (int32_t)v;
-		break;
-	case 's':
-		good = number_parse(text, &rest, 1, UINT64_MAX, &o->seed);
-		break;
+		return 0;
+	case OPT_SEED:
+		return number_whole(text, 1, UINT64_MAX, &o->seed)
+			       ? 0
+			       : wrong("--seed must be a whole number above 0, not",
+				       text);
+	case OPT_ALGO:
+		return algo_parse(o, text);
 	default:
-		good = number_parse(text, &rest, 1, 1024, &v);
+		if (!number_whole(text, 1, JOBS_MAX, &v))
+			return wrong("--jobs must be 1 to 1024, not", text);
 		o->jobs = (int64_t)v;
-		break;
+		return 0;
 	}
-	return good && !*rest;
+}
+
+/* -1: go on; else the exit status. */
+static int args_parse(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"ranks", required_argument, NULL, OPT_RANKS},
+		{"random", required_argument, NULL, OPT_RANDOM},
+		{"max", required_argument, NULL, OPT_MAX},
+		{"seed", required_argument, NULL, OPT_SEED},
+		{"algo", required_argument, NULL, OPT_ALGO},
+		{"jobs", required_argument, NULL, OPT_JOBS},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int opt, status;
+
+	optind = 0; /* glibc: start anew */
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(help_text, stdout);
+			return 0;
+		}
+		status = opt < OPT_RANKS ? usage_option("check-plans", opt, argv)
+					 : option_parse(o, opt, optarg);
+		if (status)
+			return status;
+	}
+	if (optind < argc)
+		return wrong("this argument is one too many:", argv[optind]);
+	if (o->random && o->max <= o->to)
+		return wrong(
+			"--max must be above the end of --ranks, unless --random is 0",
+			NULL);
+	return -1;
 }
 
 int cmd_check_plans(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"ranks", required_argument, NULL, 'r'},
-		{"random", required_argument, NULL, 'n'},
-		{"max", required_argument, NULL, 'm'},
-		{"seed", required_argument, NULL, 's'},
-		{"algo", required_argument, NULL, 'a'},
-		{"jobs", required_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct options o = {.from = 1,
 			    .to = 64,
@@ -473,32 +586,11 @@ int cmd_check_plans(int argc, char **argv)
 			    .jobs = cpus < 1   ? 1
 				    : cpus > 4 ? 4
 					       : cpus};
-	int opt, ret, which = 0;
+	int status = args_parse(&o, argc, argv);
 
-	optind = 1;
-	while ((opt = getopt_long(argc, argv, "", longs, &which)) != -1) {
-		if (opt == 'h') {
-			usage(stdout);
-			return 0;
-		}
-		if (opt != '?' && option_parse(&o, opt, optarg))
-			continue;
-		if (opt != '?')
-			fprintf(stderr, "check-plans: --%s cannot be \"%s\"\n",
-				longs[which].name, optarg);
-		usage(stderr);
-		return 2;
-	}
-	if (optind < argc || (o.random && o.max <= o.to)) {
-		fprintf(stderr, optind < argc
-					? "check-plans: there are no other arguments\n"
-					: "check-plans: --max must be above --ranks' end "
-					  "when --random is not 0\n");
-		usage(stderr);
-		return 2;
-	}
-	ret = check_all(&o);
+	if (status < 0)
+		status = check_all(&o);
 	if (o.has_algo)
 		regfree(&o.algo);
-	return ret;
+	return status;
 }

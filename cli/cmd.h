@@ -2,16 +2,19 @@
 /*
  * Subcommands of weft: one file each, one row each in the table of main.c. A command gets
  * its own arguments (argv[0] is its name) and returns the exit status: 0 good, 1
- * something was wrong, 2 wrong usage. Data goes to stdout, everything else to stderr; the
- * last line on stdout is one line of figures.
+ * something was wrong, 2 wrong usage. Data goes to stdout, everything else to stderr; of
+ * perf, info and check-plans the last line on stdout is one line of figures.
  */
 #ifndef WEFT_CLI_CMD_H
 #define WEFT_CLI_CMD_H
+
+#include <stdbool.h>
 
 struct cmd {
 	const char *name;
 	const char *what; /* one line for the overview */
 	int (*run)(int argc, char **argv);
+	bool signals; /* reads SIGINT and SIGTERM by itself: see entry.h */
 };
 
 extern const struct cmd cmd_table[];

@@ -9,6 +9,7 @@
 
 #include "cli/cmd.h"
 #include "cli/info.h"
+#include "cli/usage.h"
 #include "coll/exec/net.h"
 #include "coll/exec/net_pick.h"
 #include "coll/exec/reduce_kernel.h"
@@ -18,9 +19,10 @@ static const char help_text[] =
 	"\n"
 	"Shows what this build of Weft can do on this host: features, the libfabric "
 	"providers\n"
-	"that collectives can run on and which would be used, variables in force, "
-	"algorithms,\n"
-	"types and operations.\n"
+	"that collectives can run on and which would be used, variables in force and "
+	"what "
+	"is\n"
+	"wrong with them, algorithms, types and operations.\n"
 	"\n"
 	"      --json   one JSON document\n"
 	"  -h, --help\n"
@@ -78,6 +80,7 @@ static void info_read(struct info *info)
 	info->kernels = reduce_isa_choose()->name;
 	read_providers(info);
 	info_host_read(&info->host);
+	info_vars_init(&info->vars);
 }
 
 int cmd_info(int argc, char **argv)
@@ -93,27 +96,24 @@ int cmd_info(int argc, char **argv)
 	int c;
 
 	optind = 0; /* glibc: start anew */
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help_text, stdout);
 			return 0;
 		}
-		if (c != OPT_JSON) {
-			fprintf(stderr,
-				"weft info: wrong option; see weft info --help\n");
-			return 2;
-		}
+		if (c != OPT_JSON)
+			return usage_option("info", c, argv);
 		json = true;
 	}
-	if (optind != argc) {
-		fprintf(stderr, "weft info: \"%s\" is too much; see weft info --help\n",
-			argv[optind]);
-		return 2;
-	}
+	if (optind != argc)
+		return usage_error("info",
+				   "this argument is one too many:", argv[optind]);
 	info_read(&info);
 	if (json)
 		info_show_json(&info);
 	else
 		info_show_text(&info);
+	info_vars_fini(&info.vars);
 	return info.chosen[0] ? 0 : 1;
 }

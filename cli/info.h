@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/info_host.h"
+#include "cli/info_vars.h"
 
 enum { INFO_PROVIDERS_MAX = 32, INFO_NAME_MAX = 64 };
 
@@ -25,6 +26,7 @@ struct info {
 	bool has_weft;
 	const char *kernels; /* "avx512": the reductions' instruction set */
 	struct info_host host;
+	struct info_vars vars;
 };
 
 void info_show_text(const struct info *info);

@@ -57,6 +57,16 @@ static bool variable_of(const char *entry, int *name_len, const char **value)
 	return true;
 }
 
+/* What is wrong with the variable of an entry, whose name has len bytes; or NULL. */
+static const char *note_of(const struct info *info, const char *entry, int len,
+			   char text[INFO_NOTE_TEXT])
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%.*s", len, entry);
+	return info_vars_judge(&info->vars, name, entry + len + 1, text);
+}
+
 /* What to do so that Weft's own provider is found; NULL when it is. */
 static const char *weft_missing(const struct info *info)
 {
@@ -64,10 +74,15 @@ static const char *weft_missing(const struct info *info)
 
 	if (info->has_weft)
 		return NULL;
+	if (filter && !*filter)
+		return "FI_PROVIDER is empty, which leaves out every provider: unset it, "
+		       "or "
+		       "set FI_PROVIDER=weft";
 	if (filter && !strstr(filter, "weft"))
 		return "FI_PROVIDER leaves it out: set FI_PROVIDER=weft, or unset it";
 	return "libfabric does not find it: set FI_PROVIDER_PATH to the folder that "
-	       "libweft-fi.so is in";
+	       "libweft-fi.so is in (make install puts it into " WEFT_PROVIDERDIR
+	       "; in a build tree it is prov/)";
 }
 
 static int count_types(void)
@@ -91,7 +106,7 @@ static void text_providers(const struct info *info)
 		const struct info_provider *p = &info->provider[i];
 
 		printf("  %-16s %-20s %s%s\n", p->name, p->domain,
-		       p->put ? "zero-copy puts" : "messages only",
+		       p->put ? "puts (RMA)" : "messages only",
 		       strcmp(p->name, info->chosen) == 0
 			       ? "; used unless another is named"
 			       : "");
@@ -102,20 +117,25 @@ static void text_providers(const struct info *info)
 		printf("  weft is not among them. %s\n", missing);
 }
 
-static void text_variables(void)
+static void text_variables(const struct info *info)
 {
+	const char *value, *note;
+	char text[INFO_NOTE_TEXT];
 	int any = 0, len;
-	const char *value;
 
 	printf("\nvariables in force\n");
 	for (char **e = environ; *e; e++) {
 		if (!variable_of(*e, &len, &value))
 			continue;
-		printf("  %.*s=%s\n", len, *e, value);
+		note = note_of(info, *e, len, text);
+		printf("  %.*s=%s%s%s\n", len, *e, value, note ? "  <-- " : "",
+		       note ? note : "");
 		any++;
 	}
 	if (!any)
 		printf("  none (WEFT_*, FI_*)\n");
+	if (info->vars.meeting[0])
+		printf("  ranks cannot meet by these: %s\n", info->vars.meeting);
 }
 
 static void text_host(const struct info_host *host)
@@ -140,7 +160,7 @@ void info_show_text(const struct info *info)
 	printf("  %-16s %-20s %s\n", "reductions", info->kernels,
 	       "the best instruction set of this CPU that Weft has");
 	text_providers(info);
-	text_variables();
+	text_variables(info);
 	printf("\nalgorithms (a: start-up time, b: time per byte, m: bytes, n: ranks)\n");
 	for (size_t i = 0; i < algo_count; i++)
 		printf("  %-10s %-19s %s\n", algo_table[i].coll, algo_table[i].name,
@@ -169,10 +189,10 @@ static void json_providers(struct json *j, const struct info *info)
 	json_text(j, "weft_missing", weft_missing(info));
 }
 
-static void json_variables(struct json *j)
+static void json_variables(struct json *j, const struct info *info)
 {
-	char name[256];
-	const char *value;
+	char name[256], text[INFO_NOTE_TEXT];
+	const char *value, *note;
 	int len;
 
 	json_object_begin(j, "variables");
@@ -183,6 +203,17 @@ static void json_variables(struct json *j)
 		json_text(j, name, value);
 	}
 	json_object_end(j);
+	json_object_begin(j, "variables_wrong");
+	for (char **e = environ; *e; e++) {
+		if (!variable_of(*e, &len, &value))
+			continue;
+		note = note_of(info, *e, len, text);
+		snprintf(name, sizeof(name), "%.*s", len, *e);
+		if (note)
+			json_text(j, name, note);
+	}
+	json_object_end(j);
+	json_text(j, "meeting_wrong", info->vars.meeting[0] ? info->vars.meeting : NULL);
 }
 
 static void json_reductions(struct json *j)
@@ -234,7 +265,7 @@ void info_show_json(const struct info *info)
 	json_text(&j, "kernels", info->kernels);
 	json_text(&j, "libfabric", fabric);
 	json_providers(&j, info);
-	json_variables(&j);
+	json_variables(&j, info);
 	json_array_begin(&j, "algorithms");
 	for (size_t i = 0; i < algo_count; i++) {
 		json_object_begin(&j, NULL);

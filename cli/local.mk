@@ -2,14 +2,15 @@
 # because check-plans and perf --stats look inside.
 bin_PROGRAMS += weft
 # version.c is in libweft.so itself, not in the convenience library.
-weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/check_plans.c %D%/parse.h %D%/parse.c \
+weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
+	%D%/usage.h %D%/usage.c %D%/check_plans.c %D%/parse.h %D%/parse.c \
 	%D%/run.c %D%/run_job.h %D%/run_job.c %D%/run_child.h %D%/run_child.c \
 	%D%/run_out.h %D%/run_out.c %D%/run_bind.h %D%/run_bind.c \
 	%D%/run_guard.h %D%/run_guard.c \
 	%D%/perf.h %D%/perf.c %D%/perf_ops.c %D%/perf_data.h %D%/perf_data.c \
 	%D%/perf_measure.c %D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_host.h %D%/info_host.c \
-	%D%/topology.h %D%/topology.c
+	%D%/info_vars.h %D%/info_vars.c %D%/topology.h %D%/topology.c
 weft_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
 weft_LDADD = coll/libcoll.la $(LIBFABRIC_LIBS) $(HWLOC_LIBS) -lpthread -lm
 
@@ -30,7 +31,7 @@ EXTRA_DIST += %D%/tests/perf.t
 %C%_tests_test_perf_data_LDADD = coll/libcoll.la
 # Has calls of its own in place of those in coll/api/collectives.c.
 %C%_tests_test_perf_wrong_SOURCES = %D%/tests/test_perf_wrong.c coll/api/version.c \
-	%D%/parse.c %D%/json.c %D%/perf.c %D%/perf_ops.c %D%/perf_data.c \
+	%D%/usage.c %D%/parse.c %D%/json.c %D%/perf.c %D%/perf_ops.c %D%/perf_data.c \
 	%D%/perf_measure.c %D%/perf_report.c
 # (its own flags: its own objects, version.c is in libweft.so as well)
 %C%_tests_test_perf_wrong_CFLAGS = $(AM_CFLAGS)

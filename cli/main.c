@@ -6,42 +6,80 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/entry.h"
+#include "cli/usage.h"
 
 const struct cmd cmd_table[] = {
-	{"run", "start the ranks of a program on this host", cmd_run},
-	{"check-plans", "prove every algorithm's plans at many sizes", cmd_check_plans},
-	{"perf", "measure collectives, and check their results", cmd_perf},
-	{"info", "what this build can do on this host", cmd_info},
-	{NULL, NULL, NULL},
+	{"run", "start the ranks of a program on this host", cmd_run, true},
+	{"check-plans", "prove every algorithm's plans at many sizes", cmd_check_plans,
+	 false},
+	{"perf", "measure collectives, and check their results", cmd_perf, false},
+	{"info", "what this build can do on this host", cmd_info, false},
+	{NULL, NULL, NULL, false},
 };
 
 static void usage(FILE *out)
 {
-	fprintf(out, "weft %s\nusage: weft COMMAND [ARGUMENTS]; weft COMMAND --help\n\n",
+	fprintf(out,
+		"weft %s\n"
+		"usage: weft COMMAND [ARGUMENTS]; weft COMMAND --help or weft help "
+		"COMMAND\n\n",
 		PACKAGE_VERSION);
 	for (const struct cmd *c = cmd_table; c->name; c++)
 		fprintf(out, "  %-12s %s\n", c->name, c->what);
 }
 
+static const struct cmd *cmd_find(const char *name)
+{
+	for (const struct cmd *c = cmd_table; c->name; c++)
+		if (strcmp(name, c->name) == 0)
+			return c;
+	fprintf(stderr, "weft: there is no command \"%s\"\n", name);
+	usage(stderr);
+	return NULL;
+}
+
+/* weft help [COMMAND] */
+static int help(int argc, char **argv)
+{
+	char option[] = "--help";
+	char *for_cmd[] = {argv[argc - 1], option, NULL};
+	const struct cmd *c;
+
+	if (argc < 2) {
+		usage(stdout);
+		return 0;
+	}
+	if (argc > 2) {
+		fprintf(stderr, "weft help: one COMMAND, no more: \"%s\"\n", argv[2]);
+		return 2;
+	}
+	c = cmd_find(argv[1]);
+	return c ? c->run(2, for_cmd) : 2;
+}
+
 int main(int argc, char **argv)
 {
+	const struct cmd *c;
+
+	entry_descriptors();
 	if (argc < 2) {
 		usage(stderr);
 		return 2;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-		usage(stdout);
-		return 0;
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		entry_signals_release();
+		return usage_finish("help", help(argc - 1, argv + 1));
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("weft %s\n", PACKAGE_VERSION);
-		return 0;
+		return usage_finish("--version", 0);
 	}
-	for (const struct cmd *c = cmd_table; c->name; c++) {
-		if (strcmp(argv[1], c->name) == 0)
-			return c->run(argc - 1, argv + 1);
-	}
-	fprintf(stderr, "weft: no command \"%s\"\n", argv[1]);
-	usage(stderr);
-	return 2;
+	c = cmd_find(argv[1]);
+	if (!c)
+		return 2;
+	if (!c->signals)
+		entry_signals_release();
+	return usage_finish(c->name, c->run(argc - 1, argv + 1));
 }

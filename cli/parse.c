@@ -69,29 +69,30 @@ bool parse_size(const char *text, uint64_t *bytes)
 	return size_at(text, text + strlen(text), bytes);
 }
 
-bool parse_size_range(const char *text, uint64_t *first, uint64_t *last)
+const char *parse_size_range(const char *text, uint64_t *first, uint64_t *last)
 {
 	const char *colon = strchr(text, ':');
 	uint64_t a, b;
 
-	if (!colon) {
-		if (!parse_size(text, &a))
-			return false;
-		b = a;
-	} else if (!size_at(text, colon, &a) || !parse_size(colon + 1, &b) || a > b) {
-		return false;
-	}
+	if (!size_at(text, colon ? colon : text + strlen(text), &a))
+		return "--sizes must be A:B or A, in bytes or with K, M or G, not";
+	b = a;
+	if (colon && !parse_size(colon + 1, &b))
+		return "--sizes must end in bytes or with K, M or G, not as";
+	if (a > b)
+		return "--sizes must begin with the smaller size, not be";
 	*first = a;
 	*last = b;
-	return true;
+	return NULL;
 }
 
 void parse_size_print(uint64_t bytes, char text[PARSE_SIZE_TEXT])
 {
-	int k = 0;
+	char unit[2] = "";
 
-	for (; bytes && bytes % 1024 == 0 && size_unit[k]; k++)
+	for (int k = 0; bytes && bytes % 1024 == 0 && size_unit[k]; k++) {
 		bytes /= 1024;
-	snprintf(text, PARSE_SIZE_TEXT, "%" PRIu64 "%.1s", bytes,
-		 k ? &size_unit[k - 1] : "");
+		unit[0] = size_unit[k];
+	}
+	snprintf(text, PARSE_SIZE_TEXT, "%" PRIu64 "%s", bytes, unit);
 }

@@ -14,8 +14,8 @@ bool parse_seconds(const char *text, int64_t *us);
 /* "8", "64K", "16M", "1G": bytes, powers of 1024. */
 bool parse_size(const char *text, uint64_t *bytes);
 
-/* "8:16M", or one size alone. */
-bool parse_size_range(const char *text, uint64_t *first, uint64_t *last);
+/* "8:16M", or one size alone. NULL, or what is wrong, to be followed by the text. */
+const char *parse_size_range(const char *text, uint64_t *first, uint64_t *last);
 
 /* The shortest of the forms that parse_size reads: 65536 is "64K". */
 enum { PARSE_SIZE_TEXT = 24 };

@@ -11,10 +11,13 @@
 #include "cli/cmd.h"
 #include "cli/parse.h"
 #include "cli/perf_report.h"
+#include "cli/usage.h"
+#include "coll/algo/algo.h"
 #include "coll/comm/comm.h"
 
 #define BUDGET_US ((int64_t)20000000)
 #define SIZES_MAX 64
+#define SIZE_LAST ((uint64_t)1 << 40)
 
 static const char help_head[] = "usage: weft perf OPERATION|all [OPTIONS]\n"
 				"\n"
@@ -26,9 +29,10 @@ static const char help_text[] =
 	"\n"
 	"      --sizes A:B    from A to B bytes, by factors of 4, B included; K, M, G "
 	"are\n"
-	"                     powers of 1024. What a size means is in each table's "
-	"title.\n"
-	"                     Default 8:16M\n"
+	"                     powers of 1024. Multiples of an element. What a size "
+	"means is\n"
+	"                     in each table's title.\n"
+	"                     Default 8:16M, up to 1024G\n"
 	"      --type T       element type, default fp32\n"
 	"      --op OP        what reductions do, default sum\n"
 	"      --algo NAME    this algorithm, not the library's choice\n"
@@ -57,11 +61,9 @@ static void help(void)
 	fputs(help_text, stdout);
 }
 
-static int usage_error(const char *what, const char *value)
+static int wrong(const char *what, const char *value)
 {
-	fprintf(stderr, "weft perf: %s%s%s%s; see weft perf --help\n", what,
-		value ? " \"" : "", value ? value : "", value ? "\"" : "");
-	return 2;
+	return usage_error("perf", what, value);
 }
 
 /* ---- the command line ------------------------------------------------------------- */
@@ -98,6 +100,9 @@ enum {
 	OPT_JSON
 };
 
+/* A bit for each option: whether it was given. */
+#define GIVEN(option) (1u << ((option)-OPT_SIZES))
+
 static const struct option option_table[] = {
 	{"sizes", required_argument, NULL, OPT_SIZES},
 	{"type", required_argument, NULL, OPT_TYPE},
@@ -112,19 +117,48 @@ static const struct option option_table[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* One option with its value; NULL, or what is wrong. */
-static const char *take_option(struct perf_opts *o, int c, const char *value)
+enum { FAULT_TEXT = 256 };
+
+/* "--type must be int8, ..., not": for one of `count` names. */
+static const char *none_of(const char *option, int count, const char *(*name)(int i),
+			   char text[FAULT_TEXT])
+{
+	int used = snprintf(text, FAULT_TEXT, "%s must be", option);
+
+	for (int i = 0; i < count && used < FAULT_TEXT; i++)
+		used += snprintf(text + used, (size_t)(FAULT_TEXT - used), " %s,",
+				 name(i));
+	if (used < FAULT_TEXT)
+		snprintf(text + used, (size_t)(FAULT_TEXT - used), " not");
+	return text;
+}
+
+static const char *type_name(int i)
+{
+	return weft_type_name((enum weft_type)i);
+}
+
+static const char *op_name(int i)
+{
+	return weft_op_name((enum weft_op)i);
+}
+
+/* One option with its value; NULL, or what is wrong, which may be in text. */
+static const char *take_option(struct perf_opts *o, int c, const char *value,
+			       char text[FAULT_TEXT])
 {
 	switch (c) {
 	case OPT_SIZES:
-		return parse_size_range(value, &o->first, &o->last) && o->first > 0 &&
-				       o->last <= (uint64_t)1 << 40
-			       ? NULL
-			       : "--sizes must be like 8:16M, not";
+		o->sizes = value;
+		return parse_size_range(value, &o->first, &o->last);
 	case OPT_TYPE:
-		return parse_type(value, &o->type) ? NULL : "--type: there is no type";
+		return parse_type(value, &o->type)
+			       ? NULL
+			       : none_of("--type", WEFT_TYPE_COUNT, type_name, text);
 	case OPT_OP:
-		return parse_op(value, &o->op) ? NULL : "--op: there is no operation";
+		return parse_op(value, &o->op)
+			       ? NULL
+			       : none_of("--op", WEFT_OP_COUNT, op_name, text);
 	case OPT_ALGO:
 		o->algorithm = value;
 		return NULL;
@@ -134,7 +168,7 @@ static const char *take_option(struct perf_opts *o, int c, const char *value)
 	case OPT_BUDGET:
 		return parse_seconds(value, &o->budget_us)
 			       ? NULL
-			       : "--budget must be seconds, not";
+			       : "--budget must be seconds above 0, not";
 	case OPT_ITERS:
 		return parse_int(value, 1, PERF_ITERS_MAX, &o->iters)
 			       ? NULL
@@ -142,11 +176,9 @@ static const char *take_option(struct perf_opts *o, int c, const char *value)
 	case OPT_STATS:
 		o->stats = true;
 		return NULL;
-	case OPT_JSON:
+	default:
 		o->json = true;
 		return NULL;
-	default:
-		return "wrong option";
 	}
 }
 
@@ -155,12 +187,89 @@ static bool op_wanted(const struct perf_opts *o, const struct perf_op *op)
 	return strcmp(o->operation, "all") == 0 || strcmp(o->operation, op->name) == 0;
 }
 
+/* 0, or the status after saying which option does nothing for what is to be measured. */
+static int check_options(const struct perf_opts *o, unsigned given)
+{
+	bool sized = false, reduces = false, in_place = false;
+
+	for (size_t i = 0; i < perf_op_count; i++) {
+		const struct perf_op *op = &perf_op_table[i];
+
+		if (!op_wanted(o, op))
+			continue;
+		sized = sized || op->sized;
+		reduces = reduces || op->reduces;
+		in_place = in_place || op->in_place;
+	}
+	if (given & GIVEN(OPT_SIZES) && !sized)
+		return wrong("--sizes does nothing where no data are moved: leave it out "
+			     "for",
+			     o->operation);
+	if (given & GIVEN(OPT_TYPE) && !sized)
+		return wrong("--type does nothing where no data are moved: leave it out "
+			     "for",
+			     o->operation);
+	if (given & GIVEN(OPT_OP) && !reduces)
+		return wrong("--op is what reductions do: leave it out for",
+			     o->operation);
+	if (given & GIVEN(OPT_IN_PLACE) && !in_place)
+		return wrong("--in-place is for all-gather and all-reduce: leave it out "
+			     "for",
+			     o->operation);
+	return 0;
+}
+
+/* Whether there are such sizes of elements of such a type. */
+static int check_sizes(const struct perf_opts *o)
+{
+	uint64_t elem = weft_type_size(o->type);
+	char what[96];
+
+	if (o->first == 0)
+		return wrong("--sizes must begin above 0, not at", o->sizes);
+	if (o->last > SIZE_LAST)
+		return wrong("--sizes must end at 1024G or below, not at", o->sizes);
+	if (o->first % elem == 0 && o->last % elem == 0)
+		return 0;
+	snprintf(what, sizeof(what),
+		 "--sizes must be multiples of %" PRIu64 " bytes, an element of %s, not",
+		 elem, weft_type_name(o->type));
+	return wrong(what, o->sizes);
+}
+
+/* Whether an operation that is wanted has the algorithm. */
+static int check_algorithm(const struct perf_opts *o)
+{
+	char what[512];
+	size_t used;
+
+	used = (size_t)snprintf(what, sizeof(what), "--algo: there are");
+	for (size_t i = 0; i < perf_op_count; i++) {
+		const struct perf_op *op = &perf_op_table[i];
+		char list[128];
+
+		if (!op_wanted(o, op))
+			continue;
+		if (algo_find(op->name, o->algorithm))
+			return 0;
+		algo_list(op->name, list, sizeof(list));
+		if (used < sizeof(what))
+			used += (size_t)snprintf(what + used, sizeof(what) - used,
+						 " %s (for %s),", list, op->name);
+	}
+	if (used < sizeof(what))
+		snprintf(what + used, sizeof(what) - used, " but no");
+	return wrong(what, o->algorithm);
+}
+
 /* -1: go on; else the exit status. */
 static int parse_args(int argc, char **argv, struct perf_opts *o)
 {
-	const char *wrong;
+	unsigned given = 0;
+	char text[FAULT_TEXT];
+	const char *fault;
 	bool known = false;
-	int c;
+	int c, status;
 
 	*o = (struct perf_opts){.first = 8,
 				.last = 16 << 20,
@@ -170,35 +279,46 @@ static int parse_args(int argc, char **argv, struct perf_opts *o)
 				.argc = argc,
 				.argv = argv};
 	optind = 0; /* glibc: start anew */
-	while ((c = getopt_long(argc, argv, "h", option_table, NULL)) != -1) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":h", option_table, NULL)) != -1) {
 		if (c == 'h') {
 			help();
 			return 0;
 		}
-		wrong = take_option(o, c, optarg);
-		if (wrong)
-			return usage_error(wrong, c == '?' ? NULL : optarg);
+		if (c < OPT_SIZES)
+			return usage_option("perf", c, argv);
+		fault = take_option(o, c, optarg, text);
+		if (fault)
+			return wrong(fault, optarg);
+		given |= GIVEN(c);
 	}
 	if (optind + 1 != argc)
-		return usage_error(optind == argc ? "no OPERATION"
-						  : "one OPERATION, no more:",
-				   optind == argc ? NULL : argv[optind + 1]);
+		return wrong(optind == argc ? "no OPERATION" : "one OPERATION, no more:",
+			     optind == argc ? NULL : argv[optind + 1]);
 	o->operation = argv[optind];
 	for (size_t i = 0; i < perf_op_count; i++)
 		known = known || op_wanted(o, &perf_op_table[i]);
-	return known ? -1 : usage_error("there is no operation", o->operation);
+	if (!known)
+		return wrong("OPERATION must be one that --help lists, or all, not",
+			     o->operation);
+	status = check_options(o, given);
+	if (!status && given & GIVEN(OPT_SIZES))
+		status = check_sizes(o);
+	if (!status && o->algorithm)
+		status = check_algorithm(o);
+	return status ? status : -1;
 }
 
 /* ---- measuring -------------------------------------------------------------------- */
 
-/* Element counts for the sizes asked for: each at least one element, none twice. */
+/* Element counts for the sizes asked for, which are multiples of an element. */
 static int size_counts(const struct perf *p, const struct perf_op *op,
 		       uint64_t counts[SIZES_MAX])
 {
 	const struct perf_opts *o = p->opts;
 	int n = 0;
 
-	counts[n++] = op->sized ? (o->first + p->elem - 1) / p->elem : 0;
+	counts[n++] = op->sized ? o->first / p->elem : 0;
 	for (uint64_t bytes = o->first * 4; op->sized && bytes < o->last * 4;
 	     bytes *= 4) {
 		uint64_t count = (bytes < o->last ? bytes : o->last) / p->elem;

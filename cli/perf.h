@@ -16,6 +16,7 @@
 /* From the command line. */
 struct perf_opts {
 	const char *operation; /* or "all" */
+	const char *sizes;     /* as given, or NULL */
 	uint64_t first, last;  /* bytes */
 	int64_t budget_us;
 	int64_t iters; /* 0: as many as the budget allows */
@@ -67,6 +68,7 @@ struct perf_op {
 	enum weft_coll coll;
 	bool sized;		/* else one measurement, without data */
 	bool reduces;		/* type and operation matter, else type alone */
+	bool in_place;		/* may have source and destination in one */
 	const char *size_means; /* for the table's title */
 	/* The call itself. */
 	enum weft_result (*call)(struct perf *p, uint64_t count,

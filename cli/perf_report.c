@@ -13,6 +13,7 @@
 enum {
 	SCHEMA = 1, /* of the JSON document; grows when a field changes its meaning */
 	FIGURE_TEXT = 32,
+	CALLS_FEW = 5, /* the times of fewer say little */
 };
 
 /* Four digits that matter, never with an exponent: fits a narrow column. */
@@ -21,6 +22,19 @@ static const char *figure(double v, char text[FIGURE_TEXT])
 	int digits = v >= 1000 ? 0 : v >= 100 ? 1 : v >= 10 ? 2 : v >= 1 ? 3 : 4;
 
 	snprintf(text, FIGURE_TEXT, "%.*f", digits, v);
+	return text;
+}
+
+/* A bandwidth with its unit, powers of 1000: "12.34G", "3.100k". */
+static const char *bandwidth(double gbps, char text[FIGURE_TEXT])
+{
+	static const char unit[] = "GMk";
+	int k = 0;
+
+	for (; gbps > 0 && gbps < 1 && unit[k + 1]; k++)
+		gbps *= 1000;
+	figure(gbps, text);
+	snprintf(text + strlen(text), FIGURE_TEXT - strlen(text), "%c", unit[k]);
 	return text;
 }
 
@@ -85,8 +99,7 @@ void perf_report_begin(struct perf_report *r, const struct perf *p, int total)
 void perf_report_op_begin(struct perf_report *r, const struct perf_op *op)
 {
 	const struct perf_opts *o = r->perf->opts;
-	bool in_place = o->in_place && op->coll != WEFT_COLL_BARRIER &&
-			op->coll != WEFT_COLL_BROADCAST;
+	bool in_place = o->in_place && op->in_place;
 
 	r->op_best = 0;
 	if (!r->on)
@@ -102,12 +115,13 @@ void perf_report_op_begin(struct perf_report *r, const struct perf_op *op)
 	}
 	printf("\n%s", op->name);
 	if (op->sized)
-		printf(", %s%s%s%s (%s; GB/s: 1e9 bytes)", weft_type_name(o->type),
-		       op->reduces ? " " : "", op->reduces ? weft_op_name(o->op) : "",
+		printf(", %s%s%s%s (%s; k, M, G of B/s are 1000s)",
+		       weft_type_name(o->type), op->reduces ? " " : "",
+		       op->reduces ? weft_op_name(o->op) : "",
 		       in_place ? ", in place" : "", op->size_means);
 	printf("\n");
 	printf("%6s %-18s %5s %9s %9s %8s %8s %6s\n", "size", "algorithm", "calls",
-	       "median us", "p99 us", "alg GB/s", "bus GB/s", "result");
+	       "median us", "p99 us", "alg B/s", "bus B/s", "result");
 	fflush(stdout);
 }
 
@@ -155,17 +169,19 @@ static void row_json(struct perf_report *r, const struct perf_row *row)
 static void row_text(const struct perf_report *r, const struct perf_row *row)
 {
 	char size[PARSE_SIZE_TEXT] = "-", median[FIGURE_TEXT], p99[FIGURE_TEXT];
-	char alg[FIGURE_TEXT] = "-", bus[FIGURE_TEXT] = "-";
+	char alg[FIGURE_TEXT] = "-", bus[FIGURE_TEXT] = "-", calls[FIGURE_TEXT];
 
 	if (row->op->sized) {
 		parse_size_print(row->bytes, size);
-		figure(row->alg_gbps, alg);
+		bandwidth(row->alg_gbps, alg);
 	}
 	if (row->op->sized && r->perf->size > 1)
-		figure(row->bus_gbps, bus);
-	printf("%6s %-18s %5" PRId64 " %9s %9s %8s %8s %6s\n", size, row->algorithm,
-	       row->iters, figure(row->median_us, median), figure(row->p99_us, p99), alg,
-	       bus, row->wrong ? "WRONG" : "ok");
+		bandwidth(row->bus_gbps, bus);
+	snprintf(calls, sizeof(calls), "%" PRId64 "%s", row->iters,
+		 row->iters < CALLS_FEW ? "*" : "");
+	printf("%6s %-18s %5s %9s %9s %8s %8s %6s\n", size, row->algorithm, calls,
+	       figure(row->median_us, median), figure(row->p99_us, p99), alg, bus,
+	       row->wrong ? "WRONG" : "ok");
 	fflush(stdout);
 }
 
@@ -175,11 +191,12 @@ void perf_report_row(struct perf_report *r, const struct perf_row *row)
 
 	r->done++;
 	r->wrong += row->wrong > 0;
-	best = !row->op->sized	   ? row->median_us
-	       : r->perf->size > 1 ? row->bus_gbps
-				   : row->alg_gbps;
-	if (best > r->op_best)
+	r->few += row->iters < CALLS_FEW;
+	best = r->perf->size > 1 ? row->bus_gbps : row->alg_gbps;
+	if (row->op->sized && best > r->op_best)
 		r->op_best = best;
+	if (!row->op->sized && (r->op_best == 0 || row->median_us < r->op_best))
+		r->op_best = row->median_us;
 	progress_line(r, "");
 	if (!r->on)
 		return;
@@ -240,11 +257,19 @@ static void report_moved(struct perf_report *r, const struct perf_op *op,
 void perf_report_op_end(struct perf_report *r, const struct perf_op *op,
 			const struct weft_stats *moved, uint64_t calls)
 {
-	size_t used = strlen(r->best);
+	char *list = op->sized ? r->best : r->fastest;
+	size_t len = op->sized ? sizeof(r->best) : sizeof(r->fastest);
+	size_t used = strlen(list);
+
 	char text[FIGURE_TEXT];
 
-	snprintf(r->best + used, sizeof(r->best) - used, "%s%s %s %s", used ? ", " : "",
-		 op->name, figure(r->op_best, text), op->sized ? "GB/s" : "us");
+	/* Where bandwidths are small, in any digits that they need. */
+	if (op->sized && r->op_best < 1)
+		snprintf(text, sizeof(text), "%.4g", r->op_best);
+	else
+		figure(r->op_best, text);
+	snprintf(list + used, len - used, "%s%s %s%s", used ? ", " : "", op->name, text,
+		 op->sized ? "" : " us");
 	if (!r->on)
 		return;
 	if (r->perf->opts->json)
@@ -256,6 +281,27 @@ void perf_report_op_end(struct perf_report *r, const struct perf_op *op,
 	fflush(stdout);
 }
 
+/* The last line: what people compare. */
+static void figures_text(const struct perf_report *r, double seconds)
+{
+	int32_t ranks = r->perf->size;
+
+	if (r->few > 0)
+		printf("\n* fewer than %d calls: these times say little; --budget or "
+		       "--iters gives more\n",
+		       CALLS_FEW);
+	printf("\n%" PRId32 " rank%s over %s: %d measurement%s in %.1f s, %" PRIu64
+	       " wrong",
+	       ranks, ranks == 1 ? "" : "s", r->perf->provider, r->done,
+	       r->done == 1 ? "" : "s", seconds, r->wrong);
+	if (r->fastest[0])
+		printf("; fastest %s", r->fastest);
+	if (r->best[0])
+		printf("; best %s GB/s: %s", ranks == 1 ? "alg" : "bus", r->best);
+	printf("\n");
+}
+
+/* Leaves the last words to the flush at the end of main, which tells when it fails. */
 void perf_report_end(struct perf_report *r, double seconds)
 {
 	if (!r->on)
@@ -268,12 +314,6 @@ void perf_report_end(struct perf_report *r, double seconds)
 		json_object_end(&r->json);
 		json_fini(&r->json);
 	} else {
-		printf("\n%" PRId32
-		       " rank%s over %s: %d measurement%s in %.1f s, %" PRIu64
-		       " wrong; best %s: %s\n",
-		       r->perf->size, r->perf->size == 1 ? "" : "s", r->perf->provider,
-		       r->done, r->done == 1 ? "" : "s", seconds, r->wrong,
-		       r->perf->size == 1 ? "alg" : "bus", r->best);
+		figures_text(r, seconds);
 	}
-	fflush(stdout);
 }

@@ -16,7 +16,9 @@ struct perf_report {
 	int total; /* measurements to come in all */
 	int done;
 	uint64_t wrong;
-	char best[160]; /* "broadcast 2.1, allgather 3.4": the fastest of each */
+	int few;	  /* measurements of too few calls */
+	char best[160];	  /* "broadcast 2.1, allgather 3.4": GB/s, the fastest of each */
+	char fastest[80]; /* "barrier 23.8 us" */
 	double op_best;
 	struct json json;
 };

@@ -9,6 +9,7 @@
 #include "cli/cmd.h"
 #include "cli/parse.h"
 #include "cli/run_job.h"
+#include "cli/usage.h"
 
 static const char help_text[] =
 	"usage: weft run -n N [OPTIONS] PROGRAM [ARGUMENTS]\n"
@@ -47,11 +48,9 @@ static const char help_text[] =
 	"PROGRAM\n"
 	"cannot be run, 2 for wrong usage.\n";
 
-static int usage_error(const char *what, const char *value)
+static int wrong(const char *what, const char *value)
 {
-	fprintf(stderr, "weft run: %s%s%s%s; see weft run --help\n", what,
-		value ? " \"" : "", value ? value : "", value ? "\"" : "");
-	return 2;
+	return usage_error("run", what, value);
 }
 
 static bool parse_bind(const char *text, enum run_bind_mode *mode)
@@ -76,24 +75,22 @@ int cmd_run(int argc, char **argv)
 	int c;
 
 	optind = 0; /* glibc: start anew; '+' stops at PROGRAM */
-	while ((c = getopt_long(argc, argv, "+n:h", options, NULL)) != -1) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:n:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'n':
 			if (!parse_int(optarg, 1, RUN_RANKS_MAX, &ranks))
-				return usage_error(
-					"the number of ranks must be 1 to 4096, not",
-					optarg);
+				return wrong("the number of ranks must be 1 to 4096, not",
+					     optarg);
 			opts.size = (int32_t)ranks;
 			break;
 		case OPT_TIMEOUT:
 			if (!parse_seconds(optarg, &opts.timeout_us))
-				return usage_error("--timeout must be seconds, not",
-						   optarg);
+				return wrong("--timeout must be seconds, not", optarg);
 			break;
 		case OPT_BIND:
 			if (!parse_bind(optarg, &opts.bind))
-				return usage_error("--bind must be core or none, not",
-						   optarg);
+				return wrong("--bind must be core or none, not", optarg);
 			break;
 		case OPT_NO_PREFIX:
 			opts.prefix = false;
@@ -101,14 +98,14 @@ int cmd_run(int argc, char **argv)
 		case 'h':
 			fputs(help_text, stdout);
 			return 0;
-		default: /* getopt has said what is wrong */
-			return usage_error("wrong option", NULL);
+		default:
+			return usage_option("run", c, argv);
 		}
 	}
 	if (opts.size == 0)
-		return usage_error("-n N is missing: how many ranks?", NULL);
+		return wrong("-n N is missing: how many ranks?", NULL);
 	if (optind >= argc)
-		return usage_error("no PROGRAM to run", NULL);
+		return wrong("no PROGRAM to run", NULL);
 	opts.argv = argv + optind;
 	return run_job(&opts);
 }

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/entry.h"
 #include "cli/run_child.h"
 #include "cli/run_guard.h"
 #include "cli/run_job.h"
@@ -27,6 +28,7 @@
 #include "coll/boot/ranklist.h"
 
 #define GRACE_US      ((int64_t)2000000) /* from SIGTERM to SIGKILL */
+#define LONELY_US     ((int64_t)5000000) /* ranks alone before that is told */
 #define DRAIN_US      ((int64_t)500000)	 /* for pipes that somebody unknown holds open */
 #define DRAIN_MOST_US ((int64_t)10000000)
 
@@ -41,6 +43,7 @@ enum job_state { JOB_RUNNING, JOB_STOPPING, JOB_KILLED };
 
 struct rank {
 	pid_t pid; /* 0: never started, or reaped */
+	bool good; /* it exited with status 0 */
 	struct run_stream out, err;
 };
 
@@ -50,6 +53,7 @@ struct job {
 	int status; /* of weft run */
 	int32_t started, alive;
 	int64_t timeout_at, kill_at;
+	int64_t lonely_at; /* when to tell of ranks that ended before the others */
 	int64_t drain_at, drain_end; /* NEVER while ranks live */
 	bool idle;		     /* nothing came in the last round */
 	int signal_fd;
@@ -120,6 +124,31 @@ static bool rank_alive(const void *arg, int32_t r)
 	return ((const struct job *)arg)->rank[r].pid != 0;
 }
 
+static bool rank_good(const void *arg, int32_t r)
+{
+	return ((const struct job *)arg)->rank[r].good;
+}
+
+/* A rank that ended well without the others may be one that never joined them, for which
+ * they wait in vain: people should hear of it before a deadline passes. */
+static void job_lonely(struct job *job)
+{
+	char gone[128], alive[128];
+	int32_t n = ranklist_format(gone, sizeof(gone), job->opts->size, rank_good, job);
+	int32_t m =
+		ranklist_format(alive, sizeof(alive), job->opts->size, rank_alive, job);
+
+	job->lonely_at = BOOT_NEVER;
+	if (job->state != JOB_RUNNING || n == 0 || m == 0)
+		return;
+	job_say(job,
+		"rank%s %s exited with status 0 while rank%s %s still run%s: who waits "
+		"to "
+		"meet %s waits in vain",
+		n == 1 ? "" : "s", gone, m == 1 ? "" : "s", alive, m == 1 ? "s" : "",
+		n == 1 ? "it" : "them");
+}
+
 static void job_timeout(struct job *job)
 {
 	char list[128];
@@ -149,20 +178,38 @@ static int exit_status(int status)
 
 static void job_failure(struct job *job, const struct ending *e)
 {
-	char others[64] = "";
+	char list[128], before[192] = "", others[64] = "";
+	int32_t n = ranklist_format(list, sizeof(list), job->opts->size, rank_good, job);
 
-	if (job->alive > 0)
-		snprintf(others, sizeof(others), "; stopping the other %" PRId32 "%s",
-			 job->alive, job->alive == 1 ? "" : " ranks");
+	if (n > 0)
+		snprintf(before, sizeof(before), "; rank%s %s had exited with status 0",
+			 n == 1 ? "" : "s", list);
+	if (job->alive == 1)
+		snprintf(others, sizeof(others), "; stopping the other one");
+	else if (job->alive > 1)
+		snprintf(others, sizeof(others), "; stopping the other %" PRId32 " ranks",
+			 job->alive);
 	if (WIFSIGNALED(e->status))
-		job_say(job, "rank %" PRId32 " (pid %d) was ended by signal %d (%s)%s%s",
+		job_say(job,
+			"rank %" PRId32 " (pid %d) was ended by signal %d (%s)%s%s%s",
 			e->rank, (int)e->pid, WTERMSIG(e->status),
 			strsignal(WTERMSIG(e->status)),
-			WCOREDUMP(e->status) ? ", core dumped" : "", others);
+			WCOREDUMP(e->status) ? ", core dumped" : "", before, others);
 	else
-		job_say(job, "rank %" PRId32 " (pid %d) exited with status %d%s", e->rank,
-			(int)e->pid, WEXITSTATUS(e->status), others);
+		job_say(job, "rank %" PRId32 " (pid %d) exited with status %d%s%s",
+			e->rank, (int)e->pid, WEXITSTATUS(e->status), before, others);
 	job_stop(job, exit_status(e->status), SIGTERM);
+}
+
+static void job_rank_good(struct job *job, int32_t r)
+{
+	bool first = true;
+
+	for (int32_t i = 0; i < job->started; i++)
+		first = first && !job->rank[i].good;
+	job->rank[r].good = true;
+	if (first)
+		job->lonely_at = boot_deadline(LONELY_US);
 }
 
 /* Reaps one process that has ended; false when there is none. */
@@ -186,6 +233,8 @@ static bool job_reap_one(struct job *job, struct ending *e)
 	}
 	e->pid = info.si_pid;
 	(void)waitpid(info.si_pid, &e->status, 0);
+	if (e->rank >= 0 && e->status == 0)
+		job_rank_good(job, e->rank);
 	return true;
 }
 
@@ -279,6 +328,7 @@ static int next_wait_ms(const struct job *job, bool unfinished)
 	int64_t at = job->timeout_at;
 
 	at = job->kill_at < at ? job->kill_at : at;
+	at = job->lonely_at < at ? job->lonely_at : at;
 	at = job->drain_at < at ? job->drain_at : at;
 	return boot_wait_ms(at, unfinished ? PAUSE_MS : -1);
 }
@@ -287,6 +337,8 @@ static void job_deadlines(struct job *job)
 {
 	int64_t now = boot_clock_us();
 
+	if (now >= job->lonely_at)
+		job_lonely(job);
 	if (now >= job->timeout_at)
 		job_timeout(job);
 	if (now >= job->kill_at)
@@ -318,6 +370,23 @@ static bool job_over(struct job *job)
 	return false;
 }
 
+/* Output that cannot be written stops the job. A reader that has gone knows why. */
+static void job_outputs(struct job *job)
+{
+	struct run_sink *sink = job->out.broken ? &job->out : &job->err;
+
+	if (!sink->broken || job->state != JOB_RUNNING)
+		return;
+	if (sink->error == EPIPE) {
+		job_stop(job, 128 + SIGPIPE, SIGTERM);
+		return;
+	}
+	job_say(job, "write error: standard %s: %s%s",
+		sink == &job->out ? "output" : "error", strerror(sink->error),
+		job->alive > 0 ? "; stopping the ranks" : "");
+	job_stop(job, 1, SIGTERM);
+}
+
 static void job_loop(struct job *job)
 {
 	bool unfinished;
@@ -330,8 +399,7 @@ static void job_loop(struct job *job)
 			read_streams(job, rc == 0);
 		run_sink_flush(&job->out);
 		run_sink_flush(&job->err);
-		if ((job->out.broken || job->err.broken) && job->state == JOB_RUNNING)
-			job_stop(job, 128 + SIGPIPE, SIGTERM);
+		job_outputs(job);
 		job_on_signals(job);
 		job_reap(job);
 		job_deadlines(job);
@@ -344,14 +412,19 @@ static void job_loop(struct job *job)
 static bool job_signals(struct job *job)
 {
 	static const int watched[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction hup;
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++)
 		sigaddset(&set, watched[i]);
+	/* Under nohup it is not for us; blocked, it would come in spite of that. */
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler == SIG_IGN)
+		sigdelset(&set, SIGHUP);
 	signal(SIGCHLD, SIG_DFL); /* ignored by our parent: there would be no statuses */
 	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, &job->old_mask) != 0)
+	entry_signals_keep(&job->old_mask);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return false;
 	job->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return job->signal_fd >= 0;
@@ -451,6 +524,7 @@ static bool job_init(struct job *job, const struct run_opts *opts)
 						  ? boot_deadline(opts->timeout_us)
 						  : BOOT_NEVER,
 			    .kill_at = BOOT_NEVER,
+			    .lonely_at = BOOT_NEVER,
 			    .drain_at = BOOT_NEVER,
 			    .drain_end = BOOT_NEVER,
 			    .signal_fd = -1};

@@ -56,12 +56,18 @@ static bool buffer_grow(char **buf, size_t *cap, size_t len, size_t more)
 	return true;
 }
 
+static void sink_break(struct run_sink *sink, int error)
+{
+	sink->broken = true;
+	sink->error = error;
+}
+
 static void sink_put(struct run_sink *sink, const char *data, size_t len)
 {
 	if (sink->broken || len == 0)
 		return;
 	if (!buffer_grow(&sink->queue, &sink->cap, sink->len, len)) {
-		sink->broken = true; /* no memory for output: the job is stopped */
+		sink_break(sink, ENOMEM); /* the job is stopped */
 		return;
 	}
 	memcpy(sink->queue + sink->len, data, len);
@@ -84,7 +90,7 @@ void run_sink_flush(struct run_sink *sink)
 		if (n > 0)
 			done += (size_t)n;
 		else if (n < 0 && errno != EINTR && errno != EAGAIN)
-			sink->broken = true;
+			sink_break(sink, errno);
 		else
 			break;
 	}

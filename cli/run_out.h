@@ -29,7 +29,8 @@ struct run_pen {
 struct run_sink {
 	int fd;
 	bool tty;    /* somebody looks: unfinished lines are shown */
-	bool broken; /* the reader has gone: bytes are dropped */
+	bool broken; /* cannot be written: bytes are dropped */
+	int error;   /* why, as errno has it; EPIPE: the reader has gone */
 	struct run_pen *pen;
 	char *queue;
 	size_t len, cap;

@@ -5,7 +5,7 @@ EXTRA_DIST += %D%/README.md %D%/upstream %D%/exclude/weft \
 	%D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
 
 EXTRA_DIST += %D%/tests/upstream.t
-TREE_TESTS += %D%/tests/upstream.t
+PLAIN_TESTS += %D%/tests/upstream.t
 
 # The provider's own black-box tests: they use public libfabric calls only, and would run
 # against any provider (--provider NAME).
@@ -25,6 +25,17 @@ check_PROGRAMS += %D%/own/rma
 TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/shared
+TESTS += %D%/own/shared
+%C%_own_shared_SOURCES = %D%/own/shared.c %D%/own/remote.c %D%/own/remote.h \
+	$(fabtests_own)
+%C%_own_shared_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/large
+TESTS += %D%/own/large
+%C%_own_large_SOURCES = %D%/own/large.c $(fabtests_own)
+%C%_own_large_LDADD = $(LIBFABRIC_LIBS)
 
 check_PROGRAMS += %D%/own/death
 TESTS += %D%/own/death

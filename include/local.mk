@@ -1,2 +1,2 @@
 weftincludedir = $(includedir)/weft
-weftinclude_HEADERS = %D%/weft/weft.h
+weftinclude_HEADERS = %D%/weft/weft.h %D%/weft/weft_fi.h

@@ -76,6 +76,8 @@ AS_CASE(["$with_$1"],
   [yes], [],
   [/*], [WEFT_PKG_PREFIX([$1], weft_MOD, [$with_$1])],
   [AC_MSG_ERROR([--with-$1=$with_$1: want an absolute prefix])])
+weft_$1_dir=
+AS_IF([test -n "$weft_rpath"], [weft_$1_dir=$weft_dir])
 PKG_CHECK_MODULES(weft_NAME, [$2], [],
   [AC_MSG_ERROR([Weft needs "$2", but pkg-config says: ${weft_NAME[]_PKG_ERRORS:-nothing}. $3])])
 PKG_CONFIG_PATH=$weft_save_path
@@ -85,6 +87,34 @@ AC_SUBST(weft_NAME[_CFLAGS])
 AC_SUBST(weft_NAME[_LIBS])
 m4_popdef([weft_MOD])dnl
 m4_popdef([weft_NAME])dnl
+])
+
+# WEFT_PROVIDER_DIR: --with-providerdir. Sets providerdir, where the provider is installed;
+# the table says whether libfabric looks there by itself. The folder that it looks in was
+# compiled into it: lib/libfabric under the prefix that its .pc file names.
+AC_DEFUN([WEFT_PROVIDER_DIR], [dnl
+AC_ARG_WITH([providerdir],
+  [AS_HELP_STRING([--with-providerdir=DIR], [where libweft-fi.so goes; "system": where libfabric looks by itself; default: LIBDIR/libfabric])],
+  [], [with_providerdir='${libdir}/libfabric'])
+weft_looks=`PKG_CONFIG_PATH="${weft_libfabric_dir:+$weft_libfabric_dir:}$PKG_CONFIG_PATH" $PKG_CONFIG --variable=libdir libfabric 2>/dev/null`
+AS_IF([test -n "$weft_looks"], [weft_looks=$weft_looks/libfabric])
+AS_CASE(["$with_providerdir"],
+  [system],
+  [AS_IF([test -z "$weft_looks"],
+     [AC_MSG_ERROR([--with-providerdir=system: libfabric.pc does not say where libfabric is (it has no variable libdir). Give the folder itself.])])
+   providerdir=$weft_looks],
+  [/*|'${libdir}'/*], [providerdir=$with_providerdir],
+  [AC_MSG_ERROR([--with-providerdir=$with_providerdir: want an absolute folder, or "system" for the one where libfabric looks by itself])])
+AC_SUBST([providerdir])
+# The folder with the variables of the makefile replaced, as far as this needs them.
+weft_expanded=`test "x$prefix" != xNONE || prefix=$ac_default_prefix
+  test "x$exec_prefix" != xNONE || exec_prefix=$prefix
+  eval "weft_e=$providerdir"; eval "weft_e=$weft_e"; eval "echo $weft_e"`
+AC_DEFINE_UNQUOTED([WEFT_PROVIDERDIR], ["$weft_expanded"], [Where the provider is installed.])
+AS_IF([test "x$weft_expanded" = "x$weft_looks"],
+  [WEFT_ROW([provider], [found], [libfabric looks in $weft_expanded by itself])],
+  [WEFT_ROW([provider], [by path], [goes to $weft_expanded, where libfabric does not look by itself:])
+   WEFT_ROW([], [], [set FI_PROVIDER_PATH to it, or configure --with-providerdir=system])])
 ])
 
 # WEFT_CHECK_BUILD_FLAGS(flags, option): a program can be built with flags, or error.

@@ -12,7 +12,7 @@ prov_libprov_la_SOURCES = $(PROV_SOURCES)
 prov_libprov_la_LIBADD = $(LIBFABRIC_LIBS) -lpthread
 prov_libprov_la_LDFLAGS = -no-undefined
 
-provdir = $(libdir)/libfabric
+provdir = $(providerdir)
 prov_LTLIBRARIES = prov/libweft-fi.la
 prov_libweft_fi_la_SOURCES = prov/fi/ini.c
 prov_libweft_fi_la_LIBADD = prov/libprov.la

@@ -10,7 +10,7 @@ function_limit=100
 function_wish=60
 
 is_source() {
-	grep -E '\.([ch]|awk|m4|mk|sh|t)$|^(quickstart|configure\.ac|Makefile\.am|\.ci/run|fabtests/upstream)$'
+	grep -E '\.([ch]|awk|m4|mk|sh|t)$|^(quickstart|configure\.ac|Makefile\.am|\.ci/run|fabtests/upstream|bench/[a-z0-9]+)$'
 }
 
 long_files() {

@@ -33,6 +33,9 @@ refused "a sanitizer that there isn't" 'there is no sanitizer "adress"' \
 refused "thread with another one" 'thread goes with no other sanitizer' \
 	--enable-sanitizers=address,thread
 refused "a switch that is neither on nor off" 'want "yes" or "no"' --enable-werror=maybe
+refused "an option that there isn't" 'unrecognized options: --enable-wrror' --enable-wrror
+refused "a folder for the provider that is none" 'want an absolute folder, or "system"' \
+	--with-providerdir=lib
 refused "libfabric left out" 'cannot be built without libfabric' --with-libfabric=no
 refused "a prefix without the library" 'looked for lib/pkgconfig/hwloc.pc' \
 	--with-hwloc="$tmp/nothing"
@@ -50,7 +53,12 @@ alone=(PKG_CONFIG_LIBDIR="$tmp/pc" PKG_CONFIG_PATH=)
 refused "asked for and missing" '--with-hwloc was asked for' --with-hwloc "${alone[@]}"
 ok "not asked for and missing is a row" configure "${alone[@]}"
 ok "which says so" grep -qE '^ +hwloc +not found +[a-z]' "$tmp/out"
-ok "turned off is another" configure --with-hwloc=no --enable-debug
+ok "and where the provider goes" grep -qE '^ +provider +(by path|found) +[a-z]' "$tmp/out"
+ok "turned off is another" configure --with-hwloc=no --enable-debug \
+	--with-providerdir=system
+ok "the provider goes to where libfabric looks" grep -qx \
+	"providerdir = $(pkg-config --variable=libdir libfabric)/libfabric" "$tmp/build/Makefile"
+ok "the table says so" grep -qE '^ +provider +found +libfabric looks in /' "$tmp/out"
 ok "which says so" grep -qE '^ +hwloc +turned off +[a-z]' "$tmp/out"
 ok "and the table ends the output" test "$(grep -v '^$' "$tmp/out" | tail -n 1 |
 	awk '{ print $1, $2 }')" = "debug on"

@@ -16,17 +16,19 @@ ok "make install DESTDIR=... works" env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
 
 prefix=$(var prefix)
 libdir=$(var libdir)
+providerdir=$(var providerdir)
 ok "command" test -x "$dest$prefix/bin/weft"
 ok "header" test -f "$dest$(var includedir)/weft/weft.h"
 ok "library" test -f "$dest$libdir/libweft.so"
-ok "provider, in libfabric's provider folder" \
-	test -f "$dest$libdir/libfabric/libweft-fi.so"
+ok "provider, in the folder that weft.pc names" \
+	test -f "$dest$providerdir/libweft-fi.so"
 ok "pkg-config file" test -f "$dest$libdir/pkgconfig/weft.pc"
 for page in man1/weft.1 man3/weft.3 man7/fi_weft.7; do
 	ok "manual page ${page#*/}" test -f "$dest$prefix/share/man/$page"
 done
 ok "nothing outside the prefix" \
-	is_empty "$(find "$dest" -type f -not -path "$dest$prefix/*")"
+	is_empty "$(find "$dest" -type f -not -path "$dest$prefix/*" \
+	-not -path "$dest$providerdir/*")"
 ok "nothing installed names the build tree" \
 	is_empty "$(grep -rlF --include='*.pc' --include='*.h' --include='*.la' "$build" "$dest")"
 
@@ -44,11 +46,26 @@ pc() {
 }
 built() {
 	# shellcheck disable=SC2046,SC2086 # lists of flags
-	${WEFT_TEST_CC:-cc} -o "$tmp/prog" "$tmp/prog.c" $(pc --cflags --libs weft)
+	${WEFT_TEST_CC:-cc} -o "$tmp/prog" "$tmp/prog.c" $(pc --cflags --libs weft) \
+		${built_with:-}
 }
 ok "a program builds with the pkg-config flags" built
 ok "it runs, and the versions agree" test \
 	"$(LD_LIBRARY_PATH=$dest$libdir "$tmp/prog")" = "$(pc --modversion weft)"
+
+rpath() {
+	built_with="-Wl,-rpath,$dest$libdir" built && [ "$("$tmp/prog")" = "$(pc --modversion weft)" ]
+}
+ok "or with an rpath" rpath
+ok "the installed command runs" env FI_PROVIDER=tcp timeout 60 "$dest$prefix/bin/weft" run -n 2 \
+	"$dest$prefix/bin/weft" perf barrier --iters 5
+if is_sanitized "$dest$providerdir/libweft-fi.so"; then
+	skip 1 "libfabric cannot load a module that was built with sanitizers"
+else
+	ok "and the installed provider is found by its folder" env FI_PROVIDER=weft \
+		FI_PROVIDER_PATH="$dest$providerdir" timeout 60 "$dest$prefix/bin/weft" run -n 2 \
+		"$dest$prefix/bin/weft" perf barrier --iters 5
+fi
 
 # The header alone, as strict as a user's compiler may be.
 printf '#include <weft/weft.h>\nint main(void)\n{\n\treturn 0;\n}\n' >"$tmp/header.c"

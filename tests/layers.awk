@@ -23,10 +23,9 @@ table {
 	if (what == "config.h" || (!quoted && what !~ /^<rdma\//))
 		next
 	home = FILENAME
-	do {
+	while (home != "" && !(home in may))
 		if (!sub(/\/[^\/]*$/, "", home))
 			home = ""
-	} while (home != "" && !(home in may))
 	if (home == "") {
 		printf "%s:%d: its folder is not in layers.txt\n", FILENAME, FNR
 		next

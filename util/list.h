@@ -54,6 +54,13 @@ static inline void list_remove(struct list *node)
 	list_init(node);
 }
 
+/* For a node that is not looked at until it is put on a list again. */
+static inline void list_unlink(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+}
+
 /* First node, removed; NULL when the list is empty. */
 static inline struct list *list_pop_front(struct list *head)
 {

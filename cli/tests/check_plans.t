@@ -31,7 +31,7 @@ status_is() {
 	[ $? -eq "$want" ]
 }
 
-figures='^check-plans: [0-9]+ algorithms, [1-9][0-9]* plan sets, 0 wrong, [0-9.]+ s$'
+figures='^check-plans: [0-9]+ algorithms?, [1-9][0-9]* plan sets, 0 wrong, [0-9.]+ s$'
 
 if [ -n "${WEFT_TEST_SHORT-}" ]; then
 	ranks=(--ranks 1:17 --random 2 --max 40)
@@ -55,8 +55,27 @@ sets() {
 }
 ok "--algo chooses" test "$(sets ring)" -lt "$(sets .)"
 ok "--help is no error" status_is 0 "$weft" check-plans --help
+ok "nor is -h" status_is 0 "$weft" check-plans -h
+# shellcheck disable=SC2317 # called by ok
+says() { # TEXT ARGUMENTS...: on stderr, in one line
+	local text=$1 err
+
+	shift
+	err=$("$weft" check-plans "$@" 2>&1 >/dev/null)
+	[[ $err == "weft check-plans: "*"$text"* ]] && [ "${err/$'\n'/}" = "$err" ]
+}
+ok "an algorithm that there isn't: those there are" says "there are: barrier/" --algo nosuch
+ok "a number out of range: what is allowed" says "--jobs must be 1 to 1024" --jobs 1025
+ok "an unknown option is named" says 'no option "--nonsense"' --nonsense
+if [ -c /dev/full ]; then
+	full() {
+		"$weft" check-plans --ranks 2 --random 0 >/dev/full 2>&1
+		[ $? -eq 1 ]
+	}
+	ok "output that cannot be written: status 1" full
+fi
 for bad in '--ranks 0:4' '--ranks 4:2' '--ranks x' '--ranks 1:2:3' '--random -1' \
-	'--jobs 0' '--seed 0' '--algo [' '--max 64' '--nonsense' 'more'; do
+	'--jobs 0' '--seed 0' '--algo [' '--algo nosuch' '--max 64' '--nonsense' 'more'; do
 	# shellcheck disable=SC2086 # two words
 	ok "refused: $bad" status_is 2 "$weft" check-plans $bad
 done

@@ -31,14 +31,19 @@ status 0 "one rank alone" "$weft" perf all --sizes 8:64K --budget 1
 rows "(binomial|ring|recursive-doubling|dissemination) .*" 25 "25 good rows"
 says out '^weft [0-9.]+, 1 rank on .*, provider tcp.*: weft perf all --sizes 8:64K' "head"
 ok "the last line has the figures" \
-	grep -qE '^1 rank over .*: 25 measurements in .* 0 wrong; best' <(tail -n 1 "$tmp/out")
+	grep -qE '^1 rank over .*: 25 measurements in .* 0 wrong; fastest barrier' <(tail -n 1 "$tmp/out")
 ok "no line wraps in 100 columns" is_empty "$(head -n -1 "$tmp/out" | grep -E '.{101}')"
 ok "no progress where nobody looks" is_empty "$(cat "$tmp/err")"
 
-status 0 "three ranks" "$weft" run -n 3 "$weft" perf all --sizes 1:5000 --iters 4
-rows ".* 4 .*" 22 "22 good rows of 4 calls"
+status 0 "three ranks" "$weft" run -n 3 "$weft" perf all --sizes 4:5000 --iters 4
+rows ".* 4\\* .*" 22 "22 good rows of 4 calls"
+says out "^.0. \\* fewer than 5 calls" "which are few, and marked"
 ok "rank 0 alone reports" is_empty "$(grep -v '^\[0\]' "$tmp/out")"
-says out '^\[0\] +4 binomial' "a size is at least one element"
+says out '^\[0\] +4 binomial' "the first size is what was asked for"
+ok "the last line tells fastest and best" grep -qE \
+	'0 wrong; fastest barrier [0-9.]+ us; best bus GB/s: broadcast [0-9.]+, allgather [0-9.]+, allreduce' \
+	<(tail -n 1 "$tmp/out")
+says out ' [0-9.]+[kMG] +[0-9.]+[kMG] +ok$' "bandwidths have a unit"
 says out '^\[0\] +5000 binomial' "the last size is what was asked for"
 status 0 "in place" "$weft" run -n 3 "$weft" perf all --in-place --sizes 8:20000 --iters 3
 says out 'allreduce, fp32 sum, in place' "says so"
@@ -91,15 +96,33 @@ says out '^  FI_PROVIDER=tcp$' "variables"
 ok "the secret is not shown" is_empty "$(grep private "$tmp/out")"
 ok "the last line has the figures" \
 	grep -qE '^[0-9]+ providers?, [0-9]+ algorithms, 12 types' <(tail -n 1 "$tmp/out")
+FI_WEFT_EAGER_SIZE=lots FI_WEFT_CMA=0 FI_WEFT_CONNECT_TIMEOUT=0 FI_WEFT_CMB=1 FI_PROVDER=weft \
+	WEFT_RNK=1 WEFT_TTY=1 status 0 "variables that are wrong" "$weft" info
+if is_sanitized "$build/prov/libweft-fi.so"; then
+	skip 3 "libfabric cannot load a module that was built with sanitizers"
+else
+	says out 'FI_WEFT_EAGER_SIZE=lots  <-- not accepted: 0 to 1048576 bytes; .* 8192$' "a value"
+	says out 'FI_WEFT_CONNECT_TIMEOUT=0  <-- not accepted: 1 to ' "a number out of range"
+	says out 'FI_WEFT_CMB=1  <-- not known' "a name"
+fi
+says out 'FI_PROVDER=weft  <-- not known' "one of libfabric"
+says out 'WEFT_RNK=1  <-- not known' "one of Weft"
+ok "and nothing else" test "$(grep -vE 'WEFT_(TOP|TEST)_' "$tmp/out" | grep -c '<--')" = \
+	"$(grep -cE 'FI_WEFT_(EAG|CON|CMB)|FI_PROVDER|WEFT_RNK' "$tmp/out")"
+WEFT_RANK=x WEFT_SIZE=2 status 0 "ranks that cannot meet" "$weft" info
+says out 'ranks cannot meet by these: WEFT_RANK is "x"' "says why"
+FI_PROVIDER='' status 1 "an empty FI_PROVIDER" "$weft" info
+says out 'FI_PROVIDER is empty' "is told"
 FI_PROVIDER=none_such status 1 "without any provider" "$weft" info
 says out 'none: no libfabric provider' "says so"
 status 2 "info with an argument" "$weft" info more
 status 0 "info --help" "$weft" info --help
 
 # ---- what is wrong
-status 1 "an unknown algorithm" "$weft" run -n 2 "$weft" perf allreduce --algo fast
-says err 'no algorithm "fast" .*ring, recursive-doubling' "lists those there are"
-status 1 "an algorithm that nobody has" "$weft" perf all --algo fast
+status 2 "an unknown algorithm" "$weft" run -n 2 "$weft" perf allreduce --algo fast
+says err 'there are ring, recursive-doubling .*but no "fast"' "lists those there are"
+ok "and only rank 0 says it" test "$(grep -c 'weft perf:' "$tmp/err")" = 1
+status 2 "an algorithm that nobody has" "$weft" perf all --algo fast
 status 1 "a pair that is not supported" "$weft" perf allreduce --op band
 says err 'band of fp32 is not supported.*sum, prod' "lists those there are"
 FI_PROVIDER=none_such status 1 "an unknown provider" "$weft" perf barrier
@@ -108,14 +131,54 @@ status 2 "an unknown operation" "$weft" perf sort
 status 2 "no operation" "$weft" perf
 status 2 "two operations" "$weft" perf barrier broadcast
 status 2 "sizes in the wrong order" "$weft" perf all --sizes 8K:8
+says err 'must begin with the smaller size' "says so"
 status 2 "sizes that are none" "$weft" perf all --sizes 8Q
+says err 'must be A:B or A, in bytes or with K, M or G' "says so"
 status 2 "a size of nothing" "$weft" perf all --sizes 0:8
+says err 'must begin above 0' "says so"
+status 2 "too large a size" "$weft" perf all --sizes 8:2048G
+says err 'must end at 1024G' "says so"
+status 2 "half an element" "$weft" perf all --type fp64 --sizes 4:8
+says err 'multiples of 8 bytes, an element of fp64' "says so"
+status 2 "a reduction that nobody does" "$weft" perf allgather --op max
+says err 'what reductions do: leave it out for "allgather"' "says so"
+status 2 "sizes of nothing" "$weft" perf barrier --sizes 8
+status 2 "a type of nothing" "$weft" perf barrier --type fp32
+status 2 "in place where there is one place" "$weft" perf broadcast --in-place
 status 2 "a type that is none" "$weft" perf all --type fp31
+says err 'must be int8, .* fp64, not "fp31"' "lists those there are"
 status 2 "an operation that is none" "$weft" perf all --op sub
 status 2 "too many calls" "$weft" perf all --iters 2001
 status 2 "a budget that is none" "$weft" perf all --budget -1
 status 2 "an unknown option" "$weft" perf all --frobnicate
+ok "is told in one line" test "$(grep -c . "$tmp/err")" = 1
+says err '^weft perf: there is no option "--frobnicate"; see' "which names command and option"
+status 2 "an option without its value" "$weft" perf all --sizes
+says err 'a value must follow the option "--sizes"' "says so"
 status 0 "perf --help" "$weft" perf --help
+status 0 "help perf" "$weft" help perf
+says out '^usage: weft perf' "is the same"
+status 0 "help" "$weft" help
+status 2 "help for an unknown command" "$weft" help frobnicate
 status 2 "an unknown command" "$weft" frobnicate
+
+# ---- what cannot be written
+if [ -c /dev/full ]; then
+	full() { # NAME ARGUMENTS...
+		timeout 60 "$weft" "${@:2}" >/dev/full 2>"$tmp/err"
+		ok "$1 that cannot be written: status 1" test $? = 1
+		says err 'write error: No space left on device' "says so"
+	}
+	full "a table" perf barrier --iters 3
+	full "a document" perf barrier --iters 3 --json
+	full "info" info
+	full "help" perf --help
+	full "the overview" --help
+	full "the version" --version
+else
+	skip 12 "no /dev/full"
+fi
+timeout 60 "$weft" info >&- 2>"$tmp/err"
+ok "standard output is closed: status 1" test $? = 1
 
 done_testing

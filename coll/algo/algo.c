@@ -57,6 +57,24 @@ const struct algo *algo_find(const char *coll, const char *name)
 	return NULL;
 }
 
+uint8_t algo_index(const struct algo *algo)
+{
+	uint8_t index = 0;
+
+	for (const struct algo *a = algo_table; a != algo; a++)
+		index += !strcmp(a->coll, algo->coll);
+	return index;
+}
+
+const struct algo *algo_at(const char *coll, uint8_t index)
+{
+	for (size_t i = 0; i < algo_count; i++) {
+		if (!strcmp(algo_table[i].coll, coll) && index-- == 0)
+			return &algo_table[i];
+	}
+	return NULL;
+}
+
 /* a * b, or the largest number when that is larger. */
 static uint64_t product(uint64_t a, uint64_t b)
 {

@@ -28,6 +28,11 @@ extern const size_t algo_count;
 /* NULL when there is none of that name for that collective. */
 const struct algo *algo_find(const char *coll, const char *name);
 
+/* Its number among those of its collective, in the order of the table, and back; NULL
+ * where there are fewer. */
+uint8_t algo_index(const struct algo *algo);
+const struct algo *algo_at(const char *coll, uint8_t index);
+
 /* The default choice for a call; never NULL for a collective that exists. */
 const struct algo *algo_choose(const char *coll, const struct plan_call *call);
 

@@ -11,16 +11,6 @@
  * answer within a round trip; for others waiting longer does not help. */
 #define CALL_GRACE_US INT64_C(1000000)
 
-/* FNV-1a: ranks compare names of algorithms by it. */
-static uint32_t call_hash(const char *name)
-{
-	uint32_t hash = UINT32_C(2166136261);
-
-	while (*name)
-		hash = (hash ^ (uint8_t)*name++) * UINT32_C(16777619);
-	return hash;
-}
-
 /* ---- starting
  * ------------------------------------------------------------------------ */
 
@@ -51,12 +41,11 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 		.timeout_us = call->timeout_us,
 		.what = req->what,
 		.id = {.count = call->plan.count,
-		       .elem_size = call->plan.elem_size,
 		       .root = call->plan.root,
 		       .coll = (uint8_t)call->coll,
 		       .type = (uint8_t)call->type,
 		       .op = (uint8_t)call->op,
-		       .algorithm = call_hash(call->algo->name)},
+		       .algorithm = algo_index(call->algo)},
 	};
 	enum weft_result result =
 		comm_plan_get(comm, call->coll, call->algo, &call->plan, &req->plan);
@@ -137,6 +126,15 @@ static enum weft_result call_busy(struct weft_req *req)
 			 weft_strerror(result), text);
 }
 
+/* A call that failed leaves when the others were told why. */
+static bool call_has_words(struct weft_req *req)
+{
+	const char *text;
+
+	return exec_req_result(req->exec, &text) != WEFT_SUCCESS &&
+	       exec_has_words(req->comm->ctx->exec);
+}
+
 /*
  * Progress until the request is done, `until` has passed, or it has been draining for
  * `grace`. The lock is not held while waiting: other threads work on other requests.
@@ -150,26 +148,39 @@ static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t gr
 
 	for (;;) {
 		int64_t now;
-		bool moved;
+		bool moved, words;
 
 		pthread_mutex_lock(&ctx->lock);
 		moved = exec_progress(ctx->exec);
 		state = exec_req_state(req->exec);
+		words = state == EXEC_DONE && call_has_words(req);
 		pthread_mutex_unlock(&ctx->lock);
-		if (state == EXEC_DONE)
+		if (state == EXEC_DONE && !words)
 			return state;
 		if (moved) {
 			exec_idle_wait(&idle, true);
 			continue;
 		}
 		now = exec_now();
-		if (state == EXEC_DRAINING && drain_until == INT64_MAX &&
+		if (state != EXEC_RUNNING && drain_until == INT64_MAX &&
 		    grace != INT64_MAX)
 			drain_until = now + grace;
 		if (now >= until || now >= drain_until)
 			return state;
 		exec_idle_wait(&idle, false);
 	}
+}
+
+/* One that was told of its end lies in its communicator's list, waiting for the next
+ * call: taken back once more, that list would be broken. With the lock held. */
+static enum weft_result call_check_open(const struct weft_req *req, const char *caller)
+{
+	if (list_empty(&req->link))
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_ARG,
+			 "%s: the request is over, and its outcome was told: a request "
+			 "is gone with that",
+			 caller);
 }
 
 enum weft_result weft_req_test(struct weft_req *req, int *done)
@@ -183,6 +194,11 @@ enum weft_result weft_req_test(struct weft_req *req, int *done)
 				 req ? "done" : "req");
 	ctx = req->comm->ctx;
 	pthread_mutex_lock(&ctx->lock);
+	result = call_check_open(req, "weft_req_test");
+	if (result != WEFT_SUCCESS) {
+		pthread_mutex_unlock(&ctx->lock);
+		return result;
+	}
 	exec_progress(ctx->exec);
 	*done = 0;
 	switch (exec_req_state(req->exec)) {
@@ -217,10 +233,15 @@ enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us)
 				 (long long)timeout_us);
 	if (timeout_us > 0 && timeout_us < INT64_MAX - now)
 		until = now + timeout_us;
+	ctx = req->comm->ctx;
+	pthread_mutex_lock(&ctx->lock);
+	result = call_check_open(req, "weft_req_wait");
+	pthread_mutex_unlock(&ctx->lock);
+	if (result != WEFT_SUCCESS)
+		return result;
 	/* By default the request ends by its own deadline; then the grace counts. */
 	state = call_wait(req, until,
 			  timeout_us == WEFT_TIMEOUT_DEFAULT ? CALL_GRACE_US : INT64_MAX);
-	ctx = req->comm->ctx;
 	pthread_mutex_lock(&ctx->lock);
 	if (state == EXEC_DONE)
 		result = call_finish(req);

@@ -131,3 +131,34 @@ enum weft_result weft_ctx_stats(struct weft_ctx *ctx, struct weft_stats *stats)
 	memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
 	return WEFT_SUCCESS;
 }
+
+enum weft_result weft_mem_alloc(struct weft_ctx *ctx, size_t len, void **addr)
+{
+	enum weft_result result;
+	void *at;
+
+	error_clear();
+	if (!ctx || !addr)
+		return error_set(WEFT_ERR_ARG, "weft_mem_alloc: %s is NULL",
+				 ctx ? "addr" : "ctx");
+	pthread_mutex_lock(&ctx->lock);
+	result = exec_mem_alloc(ctx->exec, len, &at);
+	pthread_mutex_unlock(&ctx->lock);
+	if (result == WEFT_SUCCESS)
+		*addr = at;
+	return result;
+}
+
+enum weft_result weft_mem_free(struct weft_ctx *ctx, void *addr)
+{
+	enum weft_result result;
+
+	error_clear();
+	if (!ctx || !addr)
+		return error_set(WEFT_ERR_ARG, "weft_mem_free: %s is NULL",
+				 ctx ? "addr" : "ctx");
+	pthread_mutex_lock(&ctx->lock);
+	result = exec_mem_free(ctx->exec, addr);
+	pthread_mutex_unlock(&ctx->lock);
+	return result;
+}

@@ -11,7 +11,7 @@
 #include "coll/exec/name.h"
 #include "weft/weft.h"
 
-#define CTL_MAGIC UINT32_C(0x57464331) /* "WFC1": a layout of its own gets a new one */
+#define CTL_MAGIC UINT32_C(0x57464332) /* "WFC2": a layout of its own gets a new one */
 
 struct ctl_wire_header {
 	uint32_t magic;
@@ -23,8 +23,9 @@ struct ctl_wire_header {
 	uint32_t comm;
 	uint32_t call;
 	uint32_t pad2;
+	uint64_t sig;
 };
-static_assert(sizeof(struct ctl_wire_header) == 24, "wire format");
+static_assert(sizeof(struct ctl_wire_header) == 32, "wire format");
 
 struct ctl_wire_handle {
 	uint16_t id;
@@ -50,29 +51,39 @@ static_assert(sizeof(struct ctl_wire_entry) == 32, "wire format");
 struct ctl_wire_fail {
 	uint32_t result;
 	int32_t culprit;
+	uint64_t msg_bytes;
 	char text[CTL_TEXT_MAX];
 };
-static_assert(sizeof(struct ctl_wire_fail) == 8 + CTL_TEXT_MAX, "wire format");
+static_assert(sizeof(struct ctl_wire_fail) == 16 + CTL_TEXT_MAX, "wire format");
 
-struct ctl_wire_status {
+struct ctl_wire_call {
 	uint64_t count;
-	uint32_t elem_size;
 	int32_t root;
 	uint8_t coll;
 	uint8_t type;
 	uint8_t op;
-	uint8_t pad;
-	uint32_t algorithm;
-	int32_t waits_for;
-	uint32_t pad2;
+	uint8_t algorithm;
 };
-static_assert(sizeof(struct ctl_wire_status) == 32, "wire format");
+static_assert(sizeof(struct ctl_wire_call) == 16, "wire format");
+
+struct ctl_wire_status {
+	struct ctl_wire_call call;
+	int32_t waits_for;
+	uint32_t pad;
+};
+static_assert(sizeof(struct ctl_wire_status) == 24, "wire format");
 
 static_assert(sizeof(struct ctl_wire_header) +
 			      CTL_HANDLE_MAX * sizeof(struct ctl_wire_handle) +
 			      CTL_ENTRY_MAX * sizeof(struct ctl_wire_entry) <=
 		      CTL_MAX,
 	      "a full READY fits");
+static_assert(sizeof(struct ctl_wire_header) +
+				      CTL_PAST_MAX * sizeof(struct ctl_wire_call) <=
+			      CTL_MAX &&
+		      sizeof(struct ctl_wire_header) + sizeof(struct ctl_wire_fail) <=
+			      CTL_MAX,
+	      "a full PAST and a FAIL fit");
 
 static size_t ctl_encode_ready(const struct ctl_ready *ready, char *to)
 {
@@ -103,27 +114,41 @@ static size_t ctl_encode_ready(const struct ctl_ready *ready, char *to)
 	return (size_t)(at - to);
 }
 
+static struct ctl_wire_call ctl_encode_call(const struct sig_call *c)
+{
+	return (struct ctl_wire_call){.count = htole64(c->count),
+				      .root = (int32_t)htole32((uint32_t)c->root),
+				      .coll = c->coll,
+				      .type = c->type,
+				      .op = c->op,
+				      .algorithm = c->algorithm};
+}
+
 static size_t ctl_encode_status(const struct ctl_status *status, char *to)
 {
-	const struct ctl_call *c = &status->call;
 	struct ctl_wire_status w = {
-		.count = htole64(c->count),
-		.elem_size = htole32(c->elem_size),
-		.root = (int32_t)htole32((uint32_t)c->root),
-		.coll = c->coll,
-		.type = c->type,
-		.op = c->op,
-		.algorithm = htole32(c->algorithm),
+		.call = ctl_encode_call(&status->call),
 		.waits_for = (int32_t)htole32((uint32_t)status->waits_for)};
 
 	memcpy(to, &w, sizeof(w));
 	return sizeof(w);
 }
 
+static size_t ctl_encode_past(const struct ctl_past *past, char *to)
+{
+	for (int i = 0; i < past->entries; i++) {
+		struct ctl_wire_call w = ctl_encode_call(&past->call[i]);
+
+		memcpy(to + (size_t)i * sizeof(w), &w, sizeof(w));
+	}
+	return past->entries * sizeof(struct ctl_wire_call);
+}
+
 static size_t ctl_encode_fail(const struct ctl_fail *fail, char *to)
 {
 	struct ctl_wire_fail w = {.result = htole32(fail->result),
-				  .culprit = (int32_t)htole32((uint32_t)fail->culprit)};
+				  .culprit = (int32_t)htole32((uint32_t)fail->culprit),
+				  .msg_bytes = htole64(fail->msg_bytes)};
 
 	memcpy(w.text, fail->text, sizeof(w.text));
 	memcpy(to, &w, sizeof(w));
@@ -135,11 +160,14 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 	const bool ready = msg->kind == CTL_READY;
 	struct ctl_wire_header w = {.magic = htole32(CTL_MAGIC),
 				    .kind = (uint8_t)msg->kind,
-				    .entries = ready ? msg->ready.entries : 0,
+				    .entries = ready ? msg->ready.entries
+					       : msg->kind == CTL_PAST ? msg->past.entries
+								       : 0,
 				    .handles = ready ? msg->ready.handles : 0,
 				    .src = (int32_t)htole32((uint32_t)msg->src),
 				    .comm = htole32(msg->comm),
-				    .call = htole32(msg->call)};
+				    .call = htole32(msg->call),
+				    .sig = htole64(msg->sig)};
 	char *at = (char *)buf + sizeof(w);
 	size_t body = 0;
 
@@ -149,11 +177,16 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 		body = ctl_encode_ready(&msg->ready, at);
 		break;
 	case CTL_FAIL:
+	case CTL_REPORT:
+	case CTL_VERDICT:
 		body = ctl_encode_fail(&msg->fail, at);
 		break;
 	case CTL_PROBE:
 	case CTL_STATUS:
 		body = ctl_encode_status(&msg->status, at);
+		break;
+	case CTL_PAST:
+		body = ctl_encode_past(&msg->past, at);
 		break;
 	case CTL_REVOKED:
 		break;
@@ -217,10 +250,35 @@ static bool ctl_decode_fail(const char *at, size_t len, int32_t size,
 	memcpy(&w, at, sizeof(w));
 	fail->result = le32toh(w.result);
 	fail->culprit = (int32_t)le32toh((uint32_t)w.culprit);
+	fail->msg_bytes = le64toh(w.msg_bytes);
 	memcpy(fail->text, w.text, sizeof(fail->text));
 	fail->text[sizeof(fail->text) - 1] = '\0';
 	return fail->result > WEFT_SUCCESS && fail->result < WEFT_RESULT_COUNT &&
 	       fail->culprit >= -1 && fail->culprit < size;
+}
+
+static struct sig_call ctl_decode_call(const struct ctl_wire_call *w)
+{
+	return (struct sig_call){.count = le64toh(w->count),
+				 .root = (int32_t)le32toh((uint32_t)w->root),
+				 .coll = w->coll,
+				 .type = w->type,
+				 .op = w->op,
+				 .algorithm = w->algorithm};
+}
+
+static bool ctl_decode_past(const char *at, size_t len, struct ctl_past *past)
+{
+	if (past->entries > CTL_PAST_MAX ||
+	    len != past->entries * sizeof(struct ctl_wire_call))
+		return false;
+	for (int i = 0; i < past->entries; i++, at += sizeof(struct ctl_wire_call)) {
+		struct ctl_wire_call w;
+
+		memcpy(&w, at, sizeof(w));
+		past->call[i] = ctl_decode_call(&w);
+	}
+	return true;
 }
 
 static bool ctl_decode_status(const char *at, size_t len, int32_t size,
@@ -231,13 +289,7 @@ static bool ctl_decode_status(const char *at, size_t len, int32_t size,
 	if (len != sizeof(w))
 		return false;
 	memcpy(&w, at, sizeof(w));
-	status->call = (struct ctl_call){.count = le64toh(w.count),
-					 .elem_size = le32toh(w.elem_size),
-					 .root = (int32_t)le32toh((uint32_t)w.root),
-					 .coll = w.coll,
-					 .type = w.type,
-					 .op = w.op,
-					 .algorithm = le32toh(w.algorithm)};
+	status->call = ctl_decode_call(&w.call);
 	status->waits_for = (int32_t)le32toh((uint32_t)w.waits_for);
 	return status->waits_for >= -1 && status->waits_for < size;
 }
@@ -255,6 +307,7 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 	msg->src = (int32_t)le32toh((uint32_t)w.src);
 	msg->comm = le32toh(w.comm);
 	msg->call = le32toh(w.call);
+	msg->sig = le64toh(w.sig);
 	if (le32toh(w.magic) != CTL_MAGIC || msg->src < 0 || msg->src >= size ||
 	    msg->comm > NAME_COMM_MAX)
 		return false;
@@ -264,12 +317,17 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 		msg->ready.handles = w.handles;
 		return ctl_decode_ready(at, len, &msg->ready);
 	case CTL_FAIL:
+	case CTL_REPORT:
+	case CTL_VERDICT:
 		return ctl_decode_fail(at, len, size, &msg->fail);
 	case CTL_REVOKED:
 		return len == 0;
 	case CTL_PROBE:
 	case CTL_STATUS:
 		return ctl_decode_status(at, len, size, &msg->status);
+	case CTL_PAST:
+		msg->past.entries = w.entries;
+		return ctl_decode_past(at, len, &msg->past);
 	}
 	return false;
 }

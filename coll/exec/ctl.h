@@ -11,10 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "coll/exec/sig.h"
+
 #define CTL_MAX	       512
 #define CTL_ENTRY_MAX  12 /* pieces of READY places in one message */
 #define CTL_HANDLE_MAX 2  /* handles that travel in one message: destination, scratch */
-#define CTL_TEXT_MAX   200
+#define CTL_TEXT_MAX   320
+#define CTL_PAST_MAX   16 /* calls that a rank remembers, and tells in one message */
 
 enum ctl_kind {
 	CTL_READY = 1, /* places of the sender's that may be filled now */
@@ -22,6 +25,9 @@ enum ctl_kind {
 	CTL_REVOKED, /* answer to FAIL: the sender has no put in flight to you any more */
 	CTL_PROBE,   /* the sender waits: what it runs and whom it waits for */
 	CTL_STATUS,  /* answer to PROBE, the same fields */
+	CTL_REPORT,  /* ranks disagree, says the sender: asks for the verdict */
+	CTL_VERDICT, /* what every rank shall say about it */
+	CTL_PAST,    /* the last calls that the sender started */
 };
 
 enum ctl_choice { CTL_CHOICE_MESSAGE = 0, CTL_CHOICE_PUT = 1 };
@@ -45,18 +51,6 @@ struct ctl_entry {
 	uint64_t length; /* limit of this piece */
 };
 
-/* What a rank believes that the call is; compared between ranks that stall. */
-struct ctl_call {
-	uint64_t count;
-	uint32_t elem_size;
-	int32_t root;
-	uint8_t coll;
-	uint8_t type;
-	uint8_t op;
-	uint8_t pad;
-	uint32_t algorithm; /* hash of its name */
-};
-
 struct ctl_ready {
 	uint8_t entries;
 	uint8_t handles;
@@ -67,12 +61,19 @@ struct ctl_ready {
 struct ctl_fail {
 	uint32_t result;	 /* enum weft_result */
 	int32_t culprit;	 /* rank, or -1 */
+	uint64_t msg_bytes;	 /* longest message in flight to the receiver, or 0 */
 	char text[CTL_TEXT_MAX]; /* terminated by the validator */
 };
 
 struct ctl_status {
-	struct ctl_call call;
+	struct sig_call call;
 	int32_t waits_for; /* rank, or -1 */
+};
+
+/* Calls msg.call, msg.call - 1, ... of the sender. */
+struct ctl_past {
+	uint8_t entries;
+	struct sig_call call[CTL_PAST_MAX];
 };
 
 struct ctl_msg {
@@ -80,10 +81,12 @@ struct ctl_msg {
 	int32_t src; /* rank */
 	uint32_t comm;
 	uint32_t call; /* full call number */
+	uint64_t sig;  /* of the sender's call: READY, PROBE, STATUS */
 	union {
 		struct ctl_ready ready;
 		struct ctl_fail fail;
 		struct ctl_status status;
+		struct ctl_past past;
 	};
 };
 

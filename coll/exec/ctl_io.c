@@ -133,6 +133,10 @@ static void ctl_send_done(struct net_op *op, const struct net_result *result)
 
 	x->ctl_sends--;
 	net_op_release(&x->net, op);
+	if (net_broke(result) && ++buf->tries < EXEC_SEND_TRIES) {
+		list_push_back(&x->ctl_out, &buf->link);
+		return;
+	}
 	list_push_front(&x->ctl_free, &buf->link);
 	if (result->err)
 		event_peer_lost(x, peer, result->text);
@@ -172,6 +176,7 @@ int ctl_io_send(struct exec *x, int32_t peer, struct ctl_msg *msg)
 	msg->src = x->rank;
 	buf->len = ctl_encode(msg, buf->data);
 	buf->peer = peer;
+	buf->tries = 0;
 	list_push_back(&x->ctl_out, &buf->link);
 	return 0;
 }

@@ -22,14 +22,15 @@
 /* What each rank says about itself when contexts are opened. */
 struct engine_card {
 	char provider[32];
-	char detail[192]; /* of the failure */
+	char detail[384]; /* of the failure */
 	uint8_t name[NET_NAME_MAX];
 	uint32_t name_len;
 	uint32_t result; /* enum weft_result of its net_open() */
 	uint64_t message_max;
 	uint8_t put;
 	uint8_t put_pieces;
-	uint8_t pad[6];
+	uint8_t data;
+	uint8_t pad[5];
 };
 
 int64_t exec_now(void)
@@ -63,6 +64,7 @@ static void engine_free(struct exec *x)
 	pool_fini(&x->readys);
 	pool_fini(&x->peers);
 	pool_fini(&x->stashes);
+	sinks_fini(x);
 	list_foreach_safe (pos, tmp, &x->stages) {
 		struct stage *stage = container_of(pos, struct stage, link);
 
@@ -92,6 +94,7 @@ static struct exec *engine_alloc(struct boot *boot)
 	for (int i = 0; i < EXEC_BUCKETS; i++)
 		list_init(&x->bucket[i]);
 	list_init(&x->stash);
+	sinks_init(x);
 	list_init(&x->stages);
 	list_init(&x->ctl_free);
 	list_init(&x->ctl_out);
@@ -115,7 +118,7 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 		result = net_name(&x->net, card->name, &card->name_len);
 	card->result = result;
 	if (result != WEFT_SUCCESS) {
-		snprintf(card->detail, sizeof(card->detail), "%.191s",
+		snprintf(card->detail, sizeof(card->detail), "%.383s",
 			 weft_error_detail());
 		return;
 	}
@@ -124,6 +127,7 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 	card->message_max = x->net.caps.message_max;
 	card->put = x->net.caps.put;
 	card->put_pieces = x->net.caps.put_pieces;
+	card->data = x->net.caps.data;
 }
 
 /* One card against ours; takes over the address and the least of the abilities. */
@@ -150,6 +154,7 @@ static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 		x->caps.message_max = card->message_max;
 	x->caps.put = x->caps.put && card->put;
 	x->caps.put_pieces = x->caps.put_pieces && card->put_pieces;
+	x->caps.data = x->caps.data && card->data;
 	return net_peer_add(&x->net, rank, card->name);
 }
 
@@ -204,6 +209,11 @@ enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
 	return WEFT_SUCCESS;
 }
 
+bool exec_has_words(const struct exec *x)
+{
+	return x->ctl_sends || !list_empty(&x->ctl_out);
+}
+
 enum weft_result exec_close(struct exec *x)
 {
 	const int64_t until = exec_now() + CLOSE_GRACE_US;
@@ -212,7 +222,7 @@ enum weft_result exec_close(struct exec *x)
 	if (!list_empty(&x->reqs))
 		return error_set(WEFT_ERR_BUSY, "requests of the context are unfinished");
 	/* The last words (REVOKED to a peer that failed) should leave with us. */
-	while ((x->ctl_sends || !list_empty(&x->ctl_out)) && exec_now() < until) {
+	while (exec_has_words(x) && exec_now() < until) {
 		ctl_io_progress(x);
 		exec_idle_wait(&idle, net_progress(&x->net) > 0);
 	}
@@ -250,11 +260,12 @@ enum weft_result exec_comm_open(struct exec *x, uint32_t comm)
 	}
 	x->comms[comm].state = COMM_OPEN;
 	x->comms[comm].next_call = 0;
+	x->comms[comm].past = 0;
 	x->comms[comm].failed = WEFT_SUCCESS;
 	return WEFT_SUCCESS;
 }
 
-void exec_comm_fail(struct exec *x, uint32_t comm, enum weft_result result,
+void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_result result,
 		    const char *text)
 {
 	struct exec_comm *c = &x->comms[comm];
@@ -262,7 +273,20 @@ void exec_comm_fail(struct exec *x, uint32_t comm, enum weft_result result,
 	if (c->failed != WEFT_SUCCESS)
 		return;
 	c->failed = result;
+	c->failed_call = call;
 	snprintf(c->text, sizeof(c->text), "%s", text);
+}
+
+const struct exec_past *exec_comm_past(const struct exec *x, uint32_t comm, uint32_t call)
+{
+	const struct exec_comm *c;
+
+	if (comm >= x->comms_max)
+		return NULL;
+	c = &x->comms[comm];
+	return call < c->next_call && c->next_call - call <= CTL_PAST_MAX
+		       ? &c->recent[call % CTL_PAST_MAX]
+		       : NULL;
 }
 
 enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const char **text)
@@ -275,6 +299,7 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 {
 	if (comm < x->comms_max)
 		x->comms[comm].state = COMM_CLOSED;
+	sink_close(x, comm);
 	list_foreach_safe (pos, tmp, &x->stash) {
 		struct stash *stash = container_of(pos, struct stash, link);
 
@@ -311,9 +336,21 @@ struct exec_req *engine_find(struct exec *x, uint32_t comm, uint32_t call,
 
 void engine_link(struct exec *x, struct exec_req *req)
 {
+	struct exec_comm *comm = &x->comms[req->call.comm];
+
 	list_push_back(&x->reqs, &req->link);
 	list_push_back(engine_bucket(x, req->call.comm, req->call.call), &req->bucket);
-	x->comms[req->call.comm].next_call = req->call.call + 1;
+	req->sig = sig_pack(&req->call.id, comm->past, x->size);
+	req->k_mask = UINT32_MAX;
+	req->k_hash = 0;
+	if (!x->caps.truncates) {
+		req->k_mask = (1u << NAME_HASH_SHIFT) - 1;
+		req->k_hash = sig_length_hash(&req->call.id) << NAME_HASH_SHIFT;
+	}
+	comm->past = sig_past_add(comm->past, req->sig);
+	comm->recent[req->call.call % CTL_PAST_MAX] =
+		(struct exec_past){.id = req->call.id, .sig = req->sig};
+	comm->next_call = req->call.call + 1;
 }
 
 void engine_unlink(struct exec_req *req)
@@ -391,4 +428,44 @@ bool exec_progress(struct exec *x)
 	if (!list_empty(&x->ctl_out) && ctl_io_progress(x))
 		moved = true;
 	return moved;
+}
+
+/* ---- memory for callers ---------------------------------------------------------------
+ */
+
+enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr)
+{
+	int rc = block_alloc(&x->mem, len, addr);
+
+	switch (rc) {
+	case 0:
+		return WEFT_SUCCESS;
+	case -FI_EINVAL:
+		return error_set(WEFT_ERR_ARG, "weft_mem_alloc: %zu bytes can't be had",
+				 len);
+	case -FI_ENOMEM:
+	case -FI_EMFILE:
+		return error_set(WEFT_ERR_NOMEM, "weft_mem_alloc: %zu bytes: %s", len,
+				 fi_strerror(-rc));
+	default:
+		return error_set(WEFT_ERR_PROVIDER, "weft_mem_alloc: %zu bytes: %s", len,
+				 fi_strerror(-rc));
+	}
+}
+
+enum weft_result exec_mem_free(struct exec *x, void *addr)
+{
+	int rc = block_free(&x->mem, addr);
+
+	if (rc == -FI_EINVAL)
+		return error_set(WEFT_ERR_ARG,
+				 "weft_mem_free: %p is not what weft_mem_alloc gave, or "
+				 "it was freed",
+				 addr);
+	if (rc)
+		return error_set(
+			WEFT_ERR_BUSY,
+			"weft_mem_free: a request uses the memory, or a peer may "
+			"still write it: try again");
+	return WEFT_SUCCESS;
 }

@@ -13,8 +13,13 @@
 #include "coll/exec/pool.h"
 #include "util/list.h"
 
-#define EXEC_BUCKETS	    64
-#define EXEC_TEXT_MAX	    512
+#define EXEC_BUCKETS  64
+#define EXEC_TEXT_MAX 512
+/* Sends of one message that may fail with a broken connection before its peer counts as
+ * lost: where two ranks connect to each other at once, ofi_rxm of libfabric 1.17 may
+ * close the connection with what was queued on it. A name is unique, so that a message
+ * that arrived after all does no harm when it comes again. */
+#define EXEC_SEND_TRIES	    3
 #define EXEC_PUT_PIECES_MAX 4 /* a place of more pieces is filled by a message */
 #define EXEC_BUFS	    3 /* PLAN_SRC, PLAN_DST, PLAN_SCRATCH */
 
@@ -47,7 +52,9 @@ struct exec_peer {
 	uint32_t send_k, recv_k; /* next pair numbers */
 	uint32_t places;	 /* announced for put and not filled */
 	uint32_t puts;		 /* our puts in flight to it */
+	uint32_t msgs;		 /* and our messages */
 	bool revoke_asked;	 /* it failed: wants REVOKED when puts is 0 */
+	int64_t probed;		 /* when we last asked it what it does */
 };
 
 enum slot_state {
@@ -70,6 +77,7 @@ struct slot {
 	uint32_t deps_left;
 	uint32_t dependents; /* first edge + 1, 0: none */
 	uint8_t state;	     /* enum slot_state */
+	uint8_t tries;	     /* sends of its message that failed */
 	bool place_open;     /* a peer may put into its range */
 	struct net_op *op;   /* posted receive, for cancelling */
 	struct ready *ready; /* SEND by put: where to */
@@ -101,12 +109,24 @@ struct stage {
 	struct mem_entry *mr; /* as local buffer, once it was needed */
 };
 
+/* Ranks disagree: the request stands still until somebody gives the verdict. */
+struct accord {
+	bool on;
+	int32_t judge; /* who is asked for it; -1: nobody yet */
+	int64_t until; /* then the next one is */
+	uint32_t call; /* the call that they disagree about: this one or one before */
+	char text[CTL_TEXT_MAX];
+};
+
 struct exec_req {
 	struct list link;   /* exec.reqs */
 	struct list bucket; /* exec.bucket */
 	struct exec *x;
 	enum exec_state state;
 	struct exec_call call;
+	uint64_t sig;		 /* of the call */
+	uint32_t k_mask, k_hash; /* of the index in the tags of its messages */
+	struct accord accord;
 	int64_t deadline;
 	enum weft_result result;
 	char text[EXEC_TEXT_MAX];
@@ -149,10 +169,19 @@ struct exec_req {
 
 enum comm_state { COMM_UNKNOWN, COMM_OPEN, COMM_CLOSED };
 
+/* A call that started here. */
+struct exec_past {
+	struct sig_call id;
+	uint64_t sig;
+};
+
 struct exec_comm {
 	enum comm_state state;
-	uint32_t next_call;	 /* first call that did not start here */
-	enum weft_result failed; /* first cause, or WEFT_SUCCESS */
+	uint32_t next_call;		       /* first call that did not start here */
+	uint64_t past;			       /* hash of the calls so far, see sig.h */
+	struct exec_past recent[CTL_PAST_MAX]; /* by call number */
+	enum weft_result failed;	       /* first cause, or WEFT_SUCCESS */
+	uint32_t failed_call;
 	char text[EXEC_TEXT_MAX];
 };
 
@@ -166,6 +195,7 @@ struct ctl_buf {
 	struct list link; /* exec.ctl_out, exec.ctl_idle */
 	struct exec *x;
 	int32_t peer;
+	uint8_t tries; /* sends that failed */
 	size_t len;
 	char *data; /* CTL_MAX bytes, inside a registered slab */
 	void *desc;
@@ -186,7 +216,8 @@ struct exec {
 	struct list bucket[EXEC_BUCKETS];
 	struct list stash;
 	uint32_t stashed;
-	struct pool readys, peers, stashes;
+	struct pool readys, peers, stashes, sinks_pool;
+	struct list sinks;
 	struct list stages; /* free memory, largest last used first */
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
@@ -202,9 +233,12 @@ void engine_unlink(struct exec_req *req);
 struct stage *stage_get(struct exec *x, size_t size);
 void stage_put(struct exec *x, struct stage *stage);
 int stage_desc(struct exec *x, struct stage *stage, void **desc);
-/* Keeps the first cause. */
-void exec_comm_fail(struct exec *x, uint32_t comm, enum weft_result result,
+/* Keeps the first cause, and the call that it was in. */
+void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_result result,
 		    const char *text);
+/* A call that started here lately, or NULL. */
+const struct exec_past *exec_comm_past(const struct exec *x, uint32_t comm,
+				       uint32_t call);
 
 /* ---- ctl_io.c: control messages in and out ---- */
 enum weft_result ctl_io_open(struct exec *x);
@@ -216,10 +250,15 @@ int ctl_io_send(struct exec *x, int32_t peer, struct ctl_msg *msg);
 /* ---- events.c: what control messages mean ---- */
 void event_ctl(struct exec *x, const struct ctl_msg *msg);
 void event_stashed(struct exec_req *req);
+void event_stash(struct exec *x, const struct ctl_msg *msg);
+/* Whether the call of the message may still start here. */
+bool event_is_early(const struct exec *x, const struct ctl_msg *msg);
 void event_peer_lost(struct exec *x, int32_t rank, const char *why);
 void event_data(void *arg, uint64_t word);
 
 /* ---- req.c: the window ---- */
+/* The tag of the message of a slot. */
+uint64_t slot_tag(const struct slot *slot);
 struct exec_peer *req_peer(struct exec_req *req, int32_t rank);
 void slot_set_state(struct slot *slot, enum slot_state state);
 void slot_done(struct slot *slot);
@@ -255,6 +294,25 @@ void req_drained(struct exec_req *req);
 void req_revoked(struct exec_req *req, struct exec_peer *peer);
 void req_answer_revoke(struct exec_req *req, struct exec_peer *peer);
 bool req_clock(struct exec_req *req, int64_t now);
+void req_probe(struct exec_req *req, int32_t rank);
 int32_t req_waits_for(const struct exec_req *req, struct slot **slot);
+
+/* ---- sink.c: messages of calls that failed ---- */
+void sinks_init(struct exec *x);
+void sink_open(struct exec *x, const struct ctl_msg *fail);
+void sinks_fini(struct exec *x);
+void sink_close(struct exec *x, uint32_t comm);
+
+/* ---- accord.c: ranks that disagree about a call ---- */
+/* Something with another signature than the request's came from rank. */
+void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig);
+/* Compares with what another rank says that it runs. */
+void accord_status(struct exec_req *req, const struct ctl_msg *msg);
+/* The peer of the slot `how` ("sends", "expects") another number of bytes. */
+void accord_lengths(struct slot *slot, const char *how, uint64_t theirs);
+bool accord_clock(struct exec_req *req, int64_t now);
+void accord_report(struct exec *x, const struct ctl_msg *msg);
+void accord_past(struct exec *x, const struct ctl_msg *msg);
+void accord_apply(struct exec *x, const struct ctl_msg *verdict);
 
 #endif

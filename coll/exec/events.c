@@ -86,6 +86,10 @@ static void event_ready(struct exec_req *req, const struct ctl_msg *msg)
 	struct exec_peer *peer = req_peer(req, msg->src);
 	struct ready *ready = NULL;
 
+	if (msg->sig != req->sig) {
+		accord_signature(req, msg->src, msg->sig);
+		return;
+	}
 	for (int i = 0; i < msg->ready.entries; i++) {
 		const struct ctl_entry *entry = &msg->ready.entry[i];
 
@@ -119,50 +123,25 @@ static void event_ready(struct exec_req *req, const struct ctl_msg *msg)
 
 static void event_fail(struct exec_req *req, const struct ctl_msg *msg)
 {
+	struct exec *x = req->x;
 	struct exec_peer *peer = req_peer(req, msg->src);
 
 	if (!peer)
 		return;
 	peer->revoke_asked = true;
-	if (req->state == EXEC_DRAINING) {
+	if (req->state == EXEC_DRAINING)
 		req_answer_revoke(req, peer);
-		return;
-	}
-	/* One report is enough: it goes on as it is. */
-	if (strstr(msg->fail.text, " reports: "))
+	/* One report is enough: it goes on as it is. Of ranks that disagree all get the
+	 * same sentence. */
+	if (msg->fail.result == WEFT_ERR_MISMATCH || strstr(msg->fail.text, " reports: "))
 		req_fail(req, (enum weft_result)msg->fail.result, msg->fail.culprit, "%s",
 			 msg->fail.text);
 	else
 		req_fail(req, (enum weft_result)msg->fail.result, msg->fail.culprit,
 			 "rank %d reports: %s", msg->src, msg->fail.text);
-}
-
-static bool event_same_call(const struct ctl_call *a, const struct ctl_call *b)
-{
-	return a->coll == b->coll && a->count == b->count &&
-	       a->elem_size == b->elem_size && a->type == b->type && a->op == b->op &&
-	       a->root == b->root && a->algorithm == b->algorithm;
-}
-
-static void event_compare(struct exec_req *req, const struct ctl_msg *msg)
-{
-	const struct ctl_call *own = &req->call.id, *other = &msg->status.call;
-
-	if (req->state != EXEC_RUNNING || event_same_call(own, other))
-		return;
-	req_fail(
-		req, WEFT_ERR_MISMATCH, msg->src,
-		"call %u of communicator %u: rank %d runs %s of %llu %s %s root %d, this "
-		"rank %s of %llu %s %s root %d%s",
-		msg->call, msg->comm, msg->src,
-		weft_coll_name((enum weft_coll)other->coll),
-		(unsigned long long)other->count,
-		weft_type_name((enum weft_type)other->type),
-		weft_op_name((enum weft_op)other->op), other->root,
-		weft_coll_name((enum weft_coll)own->coll), (unsigned long long)own->count,
-		weft_type_name((enum weft_type)own->type),
-		weft_op_name((enum weft_op)own->op), own->root,
-		own->algorithm != other->algorithm ? " (by another algorithm)" : "");
+	/* Our receives are cancelled: what it sent to us nobody else takes. */
+	if (msg->fail.msg_bytes)
+		sink_open(x, msg);
 }
 
 static void event_probe(struct exec_req *req, const struct ctl_msg *msg)
@@ -171,15 +150,16 @@ static void event_probe(struct exec_req *req, const struct ctl_msg *msg)
 		.kind = CTL_STATUS,
 		.comm = msg->comm,
 		.call = msg->call,
+		.sig = req->sig,
 		.status = {.call = req->call.id, .waits_for = req_waits_for(req, NULL)}};
 
 	ctl_io_send(req->x, msg->src, &answer);
-	event_compare(req, msg);
+	accord_status(req, msg);
 }
 
 static void event_status(struct exec_req *req, const struct ctl_msg *msg)
 {
-	event_compare(req, msg);
+	accord_status(req, msg);
 	if (req->state == EXEC_RUNNING && msg->status.waits_for != req->x->rank)
 		req->blame = msg->status.waits_for;
 }
@@ -190,7 +170,7 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 
 	switch (msg->kind) {
 	case CTL_READY:
-		if (req->state == EXEC_RUNNING)
+		if (req->state == EXEC_RUNNING && !req->accord.on)
 			event_ready(req, msg);
 		break;
 	case CTL_FAIL:
@@ -207,6 +187,12 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 	case CTL_STATUS:
 		event_status(req, msg);
 		break;
+	case CTL_VERDICT:
+		accord_apply(req->x, msg);
+		break;
+	case CTL_REPORT:
+	case CTL_PAST:
+		break; /* of no call in particular: event_ctl() */
 	}
 }
 
@@ -215,7 +201,7 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 
 /* Whether the call may still start here: never in a communicator that is closed or that
  * failed. */
-static bool event_is_early(const struct exec *x, const struct ctl_msg *msg)
+bool event_is_early(const struct exec *x, const struct ctl_msg *msg)
 {
 	const struct exec_comm *comm;
 
@@ -228,11 +214,11 @@ static bool event_is_early(const struct exec *x, const struct ctl_msg *msg)
 	       (int32_t)(msg->call - comm->next_call) >= 0;
 }
 
-static void event_stash(struct exec *x, const struct ctl_msg *msg)
+void event_stash(struct exec *x, const struct ctl_msg *msg)
 {
 	struct stash *stash;
 
-	if (msg->kind != CTL_READY && msg->kind != CTL_FAIL)
+	if (msg->kind != CTL_READY && msg->kind != CTL_FAIL && msg->kind != CTL_VERDICT)
 		return;
 	stash = x->stashed < STASH_MAX ? pool_get(&x->stashes) : NULL;
 	if (!stash) {
@@ -245,39 +231,68 @@ static void event_stash(struct exec *x, const struct ctl_msg *msg)
 }
 
 /* FAIL of a call that is over here: none of its puts is in flight. The peer takes part in
- * nothing more on this communicator, so it has failed here as well. */
+ * nothing more on this communicator, so it has failed here as well, with every call that
+ * started since. */
 static void event_late_fail(struct exec *x, const struct ctl_msg *msg)
 {
 	struct ctl_msg answer = {
 		.kind = CTL_REVOKED, .comm = msg->comm, .call = msg->call};
-	char text[EXEC_TEXT_MAX];
+	struct ctl_msg cause = *msg;
 
-	snprintf(text, sizeof(text), "rank %d reports: %s", msg->src, msg->fail.text);
+	if (msg->fail.result != WEFT_ERR_MISMATCH)
+		snprintf(cause.fail.text, sizeof(cause.fail.text),
+			 "rank %d reports: %.*s", msg->src, CTL_TEXT_MAX - 32,
+			 msg->fail.text);
 	if (x->comms[msg->comm].state == COMM_OPEN)
-		exec_comm_fail(x, msg->comm, (enum weft_result)msg->fail.result, text);
+		accord_apply(x, &cause);
 	ctl_io_send(x, msg->src, &answer);
+	if (msg->fail.msg_bytes)
+		sink_open(x, msg);
 }
 
-/* A rank that did not hear of the failure started another call: tell it the cause. */
-static void event_never(struct exec *x, const struct ctl_msg *msg)
+/* READY or PROBE of a call that does not run here: it never will, because the
+ * communicator failed; or it is over, and was another one here. */
+static void event_over(struct exec *x, const struct ctl_msg *msg)
 {
 	const struct exec_comm *comm = &x->comms[msg->comm];
-	struct ctl_msg answer = {.kind = CTL_FAIL,
-				 .comm = msg->comm,
-				 .call = msg->call,
-				 .fail = {.result = comm->failed, .culprit = -1}};
+	const struct exec_past *past = exec_comm_past(x, msg->comm, msg->call);
+	struct ctl_msg answer = {.comm = msg->comm, .call = msg->call};
 
-	if (comm->failed == WEFT_SUCCESS || (int32_t)(msg->call - comm->next_call) < 0)
+	if (comm->failed != WEFT_SUCCESS &&
+	    (int32_t)(msg->call - comm->failed_call) >= 0) {
+		const bool verdict = comm->failed == WEFT_ERR_MISMATCH;
+
+		answer.kind = verdict ? CTL_VERDICT : CTL_FAIL;
+		if (verdict)
+			answer.call = comm->failed_call;
+		answer.fail.result = comm->failed;
+		answer.fail.culprit = -1;
+		snprintf(answer.fail.text, sizeof(answer.fail.text), "%.*s",
+			 CTL_TEXT_MAX - 1, comm->text);
+	} else if (past && (msg->kind == CTL_PROBE || msg->sig != past->sig)) {
+		answer.kind = CTL_STATUS;
+		answer.sig = past->sig;
+		answer.status.call = past->id;
+		answer.status.waits_for = -1;
+	} else {
 		return;
-	snprintf(answer.fail.text, sizeof(answer.fail.text), "%.*s", CTL_TEXT_MAX - 1,
-		 comm->text);
+	}
 	ctl_io_send(x, msg->src, &answer);
 }
 
 void event_ctl(struct exec *x, const struct ctl_msg *msg)
 {
-	struct exec_req *req = engine_find(x, msg->comm, msg->call, UINT32_MAX);
+	struct exec_req *req;
 
+	if (msg->kind == CTL_REPORT) {
+		accord_report(x, msg);
+		return;
+	}
+	if (msg->kind == CTL_PAST) {
+		accord_past(x, msg);
+		return;
+	}
+	req = engine_find(x, msg->comm, msg->call, UINT32_MAX);
 	if (msg->kind == CTL_READY)
 		event_handles(x, msg->src, &msg->ready);
 	if (req)
@@ -286,8 +301,10 @@ void event_ctl(struct exec *x, const struct ctl_msg *msg)
 		event_stash(x, msg);
 	else if (msg->kind == CTL_FAIL)
 		event_late_fail(x, msg);
+	else if (msg->kind == CTL_VERDICT)
+		accord_apply(x, msg);
 	else if (msg->kind == CTL_READY || msg->kind == CTL_PROBE)
-		event_never(x, msg);
+		event_over(x, msg);
 }
 
 void event_stashed(struct exec_req *req)

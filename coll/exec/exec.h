@@ -35,11 +35,19 @@ const char *exec_provider(const struct exec *x); /* "tcp;ofi_rxm"; lives as long
 /* The provider pins registered memory, so that nothing is remembered across calls. */
 bool exec_registers_per_call(const struct exec *x);
 
+/* Memory for callers; ARG, NOMEM, PROVIDER, BUSY with the detail. */
+enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr);
+enum weft_result exec_mem_free(struct exec *x, void *addr);
+
 /* Communicators that take part: names of other ones are kept until they appear. */
 enum weft_result exec_comm_open(struct exec *x, uint32_t comm);
 void exec_comm_close(struct exec *x, uint32_t comm);
 /* Why a communicator failed first; WEFT_SUCCESS when it did not. */
 enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const char **text);
+
+/* Whether control messages wait to be sent: a rank that leaves a failed call at once
+ * should stay for them. */
+bool exec_has_words(const struct exec *x);
 
 /* Completions, retries, slices of local work, deadlines. True when anything moved. */
 bool exec_progress(struct exec *x);
@@ -54,7 +62,7 @@ struct exec_call {
 	enum weft_type type;
 	enum weft_op op;
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
-	struct ctl_call id; /* what the ranks must agree about */
+	struct sig_call id; /* what the ranks must agree about */
 	const char *what;   /* "allreduce (ring)", static storage */
 };
 

@@ -19,8 +19,9 @@
 
 /* Without movement for so long we ask the rank that we wait for what it does; and again
  * after the second time. */
-#define PROBE_AFTER_US 200000
-#define PROBE_AGAIN_US 500000
+#define PROBE_AFTER_US	200000
+#define PROBE_AGAIN_US	500000
+#define PROBE_RANKS_MAX 16
 /* A FAIL can be lost with a connection that breaks: it is repeated while it matters. */
 #define TELL_AGAIN_US 500000
 
@@ -53,22 +54,43 @@ static void req_announce_drop(struct exec_req *req, struct exec_peer *peer)
 	}
 }
 
-/* FAIL to every peer, or again to those that owe us a REVOKED. */
+/* The longest message that is in flight to a peer. */
+static uint64_t req_msg_bytes(const struct exec_req *req, const struct exec_peer *peer)
+{
+	uint64_t most = 0;
+
+	for (uint64_t i = req->base; i < req->next && peer->msgs; i++) {
+		const struct slot *slot = &req->slot[i & (req->slots - 1)];
+
+		if (slot->peer == peer && slot->state == SLOT_ACTIVE &&
+		    slot->inst.kind == PLAN_SEND && slot->bytes > most)
+			most = slot->bytes;
+	}
+	return most;
+}
+
+/* FAIL to every peer, or again to those that owe us a REVOKED or do not take what we
+ * sent. */
 static void req_tell(struct exec_req *req, int32_t culprit, bool again)
 {
+	const struct exec_comm *comm = &req->x->comms[req->call.comm];
 	struct ctl_msg msg = {.kind = CTL_FAIL,
 			      .comm = req->call.comm,
 			      .call = req->call.call,
 			      .fail = {.result = req->result, .culprit = culprit}};
 
+	/* Of an earlier call that failed the peers hear, not of this one. */
+	if (req->result == WEFT_ERR_COMM)
+		msg.fail.result = comm->failed;
 	snprintf(msg.fail.text, sizeof(msg.fail.text), "%.*s", CTL_TEXT_MAX - 1,
-		 req->text);
+		 req->result == WEFT_ERR_COMM ? comm->text : req->text);
 	list_foreach (pos, &req->peers) {
 		struct exec_peer *peer = container_of(pos, struct exec_peer, link);
 
 		/* Without memory it is told at the next repetition. */
-		if (again && !peer->places)
+		if (again && !peer->places && !peer->msgs)
 			continue;
+		msg.fail.msg_bytes = req_msg_bytes(req, peer);
 		ctl_io_send(req->x, peer->rank, &msg);
 	}
 }
@@ -95,7 +117,7 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	va_end(ap);
 	req->result = result;
 	req->state = EXEC_DRAINING;
-	exec_comm_fail(x, req->call.comm, result, req->text);
+	exec_comm_fail(x, req->call.comm, req->call.call, result, req->text);
 	req_lists_drop(req);
 	for (uint64_t i = req->base; i < req->next; i++) {
 		struct slot *slot = &req->slot[i & (req->slots - 1)];
@@ -169,13 +191,17 @@ void req_fail_post(struct slot *slot, const char *what, int rc)
 /* ---- waiting
  * ------------------------------------------------------------------------- */
 
+static bool slot_waits(const struct slot *slot)
+{
+	return slot->peer && slot->state != SLOT_BLOCKED && slot->state != SLOT_DONE;
+}
+
 int32_t req_waits_for(const struct exec_req *req, struct slot **out)
 {
 	for (uint64_t i = req->base; i < req->next; i++) {
 		struct slot *slot = &req->slot[i & (req->slots - 1)];
 
-		if (!slot->peer || slot->state == SLOT_BLOCKED ||
-		    slot->state == SLOT_DONE)
+		if (!slot_waits(slot))
 			continue;
 		if (out)
 			*out = slot;
@@ -218,16 +244,34 @@ static void req_timed_out(struct exec_req *req)
 		 (unsigned long long)slot->bytes, slot->k, behind);
 }
 
-static void req_probe(struct exec_req *req)
+void req_probe(struct exec_req *req, int32_t rank)
 {
-	const int32_t rank = req_waits_for(req, NULL);
-	struct ctl_msg msg = {.kind = CTL_PROBE,
-			      .comm = req->call.comm,
-			      .call = req->call.call,
-			      .status = {.call = req->call.id, .waits_for = rank}};
+	struct ctl_msg msg = {
+		.kind = CTL_PROBE,
+		.comm = req->call.comm,
+		.call = req->call.call,
+		.sig = req->sig,
+		.status = {.call = req->call.id, .waits_for = req_waits_for(req, NULL)}};
 
-	if (rank >= 0)
-		ctl_io_send(req->x, rank, &msg);
+	ctl_io_send(req->x, rank, &msg);
+}
+
+/* Every rank that we wait for: one that waits for us in turn knows nothing, when the
+ * cause is another. */
+static void req_probe_all(struct exec_req *req, int64_t now)
+{
+	int left = PROBE_RANKS_MAX;
+
+	req->probed = now;
+	for (uint64_t i = req->base; i < req->next && left; i++) {
+		struct slot *slot = &req->slot[i & (req->slots - 1)];
+
+		if (!slot_waits(slot) || slot->peer->probed == now)
+			continue;
+		slot->peer->probed = now;
+		req_probe(req, slot->inst.peer);
+		left--;
+	}
 }
 
 bool req_clock(struct exec_req *req, int64_t now)
@@ -238,6 +282,8 @@ bool req_clock(struct exec_req *req, int64_t now)
 	}
 	if (req->state != EXEC_RUNNING)
 		return false;
+	if (req->accord.on)
+		return accord_clock(req, now);
 	if (req->moved == 0) {
 		req->moved = now;
 		req->blame = -1;
@@ -248,8 +294,7 @@ bool req_clock(struct exec_req *req, int64_t now)
 		return true;
 	}
 	if (now - req->moved > PROBE_AFTER_US && now - req->probed > PROBE_AGAIN_US) {
-		req->probed = now;
-		req_probe(req);
+		req_probe_all(req, now);
 	}
 	return false;
 }

@@ -13,6 +13,7 @@ void mem_init(struct mem *mem, struct net *net)
 	memset(mem, 0, sizeof(*mem));
 	mem->net = net;
 	list_init(&mem->lru);
+	list_init(&mem->blocks);
 	for (int i = 0; i < MEM_ENTRIES_MAX; i++) {
 		mem->entry[i].id = (uint16_t)i;
 		list_init(&mem->entry[i].lru);
@@ -37,6 +38,7 @@ void mem_fini(struct mem *mem)
 		if (mem->entry[i].mr)
 			mem_entry_close(&mem->entry[i]);
 	}
+	blocks_fini(mem);
 }
 
 static struct mem_entry *mem_find(struct mem *mem, uintptr_t start, size_t len,
@@ -120,14 +122,17 @@ int mem_get(struct mem *mem, void *addr, size_t len, bool remote,
 	struct mem_entry *e = mem_find(mem, (uintptr_t)addr, len, remote);
 
 	if (!e) {
+		const struct block *block = block_find(mem, addr, len);
 		int rc;
 
 		e = mem_place(mem);
 		if (!e)
 			return -FI_ENOMEM;
-		rc = mem_register(mem, e, addr, len, remote);
+		rc = block ? mem_register(mem, e, block->addr, block->len, remote)
+			   : mem_register(mem, e, addr, len, remote);
 		if (rc)
 			return rc;
+		e->kept = block != NULL;
 	}
 	e->refs++;
 	list_remove(&e->lru);
@@ -139,13 +144,31 @@ int mem_get(struct mem *mem, void *addr, size_t len, bool remote,
 void mem_put(struct mem *mem, struct mem_entry *entry)
 {
 	entry->refs--;
-	if (entry->refs == 0 && (entry->revoked || mem->net->mr_allocated))
+	if (entry->refs == 0 &&
+	    (entry->revoked || (mem->net->mr_allocated && !entry->kept)))
 		mem_entry_close(entry);
 }
 
 void mem_revoke(struct mem_entry *entry)
 {
 	entry->revoked = true;
+}
+
+bool mem_forget(struct mem *mem, const void *addr, size_t len)
+{
+	const uintptr_t start = (uintptr_t)addr;
+	bool all = true;
+
+	for (int i = 0; i < MEM_ENTRIES_MAX; i++) {
+		struct mem_entry *e = &mem->entry[i];
+
+		if (!e->mr || e->start >= start + len || start >= e->start + e->len)
+			continue;
+		mem_revoke(e);
+		if (e->refs || !mem_entry_close(e))
+			all = false;
+	}
+	return all;
 }
 
 bool mem_tell(struct mem_entry *entry, int32_t rank)

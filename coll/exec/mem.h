@@ -5,7 +5,8 @@
  * is remembered until its place is needed (least recently used first), unless the
  * provider pins memory (FI_MR_ALLOCATED): then the caller may unmap the buffer after the
  * call, the pinned pages would be stale, and nothing tells us; so it is registered per
- * call.
+ * call. Memory that came from here (block.h) can't be unmapped unseen: it is registered
+ * as a whole, and remembered always.
  *
  * A handle is {id, incarnation, key, base}: the id is the place in this table, the
  * incarnation says which registration has that place. Peers remember handles by it, and
@@ -14,6 +15,7 @@
 #ifndef WEFT_EXEC_MEM_H
 #define WEFT_EXEC_MEM_H
 
+#include "coll/exec/block.h"
 #include "coll/exec/net.h"
 #include "util/list.h"
 
@@ -30,13 +32,15 @@ struct mem_entry {
 	uint32_t refs;
 	uint16_t id;
 	bool remote;   /* peers may write it */
+	bool kept;     /* of a block of ours: remembered whatever the provider pins */
 	bool revoked;  /* no longer given out; closed when unused (rule D3) */
 	uint8_t *told; /* bit per rank: knows this handle */
 };
 
 struct mem {
 	struct net *net;
-	struct list lru; /* most recently used first */
+	struct list lru;    /* most recently used first */
+	struct list blocks; /* struct block */
 	struct mem_entry entry[MEM_ENTRIES_MAX];
 };
 
@@ -54,6 +58,10 @@ void mem_put(struct mem *mem, struct mem_entry *entry);
 
 /* Never given out again, closed with the last mem_put(). */
 void mem_revoke(struct mem_entry *entry);
+
+/* Closes all registrations that overlap the range; false: one is in use, or the provider
+ * won't yet. None of them is given out again in any case. */
+bool mem_forget(struct mem *mem, const void *addr, size_t len);
 
 /* Whether rank knows the handle already; marks it as told. */
 bool mem_tell(struct mem_entry *entry, int32_t rank);

@@ -7,9 +7,11 @@
  *   kind 2 | communicator 12 | call 20 | index 30
  *
  * The index of a tagged message is k, the number of the pair between its two ranks in
- * this call; the source comes from the directed receive. A remote CQ data word carries no
- * source, so its index is the receiver's own number of the RECV (low bits of the plan's
- * instance number), which READY gave to the sender.
+ * this call; the source comes from the directed receive. Where a message longer than its
+ * receive does harm, half of the index is a hash of all that lengths depend on, so that
+ * messages of ranks that disagree about those do not meet. A remote CQ data word carries
+ * no source, so its index is the receiver's own number of the RECV (low bits of the
+ * plan's instance number), which READY gave to the sender.
  *
  * Call numbers and indices are truncated: a name is unique among what can be in flight at
  * a time, because a rank has far fewer than 2^19 open calls and a window of far fewer
@@ -37,6 +39,8 @@ static_assert(NAME_KIND_BITS + NAME_COMM_BITS + NAME_CALL_BITS + NAME_INDEX_BITS
 #define NAME_COMM_MAX	((UINT32_C(1) << NAME_COMM_BITS) - 1)
 #define NAME_CALL_MASK	((UINT32_C(1) << NAME_CALL_BITS) - 1)
 #define NAME_INDEX_MASK ((UINT32_C(1) << NAME_INDEX_BITS) - 1)
+
+#define NAME_HASH_SHIFT 16 /* of that half */
 
 struct name {
 	enum name_kind kind;

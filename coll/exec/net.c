@@ -226,6 +226,8 @@ static int net_read_error(struct net *net)
 		entry.err = -entry.err;
 	result = (struct net_result){.err = entry.err ? entry.err : FI_EOTHER,
 				     .len = entry.olen,
+				     .has_data = entry.flags & FI_REMOTE_CQ_DATA,
+				     .data = entry.data,
 				     .text = text};
 	net_op_done(entry.op_context, &result);
 	return 1;
@@ -234,7 +236,10 @@ static int net_read_error(struct net *net)
 static void net_entry(struct net *net, const struct fi_cq_tagged_entry *entry)
 {
 	const uint64_t remote = FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE;
-	struct net_result result = {.len = entry->len, .text = ""};
+	struct net_result result = {.len = entry->len,
+				    .has_data = entry->flags & FI_REMOTE_CQ_DATA,
+				    .data = entry->data,
+				    .text = ""};
 
 	if ((entry->flags & remote) == remote)
 		net->on_data(net->arg, entry->data);

@@ -23,6 +23,8 @@
 #include "coll/exec/pool.h"
 #include "weft/weft.h"
 
+#define NET_API_VERSION FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+
 #define NET_NAME_MAX 256 /* bytes of a raw endpoint address */
 #define NET_IOV_MAX  8	 /* pieces of one operation that we ever use */
 
@@ -30,6 +32,9 @@
 struct net_caps {
 	bool put;	 /* RMA write with 8 bytes of remote CQ data */
 	bool put_pieces; /* FI_DELIVERY_COMPLETE works: a put may have several pieces */
+	bool data;	 /* messages carry 8 bytes of remote CQ data */
+	bool truncates;	 /* a message longer than its receive is an error of that one only
+			  */
 	size_t message_max; /* a pair of at most so many bytes is always a message */
 };
 
@@ -37,15 +42,25 @@ struct net_attr {
 	const char *provider; /* NULL: FI_PROVIDER, else the best that fits */
 	const char *domain;   /* NULL: the first */
 	bool no_put;	      /* tests: messages only */
+	bool no_data;	      /* tests: messages without CQ data */
 	size_t message_max;   /* tests: bytes; 0: from the provider */
 };
 
 /* How an operation ended. */
 struct net_result {
-	int err;	  /* 0, or a positive FI_E... value */
-	size_t len;	  /* bytes received; for FI_ETRUNC the bytes that did not fit */
+	int err;       /* 0, or a positive FI_E... value */
+	size_t len;    /* bytes received; for FI_ETRUNC the bytes that did not fit */
+	bool has_data; /* a message that carried data */
+	uint64_t data;
 	const char *text; /* the provider's words; valid during the call only */
 };
+
+/* The connection broke under the operation. */
+static inline bool net_broke(const struct net_result *result)
+{
+	return result->err == FI_ENOTCONN || result->err == FI_ECONNABORTED ||
+	       result->err == FI_ECONNRESET;
+}
 
 struct net_op;
 typedef void (*net_done_fn)(struct net_op *op, const struct net_result *result);
@@ -90,8 +105,12 @@ enum weft_result net_name(struct net *net, void *name, uint32_t *len);
 enum weft_result net_peer_add(struct net *net, int32_t rank, const void *name);
 enum weft_result net_peers_reserve(struct net *net, int32_t size);
 
-/* "tcp;ofi_rxm, shm": the RDM providers of this machine, for messages. */
+/* "tcp;ofi_rxm, shm": the RDM providers of this machine that would do, as far as
+ * FI_PROVIDER lets libfabric show them; "none" where there is none. */
 void net_provider_list(char *text, size_t len);
+/* All of them, for the sentence of an error. Takes up to some seconds; says so where it
+ * cannot look. */
+void net_provider_list_all(char *text, size_t len);
 
 /* NULL when memory ran out. The pool grows, so that in steady state nothing is allocated.
  */

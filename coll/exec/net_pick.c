@@ -18,7 +18,12 @@
 /* Without put nothing is gained by READY but back pressure. */
 #define PICK_MESSAGE_ONLY_MAX ((size_t)64 << 10)
 
-#define PICK_VERSION FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+/* Up to this size a send of libfabric's shm completes by itself. A longer one whose
+ * receive was cancelled under way (by a call that failed) never completes with 1.17, and
+ * its buffer would never be safe: those wait for READY and go as puts. */
+#define PICK_SHM_MAX ((size_t)4 << 10)
+
+#define PICK_VERSION NET_API_VERSION
 
 struct pick_try {
 	bool put;
@@ -64,41 +69,6 @@ static const char *pick_name(const struct fi_info *info)
 	return info->fabric_attr && info->fabric_attr->prov_name
 		       ? info->fabric_attr->prov_name
 		       : "?";
-}
-
-void net_provider_list(char *text, size_t len)
-{
-	struct fi_info *list = NULL, *hints = fi_allocinfo();
-	size_t used = 0;
-
-	text[0] = '\0';
-	if (!hints)
-		return;
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV;
-	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->domain_attr->mr_mode =
-		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED;
-	if (fi_getinfo(PICK_VERSION, NULL, NULL, 0, hints, &list) == 0) {
-		for (struct fi_info *i = list; i; i = i->next) {
-			struct fi_info *seen = list;
-			int n;
-
-			while (seen != i && strcmp(pick_name(seen), pick_name(i)) != 0)
-				seen = seen->next;
-			if (seen != i)
-				continue;
-			n = snprintf(text + used, len - used, "%s%s", used ? ", " : "",
-				     pick_name(i));
-			if (n < 0 || (size_t)n >= len - used)
-				break;
-			used += (size_t)n;
-		}
-		fi_freeinfo(list);
-	}
-	fi_freeinfo(hints);
-	if (!text[0])
-		snprintf(text, len, "none");
 }
 
 static bool pick_domain_fits(const struct net_attr *attr, const struct fi_info *info)
@@ -186,13 +156,12 @@ static enum weft_result pick_none(const struct net_attr *attr, int rc)
 	const char *asked = attr->provider ? attr->provider : getenv("FI_PROVIDER");
 	char list[512];
 
-	net_provider_list(list, sizeof(list));
+	net_provider_list_all(list, sizeof(list));
 	return error_set(WEFT_ERR_PROVIDER,
 			 "no libfabric provider for %s%s%s with tagged messages over "
-			 "FI_EP_RDM and FI_DIRECTED_RECV (%s); those there are: %s%s",
+			 "FI_EP_RDM and FI_DIRECTED_RECV (%s); those there are: %s",
 			 asked ? asked : "any name", attr->domain ? " on domain " : "",
-			 attr->domain ? attr->domain : "", fi_strerror(-rc), list,
-			 getenv("FI_PROVIDER") ? " (within FI_PROVIDER)" : "");
+			 attr->domain ? attr->domain : "", fi_strerror(-rc), list);
 }
 
 enum weft_result net_pick(const struct net_attr *attr, struct fi_info **info,
@@ -211,10 +180,16 @@ enum weft_result net_pick(const struct net_attr *attr, struct fi_info **info,
 	}
 	if (!found)
 		return pick_none(attr, rc);
+	caps->data = found->domain_attr->cq_data_size >= 8 && !attr->no_data;
+	/* With libfabric 1.17 a message longer than its receive makes shm loop for ever
+	 * and tcp close the connection. */
+	caps->truncates = strcmp(pick_name(found), "weft") == 0;
 	caps->put_pieces = caps->put && pick_delivery(attr, found);
 	caps->message_max = caps->put ? PICK_MESSAGE_MAX : PICK_MESSAGE_ONLY_MAX;
 	if (caps->message_max < found->tx_attr->inject_size)
 		caps->message_max = found->tx_attr->inject_size;
+	if (strcmp(pick_name(found), "shm") == 0)
+		caps->message_max = PICK_SHM_MAX;
 	if (attr->message_max)
 		caps->message_max = attr->message_max;
 	*info = found;

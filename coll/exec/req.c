@@ -12,6 +12,7 @@
 
 #include "coll/api/error.h"
 #include "coll/exec/engine.h"
+#include "coll/exec/name.h"
 
 static const char *const slot_state_name[SLOT_STATES] = {
 	[SLOT_BLOCKED] = "blocked", [SLOT_RUNNABLE] = "runnable",
@@ -24,7 +25,8 @@ static const uint8_t slot_next[SLOT_STATES] = {
 	[SLOT_BLOCKED] = 1 << SLOT_RUNNABLE,
 	[SLOT_RUNNABLE] = 1 << SLOT_WAITING | 1 << SLOT_ACTIVE,
 	[SLOT_WAITING] = 1 << SLOT_RUNNABLE,
-	[SLOT_ACTIVE] = 1 << SLOT_DONE,
+	/* RUNNABLE: a send whose connection broke */
+	[SLOT_ACTIVE] = 1 << SLOT_DONE | 1 << SLOT_RUNNABLE,
 	[SLOT_DONE] = 0,
 };
 
@@ -243,6 +245,7 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->moved = now;
 	req->probed = now;
 	req->blame = -1;
+	req->accord.on = false;
 	req->deadline = call->timeout_us == WEFT_TIMEOUT_INFINITE ||
 					call->timeout_us > INT64_MAX - now
 				? INT64_MAX
@@ -355,6 +358,14 @@ static void slot_enable(struct slot *slot)
 	list_push_back(&slot->req->runnable, &slot->link);
 }
 
+uint64_t slot_tag(const struct slot *slot)
+{
+	const struct exec_req *req = slot->req;
+
+	return name_pack(NAME_MESSAGE, req->call.comm, req->call.call,
+			 (slot->k & req->k_mask) | req->k_hash);
+}
+
 void slot_done(struct slot *slot)
 {
 	struct exec_req *req = slot->req;
@@ -459,13 +470,19 @@ static int slot_start(struct slot *slot)
 	}
 }
 
+/* Not failed, and not waiting for a verdict about its call. */
+static bool req_works(const struct exec_req *req)
+{
+	return req->state == EXEC_RUNNING && !req->accord.on;
+}
+
 /* Starts what may start; true when something did. */
 static bool req_start_runnable(struct exec_req *req)
 {
 	bool moved = false;
 	struct list *node;
 
-	while (req->state == EXEC_RUNNING && (node = list_pop_front(&req->runnable))) {
+	while (req_works(req) && (node = list_pop_front(&req->runnable))) {
 		struct slot *slot = container_of(node, struct slot, link);
 		int rc = slot_start(slot);
 
@@ -483,9 +500,9 @@ static bool req_run_once(struct exec_req *req)
 {
 	bool moved = req_start_runnable(req);
 
-	if (req->state == EXEC_RUNNING)
+	if (req_works(req))
 		req_admit(req);
-	if (req->state == EXEC_RUNNING && list_empty(&req->runnable)) {
+	if (req_works(req) && list_empty(&req->runnable)) {
 		/* Announce places before working on local steps: peers need not
 		 * wait for our arithmetic. */
 		rx_flush(req);
@@ -501,15 +518,15 @@ bool req_run(struct exec_req *req)
 	bool moved = false;
 	struct list *node;
 
-	if (req->state != EXEC_RUNNING)
+	if (!req_works(req))
 		return false;
 	while ((node = list_pop_front(&req->retry)))
 		list_push_back(&req->runnable, node);
 	do {
 		if (req_run_once(req))
 			moved = true;
-	} while (req->state == EXEC_RUNNING && !list_empty(&req->runnable));
-	if (req->state == EXEC_RUNNING && req->base == req->call.plan->instances)
+	} while (req_works(req) && !list_empty(&req->runnable));
+	if (req_works(req) && req->base == req->call.plan->instances)
 		req_settle(req);
 	return moved;
 }

@@ -22,27 +22,18 @@ static void rx_message_done(struct net_op *op, const struct net_result *result)
 		req_drained(req);
 		return;
 	}
-	if (result->err == FI_ETRUNC) {
-		req_fail(req, WEFT_ERR_MISMATCH, slot->inst.peer,
-			 "rank %d sent more than the %llu bytes that this rank expects "
-			 "in %s: every rank must give the same count and type",
-			 slot->inst.peer, (unsigned long long)slot->bytes,
-			 req->call.what);
-		return;
-	}
-	if (result->err) {
+	if (result->has_data && result->data != req->sig &&
+	    (!result->err || result->err == FI_ETRUNC))
+		accord_signature(req, slot->inst.peer, result->data);
+	else if (result->err == FI_ETRUNC)
+		accord_lengths(slot, "sends at least",
+			       slot->bytes + (result->len ? result->len : 1));
+	else if (result->err)
 		req_fail_op(slot, result);
-		return;
-	}
-	if (result->len != slot->bytes) {
-		req_fail(req, WEFT_ERR_MISMATCH, slot->inst.peer,
-			 "rank %d sent %zu bytes, this rank expects %llu in %s: every "
-			 "rank must give the same count and type",
-			 slot->inst.peer, result->len, (unsigned long long)slot->bytes,
-			 req->call.what);
-		return;
-	}
-	rx_filled(slot);
+	else if (result->len != slot->bytes)
+		accord_lengths(slot, "sends", result->len);
+	else
+		rx_filled(slot);
 }
 
 void rx_filled(struct slot *slot)
@@ -98,9 +89,8 @@ static int rx_post(struct slot *slot)
 	op->done = rx_message_done;
 	op->owner = slot;
 	op->peer = slot->inst.peer;
-	rc = (int)fi_trecvv(
-		x->net.ep, iov, desc, count, x->net.addr[slot->inst.peer],
-		name_pack(NAME_MESSAGE, req->call.comm, req->call.call, slot->k), 0, op);
+	rc = (int)fi_trecvv(x->net.ep, iov, desc, count, x->net.addr[slot->inst.peer],
+			    slot_tag(slot), 0, op);
 	if (rc) {
 		net_op_release(&x->net, op);
 		return rc;
@@ -127,8 +117,10 @@ int rx_start(struct slot *slot)
 {
 	struct exec_req *req = slot->req;
 	struct exec_peer *peer = slot->peer;
-	const bool announce = slot->bytes > req->x->caps.message_max;
-	const bool put = announce && rx_may_put(slot);
+	const bool announce =
+		slot->bytes > req->x->caps.message_max || !req->x->caps.data;
+	const bool put =
+		announce && slot->bytes > req->x->caps.message_max && rx_may_put(slot);
 
 	if (!put) {
 		int rc = rx_post(slot);
@@ -205,8 +197,10 @@ static bool rx_add_place(struct slot *slot, struct ctl_ready *ready)
 /* One message of READY places; false when memory ran out. */
 static bool rx_flush_message(struct exec_req *req, struct exec_peer *peer)
 {
-	struct ctl_msg msg = {
-		.kind = CTL_READY, .comm = req->call.comm, .call = req->call.call};
+	struct ctl_msg msg = {.kind = CTL_READY,
+			      .comm = req->call.comm,
+			      .call = req->call.call,
+			      .sig = req->sig};
 
 	while (!list_empty(&peer->announce)) {
 		struct slot *slot = container_of(peer->announce.next, struct slot, link);

@@ -27,17 +27,22 @@ static void tx_message_done(struct net_op *op, const struct net_result *result)
 
 	net_op_release(&req->x->net, op);
 	req->ops--;
-	tx_ready_release(slot);
+	slot->peer->msgs--;
 	if (slot->stage) {
 		stage_put(req->x, slot->stage);
 		slot->stage = NULL;
 	}
-	if (req->state != EXEC_RUNNING)
+	if (req->state != EXEC_RUNNING) {
 		req_drained(req);
-	else if (result->err)
+	} else if (net_broke(result) && ++slot->tries < EXEC_SEND_TRIES) {
+		slot_set_state(slot, SLOT_RUNNABLE);
+		list_push_back(&req->retry, &slot->link);
+	} else if (result->err) {
 		req_fail_op(slot, result);
-	else
+	} else {
+		tx_ready_release(slot);
 		slot_done(slot);
+	}
 }
 
 static int tx_message_iov(struct slot *slot, struct iovec *iov, uint32_t *count)
@@ -65,6 +70,15 @@ static int tx_message(struct slot *slot)
 	struct exec *x = req->x;
 	struct iovec iov[NET_IOV_MAX + 1];
 	void *desc[NET_IOV_MAX] = {NULL};
+	struct fi_msg_tagged msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.addr = x->net.addr[slot->inst.peer],
+		.tag = slot_tag(slot),
+		.data = req->sig,
+	};
+	const uint64_t flags =
+		FI_COMPLETION | (x->caps.data ? FI_REMOTE_CQ_DATA : UINT64_C(0));
 	struct net_op *op;
 	uint32_t count;
 	int rc;
@@ -84,14 +98,15 @@ static int tx_message(struct slot *slot)
 	op->done = tx_message_done;
 	op->owner = slot;
 	op->peer = slot->inst.peer;
-	rc = (int)fi_tsendv(
-		x->net.ep, iov, desc, count, x->net.addr[slot->inst.peer],
-		name_pack(NAME_MESSAGE, req->call.comm, req->call.call, slot->k), op);
+	msg.iov_count = count;
+	msg.context = op;
+	rc = (int)fi_tsendmsg(x->net.ep, &msg, flags);
 	if (rc) {
 		net_op_release(&x->net, op);
 		return rc;
 	}
 	req->ops++;
+	slot->peer->msgs++;
 	x->stats.msgs++;
 	x->stats.msg_bytes += slot->bytes;
 	slot_set_state(slot, SLOT_ACTIVE);
@@ -295,7 +310,7 @@ int tx_start(struct slot *slot)
 	struct exec_req *req = slot->req;
 	struct exec_peer *peer = slot->peer;
 
-	if (slot->bytes <= req->x->caps.message_max)
+	if (slot->bytes <= req->x->caps.message_max && req->x->caps.data)
 		return tx_message(slot);
 	if (!slot->ready)
 		slot->ready = tx_find_ready(peer, slot->k);
@@ -305,11 +320,8 @@ int tx_start(struct slot *slot)
 		return 0;
 	}
 	if (slot->ready->length != slot->bytes) {
-		req_fail(req, WEFT_ERR_MISMATCH, peer->rank,
-			 "rank %d expects %llu bytes, this rank sends %llu in %s: every "
-			 "rank must give the same count and type",
-			 peer->rank, (unsigned long long)slot->ready->length,
-			 (unsigned long long)slot->bytes, req->call.what);
+		slot_set_state(slot, SLOT_ACTIVE);
+		accord_lengths(slot, "expects", slot->ready->length);
 		return 0;
 	}
 	return slot->ready->choice == CTL_CHOICE_PUT ? tx_put(slot) : tx_message(slot);

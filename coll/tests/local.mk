@@ -13,6 +13,11 @@ TESTS += %D%/test_modes
 	%D%/run_case.c
 %C%_test_modes_LDADD = coll/libcoll.la -lm
 
+check_PROGRAMS += %D%/test_memory
+TESTS += %D%/test_memory
+%C%_test_memory_SOURCES = %D%/test_memory.c %D%/ranks.c
+%C%_test_memory_LDADD = coll/libcoll.la -lm
+
 check_PROGRAMS += %D%/test_plans
 TESTS += %D%/test_plans
 %C%_test_plans_SOURCES = %D%/test_plans.c %D%/ranks.c
@@ -36,3 +41,8 @@ TESTS += %D%/test_arguments
 
 # Threads: the wire's helper, automatic progress, or two of the test's own.
 THREAD_TESTS += %D%/test_readiness %D%/test_modes
+
+check_PROGRAMS += %D%/test_mismatch
+TESTS += %D%/test_mismatch
+%C%_test_mismatch_SOURCES = %D%/test_mismatch.c %D%/ranks.c
+%C%_test_mismatch_LDADD = coll/libcoll.la -lm

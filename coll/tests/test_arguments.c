@@ -179,6 +179,46 @@ static void test_objects(struct weft_ctx *ctx, struct weft_comm *comm)
 	tap_is_int(weft_comm_size(comm), 1, "a communicator of one rank");
 }
 
+/* A request is gone once its end was told; a caller that comes again breaks nothing. */
+static void test_over(struct weft_comm *comm)
+{
+	struct weft_req *req;
+	int done = 0;
+
+	if (weft_barrier_start(comm, NULL, &req) != WEFT_SUCCESS)
+		tap_bail("%s", weft_error_detail());
+	tap_ok(weft_req_wait(req, 0) == WEFT_SUCCESS, "a request that is waited for");
+	refused(weft_req_wait(req, 0), WEFT_ERR_ARG, "is over", "and once more");
+	refused(weft_req_test(req, &done), WEFT_ERR_ARG, "is over", "or tested");
+	for (int i = 0; i < 3; i++)
+		tap_ok(weft_barrier(comm, NULL) == WEFT_SUCCESS, "the next call");
+}
+
+static int absent_body(struct ranks *r)
+{
+	struct weft_ctx *ctx;
+	int absent;
+
+	setenv("FI_PROVIDER", "nonsense", 1);
+	absent = ranks_open(r, NULL, 1000000, &ctx);
+	ranks_say(r, "(%s)", weft_error_detail());
+	/* libfabric shows none of them under this name; the sentence has them. */
+	return absent == RANKS_ABSENT && strstr(weft_error_detail(), "nonsense") &&
+			       strstr(weft_error_detail(), "those there are: ") &&
+			       strstr(weft_error_detail(), r->arg)
+		       ? RANKS_GOOD
+		       : RANKS_BAD;
+}
+
+/* In a process of its own: libfabric reads the variable once. */
+static void test_absent(char *there)
+{
+	int end[RANKS_MAX];
+
+	tap_ok(ranks_run(1, 30, absent_body, there, end),
+	       "an unknown FI_PROVIDER: the sentence has those there are (%s)", there);
+}
+
 int main(void)
 {
 	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
@@ -187,6 +227,7 @@ int main(void)
 	char names[1][32];
 
 	ranks_providers("tcp", names, 1);
+	test_absent(names[0]);
 	unsetenv("FI_PROVIDER");
 	opts.provider = names[0];
 	if (weft_ctx_open(&opts, &ctx) != WEFT_SUCCESS ||
@@ -197,6 +238,7 @@ int main(void)
 	test_call(comm);
 	test_opts(comm);
 	test_objects(ctx, comm);
+	test_over(comm);
 	tap_ok(weft_comm_destroy(comm) == WEFT_SUCCESS &&
 		       weft_ctx_close(ctx) == WEFT_SUCCESS,
 	       "everything closes after all that");

@@ -191,6 +191,20 @@ WEFT_API enum weft_result weft_ctx_open(const struct weft_ctx_opts *opts,
  */
 WEFT_API enum weft_result weft_ctx_close(struct weft_ctx *ctx);
 
+/*
+ * Memory that is registered once for all calls of the context, and that ranks of one host
+ * share: what they send each other there moves by load and store. Whole pages, zeroed.
+ * Providers without shared memory give ordinary memory. Errors: ARG (len is 0), NOMEM,
+ * PROVIDER.
+ */
+WEFT_API enum weft_result weft_mem_alloc(struct weft_ctx *ctx, size_t len, void **addr);
+
+/*
+ * Gives it back; closing the context does as well. ARG: not an address that
+ * weft_mem_alloc gave; BUSY: a request uses it, or a peer may still write it: try again.
+ */
+WEFT_API enum weft_result weft_mem_free(struct weft_ctx *ctx, void *addr);
+
 /* ---- communicators ------------------------------------------------------------------
  */
 

@@ -76,6 +76,7 @@ int wfi_av_batch_begin(struct wfi_av_batch *b, struct wfi_av *av, fi_addr_t *fi_
 		return -FI_EINVAL;
 	*b = (struct wfi_av_batch){
 		.av = av, .fi_addr = fi_addr, .flags = flags, .context = context};
+	list_init(&b->held);
 	return 0;
 }
 
@@ -91,7 +92,7 @@ static void batch_report(struct wfi_av_batch *b, int err)
 	};
 
 	if (av->async && err)
-		wfi_eq_report_error(av->eq, &entry);
+		wfi_eq_hold_error(&b->held, &entry);
 	else if (b->flags & FI_SYNC_ERR)
 		((int *)b->context)[b->at] = err;
 }
@@ -140,6 +141,7 @@ int wfi_av_batch_end(struct wfi_av_batch *b)
 
 	if (!av->async)
 		return (int)b->good;
+	wfi_eq_release(av->eq, &b->held);
 	return wfi_eq_report(av->eq, FI_AV_COMPLETE, &entry, sizeof(entry));
 }
 

@@ -28,6 +28,7 @@ struct wfi_av_batch {
 	void *context; /* the caller's; with FI_SYNC_ERR an array of int */
 	size_t at;     /* next element */
 	size_t good;
+	struct list held; /* errors for the event queue, reported at the end */
 };
 
 /* 0, or why the call as a whole is refused. */

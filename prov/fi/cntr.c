@@ -209,7 +209,7 @@ static int cntr_close(struct fid *fid)
 	bool busy;
 
 	wfi_domain_lock(cntr->domain);
-	busy = cntr->wait.row_count || cntr->wait.sleepers;
+	busy = wfi_wait_is_busy(&cntr->wait);
 	if (!busy)
 		wfi_wait_fini(&cntr->wait);
 	wfi_domain_unlock(cntr->domain);
@@ -233,10 +233,8 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	switch (command) {
 	case FI_GETWAIT:
-		if (cntr->wait_obj != FI_WAIT_FD)
-			return -FI_ENODATA;
 		wfi_domain_lock(cntr->domain);
-		rc = wfi_wait_fd(&cntr->wait, arg);
+		rc = wfi_wait_get(&cntr->wait, cntr->wait_obj, arg);
 		wfi_domain_unlock(cntr->domain);
 		return rc;
 	case FI_GETWAITOBJ:
@@ -281,12 +279,8 @@ static int cntr_check(const struct fi_cntr_attr *attr)
 			attr->events);
 		return -FI_ENOSYS;
 	}
-	if (!wfi_wait_obj_good(attr->wait_obj)) {
-		FI_INFO(&weft_provider, FI_LOG_CNTR,
-			"wait object %d: only FI_WAIT_NONE, _UNSPEC and _FD are there\n",
-			attr->wait_obj);
+	if (!wfi_wait_obj_good(attr->wait_obj))
 		return -FI_ENOSYS;
-	}
 	return 0;
 }
 
@@ -308,6 +302,7 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	cntr->domain = wfi_domain_of(domain);
 	wfi_wait_init(&cntr->wait, cntr->domain);
 	cntr->wait_obj = attr->wait_obj;
+	cntr->wait.yields = attr->wait_obj == FI_WAIT_YIELD;
 	cntr->fid.fid.fclass = FI_CLASS_CNTR;
 	cntr->fid.fid.context = context;
 	cntr->fid.fid.ops = &cntr_fi_ops;

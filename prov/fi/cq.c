@@ -27,7 +27,8 @@ static __attribute__((noinline, cold)) bool cq_grow(struct wfi_cq *cq)
 	uint64_t room = cq->room ? cq->room * 2 : RING_ROOM_FIRST;
 	struct wfi_cq_entry *ring;
 
-	ring = room < CQ_SIZE_MAX * 2 ? malloc(room * sizeof(*ring)) : NULL;
+	_Static_assert(sizeof(*ring) == 64, "a cache line");
+	ring = room < CQ_SIZE_MAX * 2 ? aligned_alloc(64, room * sizeof(*ring)) : NULL;
 	if (!ring) {
 		if (!cq->overrun)
 			FI_WARN(&weft_provider, FI_LOG_CQ,
@@ -39,20 +40,28 @@ static __attribute__((noinline, cold)) bool cq_grow(struct wfi_cq *cq)
 		return false;
 	}
 	for (uint64_t i = cq->head; i != cq->tail; i++)
-		ring[i & (room - 1)] = cq->ring[i & (cq->room - 1)];
+		ring[i & (room - 1)] = cq->ring[i & cq->mask];
 	free(cq->ring);
 	cq->ring = ring;
 	cq->room = room;
+	cq->mask = room - 1;
+	cq->calm = room < cq->size ? room : cq->size;
 	return true;
+}
+
+struct wfi_cq_entry *wfi_cq_slot_slow(struct wfi_cq *cq)
+{
+	return cq_grow(cq) ? &cq->ring[cq->tail & cq->mask] : NULL;
 }
 
 void wfi_cq_write(struct wfi_cq *cq, const struct wfi_cq_entry *entry)
 {
-	if (__builtin_expect(cq->tail - cq->head == cq->room, 0) && !cq_grow(cq))
+	struct wfi_cq_entry *slot = wfi_cq_slot(cq);
+
+	if (__builtin_expect(!slot, 0))
 		return;
-	cq->ring[cq->tail & (cq->room - 1)] = *entry;
-	cq->tail++;
-	wfi_wait_signal(&cq->wait);
+	*slot = *entry;
+	wfi_cq_push(cq);
 }
 
 void wfi_cq_write_error(struct wfi_cq *cq, const struct wfi_cq_error *error)
@@ -67,6 +76,8 @@ void wfi_cq_write_error(struct wfi_cq *cq, const struct wfi_cq_error *error)
 		return;
 	}
 	fault->position = cq->tail;
+	if (cq->simple > cq->tail)
+		cq->simple = cq->tail;
 	fault->error = *error;
 	list_push_back(&cq->errors, &fault->node);
 	wfi_wait_signal(&cq->wait);
@@ -118,7 +129,7 @@ static int cq_close(struct fid *fid)
 	bool busy;
 
 	wfi_domain_lock(cq->domain);
-	busy = cq->wait.row_count || cq->wait.sleepers;
+	busy = wfi_wait_is_busy(&cq->wait);
 	if (!busy)
 		wfi_wait_fini(&cq->wait);
 	wfi_domain_unlock(cq->domain);
@@ -145,10 +156,8 @@ static int cq_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	switch (command) {
 	case FI_GETWAIT:
-		if (cq->wait_obj != FI_WAIT_FD)
-			return -FI_ENODATA;
 		wfi_domain_lock(cq->domain);
-		rc = wfi_wait_fd(&cq->wait, arg);
+		rc = wfi_wait_get(&cq->wait, cq->wait_obj, arg);
 		wfi_domain_unlock(cq->domain);
 		return rc;
 	case FI_GETWAITOBJ:
@@ -178,12 +187,8 @@ static int cq_check(const struct fi_cq_attr *attr)
 		return -FI_EBADFLAGS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->size > CQ_SIZE_MAX)
 		return -FI_EINVAL;
-	if (!wfi_wait_obj_good(attr->wait_obj)) {
-		FI_INFO(&weft_provider, FI_LOG_CQ,
-			"wait object %d: only FI_WAIT_NONE, _UNSPEC and _FD are there\n",
-			attr->wait_obj);
+	if (!wfi_wait_obj_good(attr->wait_obj))
 		return -FI_ENOSYS;
-	}
 	/* FI_CQ_COND_THRESHOLD is a hint: one entry wakes the reader. */
 	return 0;
 }
@@ -209,10 +214,11 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->size = attr->size ? attr->size : WFI_TX_SIZE + WFI_RX_SIZE;
 	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	cq->wait_obj = attr->wait_obj;
+	cq->wait.yields = attr->wait_obj == FI_WAIT_YIELD;
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;
-	cq->fid.ops = wfi_cq_ops(cq->format);
+	cq->fid.ops = wfi_cq_ops(cq->format, cq->domain->lock_needed);
 	wfi_domain_get(cq->domain);
 	*fid = &cq->fid;
 	return 0;

@@ -27,7 +27,8 @@ struct wfi_cq_entry {
 	void *buf;
 	uint64_t data;
 	uint64_t tag;
-	fi_addr_t src; /* for fi_cq_readfrom; FI_ADDR_NOTAVAIL if unknown */
+	fi_addr_t src;	 /* for fi_cq_readfrom; FI_ADDR_NOTAVAIL if unknown */
+	uint64_t unused; /* up to a cache line */
 };
 
 struct wfi_cq_error {

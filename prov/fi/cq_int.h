@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The completion queue's inside, shared by its own files: cq.c (life, writing) and
- * cq_read.c (what the application calls). */
+/* The completion queue's inside, shared by its own files, cq.c (life, writing) and
+ * cq_read.c (what the application calls), and by what writes successes straight into the
+ * ring: ep_done.c and ep_fast.c. */
 #ifndef WEFT_FI_CQ_INT_H
 #define WEFT_FI_CQ_INT_H
 
@@ -12,18 +13,54 @@
 struct wfi_cq {
 	struct fid_cq fid; /* first: libfabric casts */
 	struct wfi_domain *domain;
-	/* Positions only grow; an entry is at position % room (a power of two). */
-	struct wfi_cq_entry *ring;
+	/* Positions only grow; an entry is at position & mask. */
+	struct wfi_cq_entry *ring; /* at the start of a cache line */
 	uint64_t head;
 	uint64_t tail;
-	uint64_t room;
+	uint64_t room; /* a power of two, or 0 */
+	uint64_t mask; /* room - 1, or 0 */
+	uint64_t calm; /* the smaller of room and size: below it nothing needs care */
 	struct list errors; /* struct wfi_cq_fault.node, oldest first */
+	uint64_t simple;    /* entries before this position may be read just so */
+	bool overrun;	    /* something was lost for want of memory */
+	uint64_t size;	    /* entries at which it counts as full */
 	struct wfi_wait wait;
-	uint64_t size; /* entries at which it counts as full */
-	bool overrun;  /* something was lost for want of memory */
 	enum fi_cq_format format;
 	enum fi_wait_obj wait_obj;
 };
+
+/* Lock held, as for all that writes. Room for the next entry, which appears by
+ * wfi_cq_push; NULL: none left, and that is noted. */
+struct wfi_cq_entry *wfi_cq_slot_slow(struct wfi_cq *cq);
+
+static inline bool wfi_cq_has_room(const struct wfi_cq *cq)
+{
+	return __builtin_expect(cq->tail - cq->head != cq->room, 1);
+}
+
+static inline struct wfi_cq_entry *wfi_cq_slot(struct wfi_cq *cq)
+{
+	if (!wfi_cq_has_room(cq))
+		return wfi_cq_slot_slow(cq);
+	return &cq->ring[cq->tail & cq->mask];
+}
+
+static inline void wfi_cq_push(struct wfi_cq *cq)
+{
+	cq->tail++;
+	wfi_wait_signal(&cq->wait);
+}
+
+static inline bool wfi_cq_is_full(const struct wfi_cq *cq)
+{
+	return cq->tail - cq->head >= cq->size;
+}
+
+/* There is room for one more, and the queue isn't full with it. */
+static inline bool wfi_cq_is_calm(const struct wfi_cq *cq)
+{
+	return __builtin_expect(cq->tail - cq->head < cq->calm, 1);
+}
 
 /* An error and its place: before the entry at that position. */
 struct wfi_cq_fault {
@@ -32,7 +69,7 @@ struct wfi_cq_fault {
 	struct wfi_cq_error error;
 };
 
-/* The calls for a queue of this format. */
-struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format);
+/* The calls for a queue of this format, of a domain that needs its lock or doesn't. */
+struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format, bool lock);
 
 #endif

@@ -41,18 +41,24 @@ _Static_assert(offsetof(struct fi_cq_msg_entry, len) ==
 		       offsetof(struct fi_cq_tagged_entry, len),
 	       "prefix");
 
+/* Entries that are read until a read progresses although there are more; a read of more
+ * at once progresses each time. */
+#define CQ_SIMPLE 64
+
 /* What libfabric 1.20 and later have behind struct fi_cq_err_entry of 1.17. */
 struct err_entry_1_20 {
 	struct fi_cq_err_entry old;
 	fi_addr_t src_addr;
 };
 
+#define NOINLINE __attribute__((noinline))
+
 static inline struct wfi_cq *cq_cast(struct fid_cq *fid)
 {
 	return (struct wfi_cq *)fid;
 }
 
-static inline struct wfi_cq_fault *cq_first_fault(struct wfi_cq *cq)
+static inline struct wfi_cq_fault *cq_first_fault(const struct wfi_cq *cq)
 {
 	return container_of(cq->errors.next, struct wfi_cq_fault, node);
 }
@@ -66,12 +72,10 @@ static __attribute__((noinline)) ssize_t cq_empty(struct wfi_cq *cq)
 }
 
 /* Lock held. Entries before the first error. */
-static inline __attribute__((always_inline)) ssize_t cq_take(struct wfi_cq *cq, char *buf,
-							     size_t count, fi_addr_t *src,
-							     size_t entry_size)
+static ssize_t cq_take(struct wfi_cq *cq, char *buf, size_t count, fi_addr_t *src,
+		       size_t entry_size)
 {
 	uint64_t n = cq->tail - cq->head;
-	uint64_t mask = cq->room - 1;
 
 	if (__builtin_expect(!list_empty(&cq->errors), 0))
 		n = cq_first_fault(cq)->position - cq->head;
@@ -80,7 +84,7 @@ static inline __attribute__((always_inline)) ssize_t cq_take(struct wfi_cq *cq, 
 	if (n > count)
 		n = count;
 	for (uint64_t i = 0; i < n; i++) {
-		const struct wfi_cq_entry *entry = &cq->ring[(cq->head + i) & mask];
+		const struct wfi_cq_entry *entry = &cq->ring[(cq->head + i) & cq->mask];
 
 		memcpy(buf + i * entry_size, entry, entry_size);
 		if (src)
@@ -90,43 +94,134 @@ static inline __attribute__((always_inline)) ssize_t cq_take(struct wfi_cq *cq, 
 	return (ssize_t)n;
 }
 
-/* Progresses only when there is nothing to give (or nothing is wanted: a read of count 0
- * is how applications ask for progress). */
-static inline __attribute__((always_inline)) ssize_t cq_read_as(struct fid_cq *fid,
-								void *buf, size_t count,
-								fi_addr_t *src,
-								size_t entry_size)
+/* Somebody sleeps on the descriptor, or there are more endpoints than one, or none. */
+static NOINLINE void cq_progress_any(struct wfi_cq *cq)
+{
+	wfi_wait_disarm(&cq->wait);
+	wfi_wait_progress_rows(&cq->wait);
+}
+
+/* Errors are in the way. */
+static NOINLINE uint64_t cq_simple_end(const struct wfi_cq *cq)
+{
+	uint64_t end = cq->head + CQ_SIMPLE;
+	uint64_t fault = cq_first_fault(cq)->position;
+
+	return fault < end ? fault : end;
+}
+
+/* Before a read that isn't simple. */
+static inline void cq_refill(struct wfi_cq *cq)
+{
+	struct wfi_pollable *p;
+
+	if (__builtin_expect(cq->wait.armed || cq->wait.row_count != 1 ||
+				     !list_empty(&cq->domain->sleeping),
+			     0)) {
+		cq_progress_any(cq);
+	} else {
+		p = cq->wait.rows[0].p;
+		p->ops->progress(p);
+	}
+	cq->simple = __builtin_expect(list_empty(&cq->errors), 1) ? cq->head + CQ_SIMPLE
+								  : cq_simple_end(cq);
+}
+
+/* Lock held. Progresses when there is nothing to give, and when nothing is wanted: a read
+ * of count 0 is how applications ask for progress. */
+static ssize_t cq_read_any(struct wfi_cq *cq, void *buf, size_t count, fi_addr_t *src,
+			   size_t entry_size)
+{
+	if (cq->head == cq->tail || count > cq->simple - cq->head || !count)
+		cq_refill(cq);
+	return cq_take(cq, buf, count, src, entry_size);
+}
+
+/*
+ * Entries that are there, straight from the ring; 0: something else is to be done. Every
+ * now and then that is progress (cq->simple), so that one who reads one entry at a time
+ * and never finds the queue empty holds up nobody.
+ */
+static inline __attribute__((always_inline)) uint64_t cq_read_ready(struct wfi_cq *cq,
+								    char *buf,
+								    size_t count,
+								    size_t entry_size)
+{
+	uint64_t head = cq->head, n = cq->tail - head;
+
+	if (__builtin_expect(count == 1, 1)) {
+		if (__builtin_expect(!n || head == cq->simple, 0))
+			return 0;
+		memcpy(buf, &cq->ring[head & cq->mask], entry_size);
+		cq->head = head + 1;
+		return 1;
+	}
+	if (__builtin_expect(count > cq->simple - head, 0))
+		return 0;
+	if (n > count)
+		n = count;
+	if (!n)
+		return 0;
+	cq->head = head + n;
+	for (uint64_t end = head + n; head != end; head++, buf += entry_size)
+		memcpy(buf, &cq->ring[head & cq->mask], entry_size);
+	return n;
+}
+
+/* Nothing ready after progress either: errors, very many entries, or nothing. */
+static NOINLINE ssize_t cq_read_last(struct wfi_cq *cq, void *buf, size_t count,
+				     size_t entry_size, bool lock)
+{
+	ssize_t rc = cq_take(cq, buf, count, NULL, entry_size);
+
+	if (lock)
+		wfi_domain_unlock(cq->domain);
+	if (rc == -FI_EAGAIN)
+		wfi_wait_idle(&cq->wait);
+	return rc;
+}
+
+/* A read that found nothing ready. Takes the lock back with it. */
+static inline __attribute__((always_inline)) ssize_t cq_read_more(struct wfi_cq *cq,
+								  void *buf, size_t count,
+								  size_t entry_size,
+								  bool lock)
+{
+	ssize_t rc;
+
+	cq_refill(cq);
+	rc = (ssize_t)cq_read_ready(cq, buf, count, entry_size);
+	if (__builtin_expect(!rc, 0))
+		return cq_read_last(cq, buf, count, entry_size, lock);
+	if (lock)
+		wfi_domain_unlock(cq->domain);
+	return rc;
+}
+
+static ssize_t cq_readfrom_as(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			      size_t entry_size)
 {
 	struct wfi_cq *cq = cq_cast(fid);
 	ssize_t rc;
 
 	wfi_domain_lock(cq->domain);
-	wfi_wait_disarm(&cq->wait);
-	if (cq->head == cq->tail || !count)
-		wfi_wait_progress(&cq->wait);
-	rc = cq_take(cq, buf, count, src, entry_size);
+	rc = cq_read_any(cq, buf, count, src, entry_size);
 	wfi_domain_unlock(cq->domain);
 	if (rc == -FI_EAGAIN)
 		wfi_wait_idle(&cq->wait);
 	return rc;
 }
 
-static inline __attribute__((always_inline)) ssize_t cq_sread_as(struct fid_cq *fid,
-								 void *buf, size_t count,
-								 fi_addr_t *src,
-								 int timeout,
-								 size_t entry_size)
+static ssize_t cq_sread_as(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			   int timeout, size_t entry_size)
 {
 	struct wfi_cq *cq = cq_cast(fid);
 	struct wfi_blocking b = {.deadline = wfi_deadline(timeout)};
 	ssize_t rc;
 
 	wfi_domain_lock(cq->domain);
-	wfi_wait_disarm(&cq->wait);
 	for (;;) {
-		if (cq->head == cq->tail || !count)
-			wfi_wait_progress(&cq->wait);
-		rc = cq_take(cq, buf, count, src, entry_size);
+		rc = cq_read_any(cq, buf, count, src, entry_size);
 		if (rc != -FI_EAGAIN || wfi_block(&cq->wait, &b))
 			break;
 	}
@@ -134,18 +229,47 @@ static inline __attribute__((always_inline)) ssize_t cq_sread_as(struct fid_cq *
 	return rc;
 }
 
-/* ---- one set of calls for each format
- * -------------------------------------------------- */
+/* ---- one set of calls for each format; "bare": where the lock is spared
+ * --------------- */
 
-static ssize_t read_context(struct fid_cq *cq, void *buf, size_t count)
+static NOINLINE ssize_t more_context(struct wfi_cq *cq, void *buf, size_t count)
 {
-	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_entry));
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_entry), true);
+}
+
+static ssize_t read_context(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	wfi_domain_lock(cq->domain);
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_entry));
+	if (__builtin_expect(!n, 0))
+		return more_context(cq, buf, count);
+	wfi_domain_unlock(cq->domain);
+	return (ssize_t)n;
+}
+
+static NOINLINE ssize_t more_context_bare(struct wfi_cq *cq, void *buf, size_t count)
+{
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_entry), false);
+}
+
+static ssize_t read_context_bare(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_entry));
+	if (__builtin_expect(!n, 0))
+		return more_context_bare(cq, buf, count);
+	return (ssize_t)n;
 }
 
 static ssize_t readfrom_context(struct fid_cq *cq, void *buf, size_t count,
 				fi_addr_t *src)
 {
-	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_entry));
+	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_entry));
 }
 
 static ssize_t sreadfrom_context(struct fid_cq *cq, void *buf, size_t count,
@@ -161,14 +285,43 @@ static ssize_t sread_context(struct fid_cq *cq, void *buf, size_t count, const v
 	return sreadfrom_context(cq, buf, count, NULL, cond, timeout);
 }
 
-static ssize_t read_msg(struct fid_cq *cq, void *buf, size_t count)
+static NOINLINE ssize_t more_msg(struct wfi_cq *cq, void *buf, size_t count)
 {
-	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_msg_entry));
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_msg_entry), true);
+}
+
+static ssize_t read_msg(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	wfi_domain_lock(cq->domain);
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_msg_entry));
+	if (__builtin_expect(!n, 0))
+		return more_msg(cq, buf, count);
+	wfi_domain_unlock(cq->domain);
+	return (ssize_t)n;
+}
+
+static NOINLINE ssize_t more_msg_bare(struct wfi_cq *cq, void *buf, size_t count)
+{
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_msg_entry), false);
+}
+
+static ssize_t read_msg_bare(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_msg_entry));
+	if (__builtin_expect(!n, 0))
+		return more_msg_bare(cq, buf, count);
+	return (ssize_t)n;
 }
 
 static ssize_t readfrom_msg(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
-	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_msg_entry));
+	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_msg_entry));
 }
 
 static ssize_t sreadfrom_msg(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
@@ -184,14 +337,43 @@ static ssize_t sread_msg(struct fid_cq *cq, void *buf, size_t count, const void 
 	return sreadfrom_msg(cq, buf, count, NULL, cond, timeout);
 }
 
-static ssize_t read_data(struct fid_cq *cq, void *buf, size_t count)
+static NOINLINE ssize_t more_data(struct wfi_cq *cq, void *buf, size_t count)
 {
-	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_data_entry));
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_data_entry), true);
+}
+
+static ssize_t read_data(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	wfi_domain_lock(cq->domain);
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_data_entry));
+	if (__builtin_expect(!n, 0))
+		return more_data(cq, buf, count);
+	wfi_domain_unlock(cq->domain);
+	return (ssize_t)n;
+}
+
+static NOINLINE ssize_t more_data_bare(struct wfi_cq *cq, void *buf, size_t count)
+{
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_data_entry), false);
+}
+
+static ssize_t read_data_bare(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_data_entry));
+	if (__builtin_expect(!n, 0))
+		return more_data_bare(cq, buf, count);
+	return (ssize_t)n;
 }
 
 static ssize_t readfrom_data(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
-	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_data_entry));
+	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_data_entry));
 }
 
 static ssize_t sreadfrom_data(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
@@ -207,14 +389,43 @@ static ssize_t sread_data(struct fid_cq *cq, void *buf, size_t count, const void
 	return sreadfrom_data(cq, buf, count, NULL, cond, timeout);
 }
 
-static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
+static NOINLINE ssize_t more_tagged(struct wfi_cq *cq, void *buf, size_t count)
 {
-	return cq_read_as(cq, buf, count, NULL, sizeof(struct fi_cq_tagged_entry));
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_tagged_entry), true);
+}
+
+static ssize_t read_tagged(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	wfi_domain_lock(cq->domain);
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_tagged_entry));
+	if (__builtin_expect(!n, 0))
+		return more_tagged(cq, buf, count);
+	wfi_domain_unlock(cq->domain);
+	return (ssize_t)n;
+}
+
+static NOINLINE ssize_t more_tagged_bare(struct wfi_cq *cq, void *buf, size_t count)
+{
+	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_tagged_entry), false);
+}
+
+static ssize_t read_tagged_bare(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+	uint64_t n;
+
+	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_tagged_entry));
+	if (__builtin_expect(!n, 0))
+		return more_tagged_bare(cq, buf, count);
+	return (ssize_t)n;
 }
 
 static ssize_t readfrom_tagged(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
-	return cq_read_as(cq, buf, count, src, sizeof(struct fi_cq_tagged_entry));
+	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_tagged_entry));
 }
 
 static ssize_t sreadfrom_tagged(struct fid_cq *cq, void *buf, size_t count,
@@ -316,54 +527,103 @@ int wfi_cq_try(struct wfi_cq *cq)
 	return rc;
 }
 
-static struct fi_ops_cq cq_ops[] = {
-	[FI_CQ_FORMAT_CONTEXT] =
-		{
-			.size = sizeof(struct fi_ops_cq),
-			.read = read_context,
-			.readfrom = readfrom_context,
-			.readerr = cq_readerr,
-			.sread = sread_context,
-			.sreadfrom = sreadfrom_context,
-			.signal = cq_signal,
-			.strerror = cq_strerror,
-		},
-	[FI_CQ_FORMAT_MSG] =
-		{
-			.size = sizeof(struct fi_ops_cq),
-			.read = read_msg,
-			.readfrom = readfrom_msg,
-			.readerr = cq_readerr,
-			.sread = sread_msg,
-			.sreadfrom = sreadfrom_msg,
-			.signal = cq_signal,
-			.strerror = cq_strerror,
-		},
-	[FI_CQ_FORMAT_DATA] =
-		{
-			.size = sizeof(struct fi_ops_cq),
-			.read = read_data,
-			.readfrom = readfrom_data,
-			.readerr = cq_readerr,
-			.sread = sread_data,
-			.sreadfrom = sreadfrom_data,
-			.signal = cq_signal,
-			.strerror = cq_strerror,
-		},
-	[FI_CQ_FORMAT_TAGGED] =
-		{
-			.size = sizeof(struct fi_ops_cq),
-			.read = read_tagged,
-			.readfrom = readfrom_tagged,
-			.readerr = cq_readerr,
-			.sread = sread_tagged,
-			.sreadfrom = sreadfrom_tagged,
-			.signal = cq_signal,
-			.strerror = cq_strerror,
-		},
+/* By lock needed, by format. */
+static struct fi_ops_cq cq_ops[2][FI_CQ_FORMAT_TAGGED + 1] = {
+	{
+		[FI_CQ_FORMAT_CONTEXT] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_context_bare,
+				.readfrom = readfrom_context,
+				.readerr = cq_readerr,
+				.sread = sread_context,
+				.sreadfrom = sreadfrom_context,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+		[FI_CQ_FORMAT_MSG] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_msg_bare,
+				.readfrom = readfrom_msg,
+				.readerr = cq_readerr,
+				.sread = sread_msg,
+				.sreadfrom = sreadfrom_msg,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+		[FI_CQ_FORMAT_DATA] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_data_bare,
+				.readfrom = readfrom_data,
+				.readerr = cq_readerr,
+				.sread = sread_data,
+				.sreadfrom = sreadfrom_data,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+		[FI_CQ_FORMAT_TAGGED] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_tagged_bare,
+				.readfrom = readfrom_tagged,
+				.readerr = cq_readerr,
+				.sread = sread_tagged,
+				.sreadfrom = sreadfrom_tagged,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+	},
+	{
+		[FI_CQ_FORMAT_CONTEXT] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_context,
+				.readfrom = readfrom_context,
+				.readerr = cq_readerr,
+				.sread = sread_context,
+				.sreadfrom = sreadfrom_context,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+		[FI_CQ_FORMAT_MSG] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_msg,
+				.readfrom = readfrom_msg,
+				.readerr = cq_readerr,
+				.sread = sread_msg,
+				.sreadfrom = sreadfrom_msg,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+		[FI_CQ_FORMAT_DATA] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_data,
+				.readfrom = readfrom_data,
+				.readerr = cq_readerr,
+				.sread = sread_data,
+				.sreadfrom = sreadfrom_data,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+		[FI_CQ_FORMAT_TAGGED] =
+			{
+				.size = sizeof(struct fi_ops_cq),
+				.read = read_tagged,
+				.readfrom = readfrom_tagged,
+				.readerr = cq_readerr,
+				.sread = sread_tagged,
+				.sreadfrom = sreadfrom_tagged,
+				.signal = cq_signal,
+				.strerror = cq_strerror,
+			},
+	},
 };
 
-struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format)
+struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format, bool lock)
 {
-	return &cq_ops[format];
+	return &cq_ops[lock][format];
 }

@@ -20,6 +20,7 @@
 #include "prov/fi/fabric.h"
 #include "prov/fi/info.h"
 #include "prov/fi/limits.h"
+#include "prov/fi/mem_ops.h"
 #include "prov/fi/mr.h"
 #include "prov/fi/nosys.h"
 #include "prov/fi/progress.h"
@@ -121,6 +122,8 @@ static void domain_release(struct wfi_domain *d)
 	wfi_progress_close(d->progress);
 	if (d->keys)
 		mem_keytab_close(d->keys);
+	if (d->arena)
+		mem_arena_close(d->arena);
 	if (d->eq)
 		wfi_eq_put(d->eq);
 	pthread_mutex_destroy(&d->lock);
@@ -142,12 +145,25 @@ static int domain_close(struct fid *fid)
 	return 0;
 }
 
+static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			   void *context)
+{
+	(void)fid;
+	(void)context;
+	if (!name || strcmp(name, WEFT_FI_MEM_OPS) != 0)
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EBADFLAGS;
+	*ops = (void *)(uintptr_t)&wfi_mem_ops;
+	return 0;
+}
+
 static struct fi_ops domain_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = domain_bind,
 	.control = wfi_no_control,
-	.ops_open = wfi_no_ops_open,
+	.ops_open = domain_ops_open,
 	.tostr = wfi_no_tostr,
 	.ops_set = wfi_no_ops_set,
 };
@@ -233,6 +249,8 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	if (rc)
 		FI_WARN(&weft_provider, FI_LOG_DOMAIN, "no key table for %d keys: %s\n",
 			WFI_MR_CNT, fi_strerror(-rc));
+	if (!rc)
+		rc = mem_arena_open(&d->arena);
 	if (!rc && progress_is_auto(info->domain_attr))
 		rc = wfi_progress_open(d, &d->progress);
 	if (rc) {

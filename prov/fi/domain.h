@@ -14,6 +14,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
+#include "prov/mem/arena.h"
 #include "prov/mem/keytab.h"
 #include "util/list.h"
 
@@ -33,6 +34,7 @@ struct wfi_domain {
 	bool lock_needed;  /* false where the threading level spares it */
 	pthread_mutex_t lock;
 	struct mem_keytab *keys;
+	struct mem_arena *arena; /* memory of WEFT_FI_MEM_OPS */
 	struct list eps;      /* struct wfi_ep.domain_node: quiesced when an MR closes */
 	struct list sleeping; /* struct wfi_wait.node: somebody sleeps on it */
 	struct wfi_progress *progress; /* NULL: manual progress */

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "prov/fi/addr_resolve.h"
+#include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
 #include "prov/fi/nosys.h"
 #include "prov/mem/params.h"
@@ -27,7 +28,9 @@ static int ep_progress(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
 
-	if (!ep->enabled || (ep->rx_cq && wfi_cq_full(ep->rx_cq))) {
+	struct wfi_cq *cq = ep->rx_cq;
+
+	if (__builtin_expect(!ep->enabled || (cq && wfi_cq_is_full(cq)), 0)) {
 		return 0;
 	}
 	return proto_progress(ep->proto);
@@ -141,12 +144,14 @@ int wfi_ep_door(struct wfi_ep *ep)
 		.addr_any = ep->addr_any,
 		.incarnation = random_incarnation(),
 		.keys = ep->domain->keys,
-		.up = &wfi_ep_up,
+		.arena = ep->domain->arena,
+		.up = &wfi_ep_up[0],
 		.arg = ep,
 		.tx_size = ep->tx_size,
 		.rx_size = ep->rx_size,
 		.inject_size = ep->inject_size,
 		.eager_size = params->eager_size,
+		.bulk_size = params->bulk_size,
 		.connect_timeout = params->connect_timeout_ms * 1000000,
 		.unexpected_max = EP_UNEXPECTED_MAX,
 		.order_rma = ep->msg_order &

@@ -69,7 +69,9 @@ static int enable_locked(struct wfi_ep *ep)
 	}
 	ep->tx_bits = wfi_ep_tx_bits(ep, ep->tx_op_flags);
 	ep->rx_bits = wfi_ep_rx_bits(ep, ep->rx_op_flags);
+	proto_set_up(ep->proto, &wfi_ep_up[ep->cntrs[EP_CNTR_RECV] != NULL]);
 	ep->enabled = true;
+	wfi_ep_fast_select(ep);
 	wfi_domain_rearm(ep->domain, &ep->pollable);
 	return 0;
 }
@@ -97,6 +99,9 @@ static int ops_flag(struct wfi_ep *ep, uint64_t *flags, bool set)
 	} else {
 		ep->rx_op_flags = value;
 		ep->rx_bits = wfi_ep_rx_bits(ep, value);
+	}
+	if (ep->enabled) {
+		wfi_ep_fast_select(ep);
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint's inside, shared by its own files: ep.c (life), ep_bind.c (what it is
  * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_rma.c (operations),
- * ep_done.c (completions), ep_nosys.c (what isn't there). */
+ * ep_fast.c (the frequent ones), ep_done.c (completions), ep_nosys.c (what isn't there).
+ */
 #ifndef WEFT_FI_EP_INT_H
 #define WEFT_FI_EP_INT_H
 
@@ -68,7 +69,9 @@ struct wfi_ep {
 	size_t min_multi_recv;
 	struct wire_addr addr; /* of the door, wanted or had */
 	bool addr_any;
-	uint64_t due_told; /* sleepers know of this */
+	uint64_t due_told;	    /* sleepers know of this */
+	struct fi_ops_msg fast_msg; /* what fid points to from enable on */
+	struct fi_ops_tagged fast_tagged;
 };
 
 static inline struct wfi_ep *wfi_ep_of(struct fid *fid)
@@ -99,7 +102,13 @@ extern struct fi_ops_cm wfi_ep_ops_cm;
 
 /* ---- ep_done.c */
 
-extern const struct proto_up wfi_ep_up;
+/* By whether receives are counted. */
+extern const struct proto_up wfi_ep_up[2];
+
+/* ---- ep_fast.c */
+
+/* Lock held. The calls for an endpoint that is enabled, or got other flags. */
+void wfi_ep_fast_select(struct wfi_ep *ep);
 
 /* ---- operations */
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "prov/fi/fabric.h"
 #include "prov/fi/nosys.h"
 #include "prov/fi/wait.h"
+#include "prov/fi/wait_cond.h"
 #include "prov/mem/params.h"
 #include "util/list.h"
 
@@ -42,7 +44,8 @@ struct wfi_eq {
 	int fd; /* -1: nobody can sleep on it */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	struct list events; /* guarded by lock */
+	struct wfi_cond *given; /* FI_WAIT_MUTEX_COND; else NULL */
+	struct list events;	/* guarded by lock */
 };
 
 static struct wfi_eq *eq_cast(struct fid_eq *fid)
@@ -77,6 +80,9 @@ static void eq_append(struct wfi_eq *eq, struct event *ev)
 			strerror(errno));
 	pthread_cond_broadcast(&eq->cond);
 	pthread_mutex_unlock(&eq->lock);
+	/* Not under the lock: the application may read while it holds its mutex. */
+	if (eq->given)
+		wfi_cond_tell(eq->given);
 }
 
 static struct event *event_alloc(const void *buf, size_t len)
@@ -106,7 +112,7 @@ int wfi_eq_report(struct wfi_eq *eq, uint32_t event, const void *buf, size_t len
 	return 0;
 }
 
-int wfi_eq_report_error(struct wfi_eq *eq, const struct fi_eq_err_entry *error)
+int wfi_eq_hold_error(struct list *held, const struct fi_eq_err_entry *error)
 {
 	struct event *ev = event_alloc(NULL, 0);
 
@@ -114,8 +120,27 @@ int wfi_eq_report_error(struct wfi_eq *eq, const struct fi_eq_err_entry *error)
 		return -FI_ENOMEM;
 	ev->is_error = true;
 	ev->error = *error;
-	eq_append(eq, ev);
+	list_push_back(held, &ev->node);
 	return 0;
+}
+
+void wfi_eq_release(struct wfi_eq *eq, struct list *held)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(held)))
+		eq_append(eq, container_of(node, struct event, node));
+}
+
+int wfi_eq_report_error(struct wfi_eq *eq, const struct fi_eq_err_entry *error)
+{
+	struct list held;
+	int rc;
+
+	list_init(&held);
+	rc = wfi_eq_hold_error(&held, error);
+	wfi_eq_release(eq, &held);
+	return rc;
 }
 
 static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len,
@@ -203,7 +228,13 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 		return -FI_EBADFLAGS;
 	pthread_mutex_lock(&eq->lock);
 	while ((rc = eq_take(eq, event, buf, len, flags)) == -FI_EAGAIN) {
-		if (deadline == UINT64_MAX)
+		if (eq->wait_obj == FI_WAIT_YIELD) {
+			if (wfi_now_ns() >= deadline)
+				break;
+			pthread_mutex_unlock(&eq->lock);
+			sched_yield();
+			pthread_mutex_lock(&eq->lock);
+		} else if (deadline == UINT64_MAX)
 			pthread_cond_wait(&eq->cond, &eq->lock);
 		else if (pthread_cond_timedwait(&eq->cond, &eq->lock, &until))
 			break;
@@ -283,6 +314,7 @@ static int eq_close(struct fid *fid)
 		eq_drop_first(eq);
 	if (eq->fd >= 0)
 		close(eq->fd);
+	wfi_cond_close(eq->given);
 	pthread_cond_destroy(&eq->cond);
 	pthread_mutex_destroy(&eq->lock);
 	atomic_fetch_sub(&eq->fabric->refs, 1);
@@ -298,9 +330,12 @@ static int eq_control(struct fid *fid, int command, void *arg)
 		return -FI_EINVAL;
 	switch (command) {
 	case FI_GETWAIT:
-		if (eq->wait_obj != FI_WAIT_FD)
+		if (eq->given)
+			wfi_cond_give(eq->given, arg);
+		else if (eq->wait_obj == FI_WAIT_FD)
+			*(int *)arg = eq->fd;
+		else
 			return -FI_ENODATA;
-		*(int *)arg = eq->fd;
 		return 0;
 	case FI_GETWAITOBJ:
 		*(enum fi_wait_obj *)arg = eq->wait_obj;
@@ -344,11 +379,17 @@ static int eq_init(struct wfi_eq *eq)
 		if (eq->fd < 0)
 			return -errno;
 	}
+	if (eq->wait_obj == FI_WAIT_MUTEX_COND) {
+		eq->given = wfi_cond_open();
+		if (!eq->given)
+			return -FI_ENOMEM;
+	}
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	rc = pthread_cond_init(&eq->cond, &attr);
 	pthread_condattr_destroy(&attr);
 	if (rc) {
+		wfi_cond_close(eq->given);
 		if (eq->fd >= 0)
 			close(eq->fd);
 		return -rc;
@@ -367,12 +408,8 @@ int wfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 	/* FI_AFFINITY (a vector for interrupts) is a hint, and there are none. */
 	if (attr && attr->flags & ~(FI_WRITE | FI_AFFINITY))
 		return -FI_EBADFLAGS;
-	if (!wfi_wait_obj_good(wait_obj)) {
-		FI_INFO(&weft_provider, FI_LOG_EQ,
-			"wait object %d: only FI_WAIT_NONE, _UNSPEC and _FD are there\n",
-			wait_obj);
+	if (!wfi_wait_obj_good(wait_obj))
 		return -FI_ENOSYS;
-	}
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;

@@ -9,6 +9,8 @@
 
 #include <rdma/fi_eq.h>
 
+#include "util/list.h"
+
 struct wfi_eq;
 
 int wfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
@@ -23,6 +25,11 @@ void wfi_eq_put(struct wfi_eq *eq);
 /* -FI_ENOMEM: the event is lost, and that was logged. */
 int wfi_eq_report(struct wfi_eq *eq, uint32_t event, const void *buf, size_t len);
 int wfi_eq_report_error(struct wfi_eq *eq, const struct fi_eq_err_entry *error);
+
+/* The same in two steps, for a writer who holds a lock: the events appear, and whoever
+ * waits is told, at the release, which needs no lock of ours held. */
+int wfi_eq_hold_error(struct list *held, const struct fi_eq_err_entry *error);
+void wfi_eq_release(struct wfi_eq *eq, struct list *held);
 
 /* fi_trywait: -FI_EAGAIN while there is something to read. */
 int wfi_eq_try(struct wfi_eq *eq);

@@ -7,34 +7,38 @@ PROV_SOURCES += \
 	%D%/cq.c %D%/cq.h %D%/cq_int.h %D%/cq_read.c \
 	%D%/domain.c %D%/domain.h \
 	%D%/ep.c %D%/ep.h %D%/ep_int.h \
-	%D%/ep_bind.c %D%/ep_control.c %D%/ep_done.c %D%/ep_msg.c \
+	%D%/ep_bind.c %D%/ep_control.c %D%/ep_done.c %D%/ep_fast.c %D%/ep_msg.c \
 	%D%/ep_nosys.c %D%/ep_rma.c %D%/ep_tagged.c \
 	%D%/eq.c %D%/eq.h \
 	%D%/fabric.c %D%/fabric.h \
 	%D%/info.c %D%/info.h \
 	%D%/info_match.c %D%/info_match.h \
 	%D%/limits.h \
+	%D%/mem_ops.c %D%/mem_ops.h \
 	%D%/mr.c %D%/mr.h \
 	%D%/nosys.c %D%/nosys.h \
 	%D%/pollable.h \
 	%D%/progress.c %D%/progress.h \
-	%D%/wait.c %D%/wait.h
+	%D%/wait.c %D%/wait.h \
+	%D%/wait_cond.c %D%/wait_cond.h
 
 EXTRA_DIST += %D%/README.md
 
 # A domain without libfabric in front of it, and an engine to drive.
 FI_TEST_SOURCES = %D%/tests/fi_test.c %D%/tests/fi_test.h
 
-check_PROGRAMS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
+check_PROGRAMS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cond %D%/tests/test_cq \
 	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_module %D%/tests/test_mr \
 	%D%/tests/test_progress %D%/tests/test_wait
-TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
+TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cond %D%/tests/test_cq \
 	%D%/tests/test_eq %D%/tests/test_info %D%/tests/test_module %D%/tests/test_mr \
 	%D%/tests/test_progress %D%/tests/test_wait
 %C%_tests_test_av_SOURCES = %D%/tests/test_av.c $(FI_TEST_SOURCES)
 %C%_tests_test_av_LDADD = prov/libprov.la
 %C%_tests_test_cntr_SOURCES = %D%/tests/test_cntr.c $(FI_TEST_SOURCES)
 %C%_tests_test_cntr_LDADD = prov/libprov.la
+%C%_tests_test_cond_SOURCES = %D%/tests/test_cond.c $(FI_TEST_SOURCES)
+%C%_tests_test_cond_LDADD = prov/libprov.la
 %C%_tests_test_cq_SOURCES = %D%/tests/test_cq.c $(FI_TEST_SOURCES)
 %C%_tests_test_cq_LDADD = prov/libprov.la
 %C%_tests_test_eq_SOURCES = %D%/tests/test_eq.c $(FI_TEST_SOURCES)
@@ -62,3 +66,14 @@ TESTS += %D%/tests/test_ep
 THREAD_TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
 	%D%/tests/test_eq %D%/tests/test_ep %D%/tests/test_module %D%/tests/test_mr \
 	%D%/tests/test_progress %D%/tests/test_wait
+
+# What the provider does for an application with threads, and without.
+FI_END_SOURCES = %D%/tests/end.c %D%/tests/end.h
+
+check_PROGRAMS += %D%/tests/test_threads %D%/tests/test_spared
+TESTS += %D%/tests/test_threads %D%/tests/test_spared
+%C%_tests_test_threads_SOURCES = %D%/tests/test_threads.c $(FI_END_SOURCES)
+%C%_tests_test_threads_LDADD = $(LIBFABRIC_LIBS) -lpthread
+%C%_tests_test_spared_SOURCES = %D%/tests/test_spared.c $(FI_END_SOURCES)
+%C%_tests_test_spared_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
+%C%_tests_test_spared_LDFLAGS = -Wl,--export-dynamic

@@ -28,8 +28,9 @@
 struct wfi_mr {
 	struct fid_mr fid; /* first: libfabric casts */
 	struct wfi_domain *domain;
-	bool in_table; /* the key names it */
-	bool remote;   /* was in the table: peers may be using it */
+	uint64_t share[WFI_MR_IOV_LIMIT]; /* pieces that are held in the arena; 0: not */
+	bool in_table;			  /* the key names it */
+	bool remote;			  /* was in the table: peers may be using it */
 };
 
 _Static_assert(WFI_MR_IOV_LIMIT <= MEM_REGION_IOV,
@@ -63,6 +64,15 @@ static int mr_quiesce(struct wfi_mr *mr)
 	}
 }
 
+/* Nobody else uses the memory any more: it may be freed. */
+static void mr_drop(struct wfi_mr *mr)
+{
+	for (size_t i = 0; i < WFI_MR_IOV_LIMIT; i++) {
+		if (mr->share[i])
+			mem_arena_drop(mr->domain->arena, mr->share[i]);
+	}
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct wfi_mr *mr = (struct wfi_mr *)fid;
@@ -82,6 +92,7 @@ static int mr_close(struct fid *fid)
 			(unsigned long long)mr->fid.key);
 		return -FI_EBUSY;
 	}
+	mr_drop(mr);
 	wfi_domain_put(mr->domain);
 	free(mr);
 	return 0;
@@ -156,6 +167,11 @@ static int mr_insert(struct wfi_mr *mr, const struct fi_mr_attr *attr)
 	int rc;
 
 	memcpy(region.iov, attr->mr_iov, attr->iov_count * sizeof(*attr->mr_iov));
+	for (size_t i = 0; i < attr->iov_count; i++) {
+		mr->share[i] = mem_arena_hold(d->arena, attr->mr_iov[i].iov_base,
+					      attr->mr_iov[i].iov_len);
+		region.share[i] = mr->share[i];
+	}
 	if (d->mr_prov_key) {
 		rc = mem_keytab_insert(d->keys, &region, &mr->fid.key);
 	} else {
@@ -193,6 +209,7 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t
 	if (attr->access & MR_ACCESS_REMOTE) {
 		rc = mr_insert(mr, attr);
 		if (rc) {
+			mr_drop(mr);
 			free(mr);
 			return rc;
 		}

@@ -19,8 +19,33 @@ struct wfi_progress {
 	struct wfi_wait wait; /* its rows: what to drive */
 	struct wfi_domain *domain;
 	pthread_t thread;
-	bool stop; /* guarded by the domain's lock */
+	bool stop;	 /* guarded by the domain's lock */
+	struct list due; /* struct wfi_cond.due: what appeared there must be told */
 };
+
+/* Lock held, given up meanwhile. What becomes due then is for the next round. */
+static void conds_tell(struct wfi_progress *self)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&self->due))) {
+		struct wfi_cond *c = container_of(node, struct wfi_cond, due);
+
+		c->pins++;
+		wfi_domain_unlock(self->domain);
+		wfi_cond_tell(c);
+		wfi_domain_lock(self->domain);
+		c->pins--;
+	}
+}
+
+void wfi_progress_tell(struct wfi_progress *self, struct wfi_cond *cond)
+{
+	if (!list_empty(&cond->due))
+		return;
+	list_push_back(&self->due, &cond->due);
+	wfi_wait_wake(&self->wait);
+}
 
 static void *progress_run(void *arg)
 {
@@ -28,7 +53,13 @@ static void *progress_run(void *arg)
 
 	wfi_domain_lock(self->domain);
 	while (!self->stop) {
-		if (!wfi_wait_progress(&self->wait)) {
+		int done = wfi_wait_progress(&self->wait);
+
+		if (!list_empty(&self->due)) {
+			conds_tell(self);
+			continue;
+		}
+		if (!done) {
 			wfi_wait_sleep(&self->wait, UINT64_MAX);
 			continue;
 		}
@@ -65,6 +96,7 @@ int wfi_progress_open(struct wfi_domain *domain, struct wfi_progress **progress)
 		return -FI_ENOMEM;
 	self->domain = domain;
 	wfi_wait_init(&self->wait, domain);
+	list_init(&self->due);
 	rc = thread_start(self);
 	if (rc) {
 		FI_WARN(&weft_provider, FI_LOG_DOMAIN,

@@ -21,4 +21,8 @@ void wfi_progress_close(struct wfi_progress *progress);
 int wfi_progress_attach(struct wfi_progress *progress, struct wfi_pollable *p);
 void wfi_progress_detach(struct wfi_progress *progress, struct wfi_pollable *p);
 
+/* Lock held. The condition is told soon, without the lock; there is a thread. */
+struct wfi_cond;
+void wfi_progress_tell(struct wfi_progress *progress, struct wfi_cond *cond);
+
 #endif

@@ -17,6 +17,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/fi/progress.h"
 #include "prov/mem/params.h"
 
 #define NS_PER_MS 1000000ull
@@ -33,6 +34,9 @@
 /* The pause where no descriptor can be had, or where a pollable refuses to be armed
  * although it makes no progress. */
 #define PAUSE_NS 200000ull
+
+/* Until a close gives up waiting for a condition to be told. */
+#define PIN_NS NS_PER_S
 
 /* Reads that found nothing until the processor is offered to others: few where others
  * took it the last time, many where nobody wanted it. */
@@ -88,6 +92,8 @@ static void close_fd(int *fd)
 void wfi_wait_fini(struct wfi_wait *w)
 {
 	list_remove(&w->node);
+	wfi_cond_close(w->cond);
+	w->cond = NULL;
 	close_fd(&w->epfd);
 	close_fd(&w->evfd);
 	close_fd(&w->tmfd);
@@ -98,7 +104,20 @@ void wfi_wait_fini(struct wfi_wait *w)
 
 bool wfi_wait_obj_good(enum fi_wait_obj obj)
 {
-	return obj == FI_WAIT_NONE || obj == FI_WAIT_UNSPEC || obj == FI_WAIT_FD;
+	switch (obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_MUTEX_COND:
+	case FI_WAIT_YIELD:
+		return true;
+	default:
+		FI_INFO(&weft_provider, FI_LOG_CQ,
+			"wait object %d: FI_WAIT_NONE, _UNSPEC, _FD, _MUTEX_COND and "
+			"_YIELD are there\n",
+			obj);
+		return false;
+	}
 }
 
 /* ---- pollables
@@ -142,6 +161,19 @@ void wfi_wait_detach(struct wfi_wait *w, struct wfi_pollable *p)
 		w->rows[i] = w->rows[--w->row_count];
 		return;
 	}
+}
+
+int wfi_wait_progress_rows(struct wfi_wait *w)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < w->row_count; i++) {
+		struct wfi_pollable *p = w->rows[i].p;
+
+		n += p->ops->progress(p);
+		wfi_domain_rearm(w->domain, p);
+	}
+	return n;
 }
 
 static uint64_t wait_due(const struct wfi_wait *w)
@@ -248,11 +280,12 @@ static int timer_set(struct wfi_wait *w, uint64_t due)
 	return timerfd_settime(w->tmfd, TFD_TIMER_ABSTIME, &at, NULL) ? -errno : 0;
 }
 
+/* Not before all have seen it whom it was raised for. */
 static void event_drain(struct wfi_wait *w)
 {
 	uint64_t n;
 
-	if (!w->signaled)
+	if (!w->signaled || w->to_wake)
 		return;
 	w->signaled = false;
 	if (read(w->evfd, &n, sizeof(n)) < 0 && errno != EAGAIN)
@@ -279,6 +312,7 @@ static void sleeping_update(struct wfi_wait *w)
 {
 	bool sleeping = w->sleepers || w->armed;
 
+	w->watched = sleeping || w->cond;
 	if (sleeping && list_empty(&w->node))
 		list_push_back(&w->domain->sleeping, &w->node);
 	else if (!sleeping)
@@ -288,9 +322,13 @@ static void sleeping_update(struct wfi_wait *w)
 void wfi_wait_wake(struct wfi_wait *w)
 {
 	event_raise(w);
+	w->wakes++;
+	w->to_wake = w->evfd < 0 ? 0 : w->sleepers;
 	/* The descriptor stays readable until the application asks again. */
 	w->armed = false;
 	sleeping_update(w);
+	if (w->cond)
+		wfi_progress_tell(w->domain->progress, w->cond);
 }
 
 void wfi_wait_disarm_slow(struct wfi_wait *w)
@@ -357,7 +395,7 @@ static int sleep_plain(struct wfi_wait *w, uint64_t until)
 int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 {
 	struct epoll_event ev;
-	uint64_t until, due;
+	uint64_t until, due, wakes;
 	int rc;
 
 	due = wait_due(w);
@@ -375,12 +413,15 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 		return wfi_wait_progress(w) ? 0 : sleep_plain(w, until);
 	}
 	w->sleepers++;
+	wakes = w->wakes;
 	sleeping_update(w);
 	wfi_domain_unlock(w->domain);
 	rc = epoll_wait(w->epfd, &ev, 1, epoll_timeout(until));
 	rc = rc < 0 && errno == EINTR ? -FI_EINTR : 0;
 	wfi_domain_lock(w->domain);
 	w->sleepers--;
+	if (wakes != w->wakes)
+		w->to_wake--;
 	sleeping_update(w);
 	event_drain(w);
 	return rc;
@@ -388,8 +429,13 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 
 int wfi_wait_try(struct wfi_wait *w)
 {
-	int rc = wait_open(w);
+	int rc;
 
+	if (w->cond) { /* its waiter hears of everything */
+		wfi_wait_progress(w);
+		return 0;
+	}
+	rc = wait_open(w);
 	if (rc)
 		return rc;
 	event_drain(w);
@@ -405,13 +451,57 @@ int wfi_wait_try(struct wfi_wait *w)
 	return 0;
 }
 
-int wfi_wait_fd(struct wfi_wait *w, int *fd)
+static int wait_get_fd(struct wfi_wait *w, int *fd)
 {
 	int rc = wait_open(w);
 
 	if (!rc)
 		*fd = w->epfd;
 	return rc;
+}
+
+static int wait_get_cond(struct wfi_wait *w, void *arg)
+{
+	if (!w->domain->progress) {
+		FI_WARN(&weft_provider, FI_LOG_CQ,
+			"FI_WAIT_MUTEX_COND: with manual progress nothing would arrive "
+			"while the application sleeps on the condition; ask for "
+			"FI_PROGRESS_AUTO, or wait by fi_cq_sread or fi_cntr_wait\n");
+		return -FI_EOPNOTSUPP;
+	}
+	if (!w->cond)
+		w->cond = wfi_cond_open();
+	if (!w->cond)
+		return -FI_ENOMEM;
+	sleeping_update(w);
+	wfi_cond_give(w->cond, arg);
+	return 0;
+}
+
+int wfi_wait_get(struct wfi_wait *w, enum fi_wait_obj obj, void *arg)
+{
+	switch (obj) {
+	case FI_WAIT_FD:
+		return wait_get_fd(w, arg);
+	case FI_WAIT_MUTEX_COND:
+		return wait_get_cond(w, arg);
+	default:
+		return -FI_ENODATA;
+	}
+}
+
+bool wfi_wait_is_busy(struct wfi_wait *w)
+{
+	uint64_t deadline = wfi_now_ns() + PIN_NS;
+
+	/* The thread of progress waits for the application's mutex: not for long, unless
+	 * it is the closing thread that holds it. */
+	while (w->cond && w->cond->pins && wfi_now_ns() < deadline) {
+		wfi_domain_unlock(w->domain);
+		sched_yield();
+		wfi_domain_lock(w->domain);
+	}
+	return w->row_count || w->sleepers || (w->cond && w->cond->pins);
 }
 
 void wfi_wait_interrupt(struct wfi_wait *w)
@@ -461,7 +551,7 @@ int wfi_block(struct wfi_wait *w, struct wfi_blocking *b)
 		return -FI_ETIMEDOUT;
 	if (!b->spin_until)
 		b->spin_until = now + SPIN_NS;
-	if (now < b->spin_until) {
+	if (now < b->spin_until || w->yields) {
 		wfi_domain_unlock(w->domain);
 		sched_yield();
 		wfi_domain_lock(w->domain);

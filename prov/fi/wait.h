@@ -21,6 +21,7 @@
 
 #include "prov/fi/domain.h"
 #include "prov/fi/pollable.h"
+#include "prov/fi/wait_cond.h"
 #include "util/list.h"
 
 struct wfi_wait_row {
@@ -34,11 +35,16 @@ struct wfi_wait {
 	uint32_t row_count;
 	uint32_t row_room;
 	struct wfi_domain *domain;
-	struct list node;  /* on domain->sleeping while sleepers or armed */
-	uint32_t sleepers; /* threads in wfi_wait_sleep */
-	bool armed;	   /* the application may sleep on epfd by itself */
-	bool signaled;	   /* evfd is readable */
-	bool unjoined;	   /* at the last sleep a pollable had no descriptor yet */
+	struct list node;      /* on domain->sleeping while sleepers or armed */
+	uint32_t sleepers;     /* threads in wfi_wait_sleep */
+	uint32_t to_wake;      /* of them: those that the last wake-up was for */
+	uint64_t wakes;	       /* counts wake-ups: tells who slept before the last one */
+	bool armed;	       /* the application may sleep on epfd by itself */
+	bool watched;	       /* somebody must hear of what appears */
+	bool signaled;	       /* evfd is readable */
+	bool unjoined;	       /* at the last sleep a pollable had no descriptor yet */
+	bool yields;	       /* FI_WAIT_YIELD: blocking calls never sleep */
+	struct wfi_cond *cond; /* FI_WAIT_MUTEX_COND, once it was asked for */
 	int epfd;
 	int evfd;
 	int tmfd;
@@ -50,7 +56,7 @@ struct wfi_wait {
 void wfi_wait_init(struct wfi_wait *w, struct wfi_domain *domain);
 void wfi_wait_fini(struct wfi_wait *w);
 
-/* Wait objects that can be had: NONE, UNSPEC, FD. */
+/* All wait objects but FI_WAIT_SET and FI_WAIT_POLLFD; says so. */
 bool wfi_wait_obj_good(enum fi_wait_obj obj);
 
 /* Counted. -FI_ENOMEM. */
@@ -76,16 +82,16 @@ static inline void wfi_domain_rearm(struct wfi_domain *domain, struct wfi_pollab
 }
 
 /* Returns how many things happened. */
+int wfi_wait_progress_rows(struct wfi_wait *w);
+
 static inline int wfi_wait_progress(struct wfi_wait *w)
 {
-	int n = 0;
+	int n;
 
-	for (uint32_t i = 0; i < w->row_count; i++) {
-		struct wfi_pollable *p = w->rows[i].p;
-
-		n += p->ops->progress(p);
-		wfi_domain_rearm(w->domain, p);
-	}
+	if (__builtin_expect(w->row_count != 1, 0))
+		return wfi_wait_progress_rows(w);
+	n = w->rows[0].p->ops->progress(w->rows[0].p);
+	wfi_domain_rearm(w->domain, w->rows[0].p);
 	return n;
 }
 
@@ -94,7 +100,7 @@ void wfi_wait_wake(struct wfi_wait *w);
 /* Something to read appeared. */
 static inline void wfi_wait_signal(struct wfi_wait *w)
 {
-	if (__builtin_expect(w->sleepers || w->armed, 0))
+	if (__builtin_expect(w->watched, 0))
 		wfi_wait_wake(w);
 }
 
@@ -116,8 +122,13 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns);
  * is work first. */
 int wfi_wait_try(struct wfi_wait *w);
 
-/* FI_GETWAIT. -FI_EMFILE, -FI_ENOMEM. */
-int wfi_wait_fd(struct wfi_wait *w, int *fd);
+/* FI_GETWAIT, for a queue that was opened with obj. -FI_ENODATA: there is nothing to get;
+ * -FI_EOPNOTSUPP: a condition needs automatic progress; -FI_EMFILE, -FI_ENOMEM. */
+int wfi_wait_get(struct wfi_wait *w, enum fi_wait_obj obj, void *arg);
+
+/* It can't be ended: pollables are attached, or somebody sleeps. Gives the lock up for a
+ * moment where its condition is just being told. */
+bool wfi_wait_is_busy(struct wfi_wait *w);
 
 /* Lock not held. One sleeper (now or the next to come) returns with nothing. */
 void wfi_wait_interrupt(struct wfi_wait *w);

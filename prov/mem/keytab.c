@@ -152,6 +152,7 @@ static void entry_fill(struct keytab_entry *e, const struct mem_region *region,
 	for (uint32_t i = 0; i < region->iov_count; i++) {
 		entry_set(&e->iov[i].addr, (uintptr_t)region->iov[i].iov_base);
 		entry_set(&e->iov[i].len, region->iov[i].iov_len);
+		entry_set(&e->share[i], region->share[i]);
 	}
 	atomic_store_explicit(&e->flags, flags, memory_order_relaxed);
 	entry_end(e);

@@ -17,6 +17,7 @@
 /* A registered region: pieces laid back to back. */
 struct mem_region {
 	struct iovec iov[MEM_REGION_IOV];
+	uint64_t share[MEM_REGION_IOV]; /* where each piece is shared (arena.h); 0: not */
 	uint32_t iov_count;
 	uint64_t access; /* FI_REMOTE_READ | FI_REMOTE_WRITE, ... */
 	bool virt_addr;	 /* remote address is a virtual address (first piece), else an
@@ -68,5 +69,16 @@ int mem_keyview_own(struct mem_keytab *tab, struct mem_keyview **view);
 int mem_keyview_find(const struct mem_keyview *view, uint64_t key, uint64_t addr,
 		     uint64_t len, uint64_t access, struct iovec *iov,
 		     uint32_t *iov_count, uint32_t *incarnation);
+
+/* The same, with where peers may find it. */
+struct mem_place {
+	struct iovec iov[MEM_REGION_IOV];
+	uint64_t share[MEM_REGION_IOV]; /* of each piece's first byte; 0: not shared */
+	uint32_t count;
+	uint32_t incarnation;
+};
+
+int mem_keyview_locate(const struct mem_keyview *view, uint64_t key, uint64_t addr,
+		       uint64_t len, uint64_t access, struct mem_place *place);
 
 #endif

@@ -24,7 +24,7 @@
 #include "prov/mem/keytab.h"
 
 #define KEYTAB_MAGIC	    UINT64_C(0x3062617479656b77) /* "wkeytab0" */
-#define KEYTAB_VERSION	    1
+#define KEYTAB_VERSION	    2
 #define KEYTAB_HEADER_SIZE  4096
 #define KEYTAB_CAPACITY_MIN 64u
 #define KEYTAB_CAPACITY_MAX (1u << 24)
@@ -58,7 +58,7 @@ struct keytab_entry {
 		_Atomic(uint64_t) addr;
 		_Atomic(uint64_t) len;
 	} iov[MEM_REGION_IOV];
-	uint64_t pad[4];
+	_Atomic(uint64_t) share[MEM_REGION_IOV];
 };
 
 static_assert(sizeof(struct keytab_entry) == 128, "entries are two cache lines");

@@ -15,6 +15,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/arena.h"
 #include "prov/mem/keytab_format.h"
 #include "prov/mem/keytab_own.h"
 #include "prov/mem/memfd.h"
@@ -35,6 +36,7 @@ struct entry_copy {
 	struct {
 		uint64_t addr;
 		uint64_t len;
+		uint64_t share;
 	} iov[MEM_REGION_IOV];
 };
 
@@ -133,6 +135,7 @@ static bool entry_read(const struct keytab_entry *e, uint64_t key,
 	for (uint32_t i = 0; i < MEM_REGION_IOV; i++) {
 		copy->iov[i].addr = load64(&e->iov[i].addr);
 		copy->iov[i].len = load64(&e->iov[i].len);
+		copy->iov[i].share = load64(&e->share[i]);
 	}
 	atomic_thread_fence(memory_order_acquire);
 	return load32(&e->seq) == seq && (copy->flags & KEYTAB_USED);
@@ -157,9 +160,17 @@ static bool view_lookup(const struct mem_keyview *view, uint64_t key,
 	return false;
 }
 
+/* A word `offset` bytes further on; 0 where a lie would lead out of its segment. */
+static uint64_t share_move(uint64_t word, uint64_t offset)
+{
+	uint64_t room = mem_share_offset(UINT64_MAX) - mem_share_offset(word);
+
+	return word && offset <= room ? word + offset : 0;
+}
+
 /* The pieces of [offset, offset + len) of the region. */
 static int region_cut(const struct entry_copy *e, uint64_t offset, uint64_t len,
-		      struct iovec *iov, uint32_t *iov_count)
+		      struct mem_place *place)
 {
 	uint32_t count = 0;
 
@@ -175,25 +186,24 @@ static int region_cut(const struct entry_copy *e, uint64_t offset, uint64_t len,
 		if (__builtin_add_overflow(e->iov[i].addr, offset, &addr) ||
 		    take - 1 > UINT64_MAX - addr)
 			return -FI_EINVAL;
-		iov[count].iov_base = (void *)(uintptr_t)addr;
-		iov[count].iov_len = take;
+		place->iov[count].iov_base = (void *)(uintptr_t)addr;
+		place->iov[count].iov_len = take;
+		place->share[count] = share_move(e->iov[i].share, offset);
 		count++;
 		len -= take;
 		offset = 0;
 	}
 	if (len > 0)
 		return -FI_EINVAL;
-	*iov_count = count;
+	place->count = count;
 	return 0;
 }
 
-int mem_keyview_find(const struct mem_keyview *view, uint64_t key, uint64_t addr,
-		     uint64_t len, uint64_t access, struct iovec *iov,
-		     uint32_t *iov_count, uint32_t *incarnation)
+int mem_keyview_locate(const struct mem_keyview *view, uint64_t key, uint64_t addr,
+		       uint64_t len, uint64_t access, struct mem_place *place)
 {
 	uint64_t offset = addr;
 	struct entry_copy e;
-	int ret;
 
 	if (!view_lookup(view, key, &e))
 		return -FI_ENOKEY;
@@ -216,12 +226,25 @@ int mem_keyview_find(const struct mem_keyview *view, uint64_t key, uint64_t addr
 			left -= left < e.iov[i].len ? left : e.iov[i].len;
 		if (left)
 			return -FI_EINVAL;
-		*iov_count = 0;
-		*incarnation = e.incarnation;
+		place->count = 0;
+		place->incarnation = e.incarnation;
 		return 0;
 	}
-	ret = region_cut(&e, offset, len, iov, iov_count);
-	if (ret == 0)
-		*incarnation = e.incarnation;
-	return ret;
+	place->incarnation = e.incarnation;
+	return region_cut(&e, offset, len, place);
+}
+
+int mem_keyview_find(const struct mem_keyview *view, uint64_t key, uint64_t addr,
+		     uint64_t len, uint64_t access, struct iovec *iov,
+		     uint32_t *iov_count, uint32_t *incarnation)
+{
+	struct mem_place place;
+	int ret = mem_keyview_locate(view, key, addr, len, access, &place);
+
+	if (ret)
+		return ret;
+	memcpy(iov, place.iov, place.count * sizeof(*iov));
+	*iov_count = place.count;
+	*incarnation = place.incarnation;
+	return 0;
 }

@@ -1,5 +1,5 @@
 # Sources of prov/mem (libprov.la) and the unit tests beside them.
-PROV_SOURCES += %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
+PROV_SOURCES += %D%/arena.c %D%/arena.h %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
 	%D%/keyview.c %D%/memfd.c %D%/memfd.h
 
 EXTRA_DIST += %D%/README.md
@@ -17,3 +17,8 @@ TESTS += %D%/tests/test_params
 
 # Threads: the wire's helper, automatic progress, or two of the test's own.
 THREAD_TESTS += %D%/tests/test_keytab
+
+check_PROGRAMS += %D%/tests/test_arena
+TESTS += %D%/tests/test_arena
+%C%_tests_test_arena_SOURCES = %D%/tests/test_arena.c
+%C%_tests_test_arena_LDADD = prov/libprov.la

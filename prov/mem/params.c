@@ -45,6 +45,18 @@ const struct prov_param prov_param_table[] = {
 			"move straight between the two buffers",
 	},
 	{
+		.name = "bulk_size",
+		.unit = "bytes",
+		.initial = PROV_BULK_SIZE,
+		.min = 0,
+		.max = (uint64_t)1 << 62,
+		.offset = offsetof(struct prov_params, bulk_size),
+		.text = "messages from this size on are copied by both processes at "
+			"once, "
+			"through shared slots; smaller ones above the eager size in one "
+			"copy by the receiver",
+	},
+	{
 		.name = "cma",
 		.words = words_cma,
 		.initial = PROV_CMA_AUTO,
@@ -69,6 +81,7 @@ const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_tab
 static struct prov_params params = {
 	.connect_timeout_ms = 10000,
 	.eager_size = 8192,
+	.bulk_size = PROV_BULK_SIZE,
 	.cma = PROV_CMA_AUTO,
 	.claim_remote = 0,
 };

@@ -17,11 +17,15 @@
 /* Filled with its functions by fi_prov_ini; name and versions are always there. */
 extern struct fi_provider weft_provider;
 
+/* Measured: prov/wire/shm/README.md. */
+#define PROV_BULK_SIZE 16384
+
 enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
 
 struct prov_params {
 	uint64_t connect_timeout_ms;
 	uint64_t eager_size;   /* bytes; a wire's packet may allow less */
+	uint64_t bulk_size;    /* bytes from which on bulk slots are used */
 	uint64_t cma;	       /* enum prov_cma: cross-memory attach */
 	uint64_t claim_remote; /* 0 or 1: announce FI_REMOTE_COMM */
 };

@@ -43,6 +43,7 @@ static void set_state(struct peer_table *t, struct peer *p, enum peer_state to)
 	list_remove(&p->timed);
 	if (to == PEER_DIALLING || to == PEER_WAITING || to == PEER_ENDING) {
 		list_push_back(&t->timed, &p->timed);
+		t->chores = true;
 	}
 }
 
@@ -124,6 +125,7 @@ static void doom(struct peer_table *t, struct wire_link *link)
 	wire_link_base(link)->peer_ctx = NULL;
 	if (t->doomed_count < sizeof(t->doomed) / sizeof(t->doomed[0])) {
 		t->doomed[t->doomed_count++] = link;
+		t->chores = true;
 	}
 }
 
@@ -150,18 +152,21 @@ bool peer_link_is_current(const struct peer *p, const struct wire_link *link)
 			return p->extra_epoch[i] == p->epoch;
 		}
 	}
-	return p->link && p->link == link;
+	return p->link == link;
 }
 
-/* A link of the epoch beside the transmit link. */
-static bool has_current_extra(const struct peer *p)
+/* Takes a link of the epoch out of those beside p->link; NULL: there is none. */
+static struct wire_link *extra_take(struct peer *p)
 {
 	for (int i = 0; i < PEER_EXTRA_LINKS; i++) {
-		if (p->extra[i] && p->extra_epoch[i] == p->epoch) {
-			return true;
+		struct wire_link *link = p->extra[i];
+
+		if (link && p->extra_epoch[i] == p->epoch) {
+			p->extra[i] = NULL;
+			return link;
 		}
 	}
-	return false;
+	return NULL;
 }
 
 /* The transmit link, if it lives, becomes one that is only listened to: what the peer had
@@ -182,10 +187,6 @@ static void epoch_end(struct peer_table *t, struct peer *p, struct wire_link *le
  * there. So they are read to their end first. */
 static void epoch_ending(struct peer_table *t, struct peer *p, int err)
 {
-	if (p->link) {
-		extra_add(t, p, p->link);
-		p->link = NULL;
-	}
 	p->end_err = err;
 	p->due = t->ops->now(t->arg) + PEER_ENDING_MAX;
 	set_state(t, p, PEER_ENDING);
@@ -195,12 +196,10 @@ static void epoch_ending(struct peer_table *t, struct peer *p, int err)
 /* The rest of an ending epoch lives too long: a peer that broke one link only. */
 static void epoch_cut(struct peer_table *t, struct peer *p)
 {
-	for (int i = 0; i < PEER_EXTRA_LINKS; i++) {
-		if (p->extra[i] && p->extra_epoch[i] == p->epoch) {
-			doom(t, p->extra[i]);
-			p->extra[i] = NULL;
-		}
-	}
+	do {
+		doom(t, p->link);
+		p->link = extra_take(p);
+	} while (p->link);
 	epoch_end(t, p, NULL, p->end_err);
 }
 
@@ -266,9 +265,9 @@ static void link_gone(struct peer_table *t, struct wire_link *link, int err, boo
 		return;
 	}
 	if (link == p->link) {
-		p->link = NULL;
+		p->link = extra_take(p);
 	}
-	if (at_once || (!p->link && !has_current_extra(p))) {
+	if (at_once || !p->link) {
 		epoch_end(t, p, p->link, p->state == PEER_ENDING ? p->end_err : err);
 	} else if (p->state == PEER_UP) {
 		epoch_ending(t, p, err);
@@ -308,9 +307,24 @@ static void poll_peer(struct peer_table *t, struct peer *p)
 	t->ops->down(t->arg, p, -FI_ETIMEDOUT);
 }
 
+static int poll_timed(struct peer_table *t)
+{
+	uint64_t now = t->ops->now(t->arg);
+	int done = 0;
+
+	list_foreach_safe (n, next, &t->timed) {
+		struct peer *p = container_of(n, struct peer, timed);
+
+		if (p->due <= now) {
+			poll_peer(t, p);
+			done++;
+		}
+	}
+	return done;
+}
+
 int peer_table_progress(struct peer_table *t)
 {
-	uint64_t now;
 	int done = 0;
 
 	while (t->doomed_count) {
@@ -320,18 +334,10 @@ int peer_table_progress(struct peer_table *t)
 		t->ops->hung_up(t->arg, link);
 		done++;
 	}
-	if (list_empty(&t->timed)) {
-		return done;
+	if (!list_empty(&t->timed)) {
+		done += poll_timed(t);
 	}
-	now = t->ops->now(t->arg);
-	list_foreach_safe (n, next, &t->timed) {
-		struct peer *p = container_of(n, struct peer, timed);
-
-		if (p->due <= now) {
-			poll_peer(t, p);
-			done++;
-		}
-	}
+	t->chores = t->doomed_count || !list_empty(&t->timed);
 	return done;
 }
 

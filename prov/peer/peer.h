@@ -44,8 +44,9 @@ struct peer {
 	struct list timed; /* peer_table.timed: DIALLING, WAITING or ENDING */
 	struct wire_addr addr;
 	enum peer_state state;
-	uint32_t epoch;		   /* counts incarnations, 0: never up */
-	struct wire_link *link;	   /* transmit link; set exactly in UP */
+	uint32_t epoch; /* counts incarnations, 0: never up */
+	struct wire_link
+		*link; /* transmit link in UP; in ENDING any one, to be read only */
 	struct wire_link *dialled; /* not up yet */
 	struct wire_link *extra[PEER_EXTRA_LINKS];
 	uint32_t extra_epoch[PEER_EXTRA_LINKS]; /* that each came up in */
@@ -61,9 +62,9 @@ struct peer_ops {
 	void (*init)(void *arg, struct peer *p);
 	/* The transmit link of a new epoch is there. */
 	void (*up)(void *arg, struct peer *p);
-	/* A link is gone and others of the epoch are not: nothing can be sent any more
-	 * (there is no transmit link), but what the peer sent before it went away still
-	 * arrives and counts. down() follows. */
+	/* A link is gone and others of the epoch are not: nothing is to be sent any more,
+	 * but what the peer sent before it went away still arrives and counts. down()
+	 * follows. */
 	void (*ending)(void *arg, struct peer *p);
 	/* The epoch is over, or the peer can't be reached: nothing that was under way
 	 * in either direction will finish. Packets that the peer had sent on its other
@@ -84,6 +85,7 @@ struct peer_table {
 	struct list *buckets;
 	uint32_t mask;
 	uint32_t count;
+	bool chores; /* timed or doomed isn't empty: peer_table_progress has to look */
 	struct list timed;
 	struct wire_link *doomed[64]; /* to hang up outside of upcalls */
 	uint32_t doomed_count;

@@ -24,10 +24,14 @@ static bool pay(struct proto_ep *ep, struct arrival *a)
 	}
 	list_remove(&a->node);
 	if (a->state == ARRIVAL_OWES_CTS) {
-		len = pkt_put_cts(pkt, a->tx_id, pool_id(a), a->want);
+		len = pkt_put_cts(pkt, a->bulk ? PKT_F_BULK : 0, a->tx_id, pool_id(a),
+				  a->want);
 		ep->wire->pkt_commit(link, pkt, len);
 		arrival_set_state(a, ARRIVAL_STREAM);
 		list_push_back(&a->peer->streams_in, &a->node);
+		if (a->can_pull) {
+			bulk_watch(ep, a);
+		}
 		return true;
 	}
 	assert(a->state == ARRIVAL_OWES_FIN || a->state == ARRIVAL_OWES_ACK);
@@ -68,6 +72,9 @@ int owed_run(struct proto_ep *ep, struct proto_peer *pp)
 			break;
 		}
 		paid++;
+	}
+	if (unlikely(pp->bulk_in.owes_taken)) {
+		paid += taken_run(ep, pp);
 	}
 	if (pp->credit_owed) {
 		paid += credit_return(ep, pp);

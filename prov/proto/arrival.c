@@ -24,9 +24,9 @@ static const uint32_t state_next[ARRIVAL_STATES] = {
 			       TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_OWES_ACK) |
 			       TO(ARRIVAL_FREE),
 	[ARRIVAL_PULL] = TO(ARRIVAL_OWES_CTS) | TO(ARRIVAL_OWES_FIN) |
-			 TO(ARRIVAL_ORPHAN) | TO(ARRIVAL_FREE),
+			 TO(ARRIVAL_STREAM) | TO(ARRIVAL_ORPHAN) | TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_CTS] = TO(ARRIVAL_STREAM) | TO(ARRIVAL_FREE),
-	[ARRIVAL_STREAM] = TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_FREE),
+	[ARRIVAL_STREAM] = TO(ARRIVAL_PULL) | TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_FIN] = TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_ACK] = TO(ARRIVAL_FREE),
 	[ARRIVAL_ORPHAN] = TO(ARRIVAL_FREE),
@@ -44,18 +44,32 @@ void arrival_set_state(struct arrival *a, enum arrival_state to)
 	a->state = to;
 }
 
+/* More than an honest peer can have here at a time: credit bounds its eager messages, its
+ * transmit queue what it announces. Without a bound one peer that announces for ever
+ * would use up what all of them share. */
+#define PEER_ARRIVALS_MAX (4 * CREDIT_MAX / CREDIT_MSG)
+
 struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 			      struct wire_link *link)
 {
-	struct arrival *a = pool_alloc(&ep->arrivals);
+	struct arrival *a;
 
+	if (unlikely(pp->arrivals >= PEER_ARRIVALS_MAX)) {
+		return NULL;
+	}
+	a = pool_alloc(&ep->arrivals);
 	if (a) {
+		pp->arrivals++;
 		list_init(&a->node);
 		a->peer = pp;
 		a->link = link;
 		a->epoch = pp->peer.epoch;
 		a->payload = NULL;
 		a->x.inflight = 0;
+		a->bulk = false;
+		a->can_pull = false;
+		a->owes_taken = false;
+		a->lost = false;
 		proto_peer_ref(pp);
 	}
 	return a;
@@ -67,6 +81,7 @@ void arrival_release(struct proto_ep *ep, struct arrival *a)
 		payload_release(&ep->payloads, a->payload, a->size_class);
 	}
 	list_remove(&a->node);
+	a->peer->arrivals--;
 	proto_peer_unref(ep, a->peer);
 	arrival_set_state(a, ARRIVAL_FREE);
 	pool_release(&ep->arrivals, a);

@@ -23,7 +23,8 @@ enum arrival_state {
 	ARRIVAL_FREE,
 	ARRIVAL_UNEXPECTED, /* in the match queue; announced ones also on
 			       proto_peer.announced */
-	ARRIVAL_PULL,	    /* proto_peer.pulls */
+	ARRIVAL_PULL,	    /* proto_peer.pulls, from the start or where a stream left
+			       off */
 	ARRIVAL_OWES_CTS,   /* proto_peer.owed */
 	ARRIVAL_STREAM,	    /* proto_peer.streams_in */
 	ARRIVAL_OWES_FIN,   /* received; proto_peer.owed */
@@ -50,6 +51,10 @@ struct arrival {
 	uint64_t tx_id;	  /* the sender's */
 	uint64_t want;	  /* bytes that move: the shorter of message and room */
 	uint64_t arrived; /* ARRIVAL_STREAM */
+	bool bulk;	  /* CTS: the sender may use slots */
+	bool can_pull;	  /* ARRIVAL_STREAM: the rest may be pulled instead */
+	bool owes_taken;  /* ARRIVAL_STREAM: a TAKEN found no room */
+	bool lost;	  /* ARRIVAL_PULL: pieces that came meanwhile were dropped */
 	uint32_t fin_err; /* ARRIVAL_OWES_FIN: positive fi_errno or 0 */
 	void *payload;	  /* unexpected eager, from the payload store */
 	struct rx_claim claim;
@@ -61,7 +66,8 @@ struct arrival {
 void arrival_set_state(struct arrival *a, enum arrival_state to);
 const char *arrival_state_name(enum arrival_state s);
 
-/* NULL only where progress did not make sure of one. Takes a reference on the peer. */
+/* NULL where progress did not make sure of one, and when the peer has far more here than
+ * an honest one can. Takes a reference on the peer. */
 struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 			      struct wire_link *link);
 /* Unlinks and frees. */

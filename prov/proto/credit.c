@@ -10,10 +10,16 @@
 
 #include "prov/proto/ep.h"
 
+static void window_set(struct proto_peer *pp, uint32_t window)
+{
+	pp->window = window;
+	pp->return_at = window / 4;
+}
+
 void credit_open(struct proto_ep *ep, struct proto_peer *pp)
 {
 	pp->credit = CREDIT_FIRST;
-	pp->window = CREDIT_FIRST;
+	window_set(pp, CREDIT_FIRST);
 	pp->consumed = 0;
 	pp->stored = 0;
 	pp->credit_owed = false;
@@ -23,7 +29,7 @@ void credit_open(struct proto_ep *ep, struct proto_peer *pp)
 void credit_close(struct proto_ep *ep, struct proto_peer *pp)
 {
 	ep->granted -= pp->window;
-	pp->window = 0;
+	window_set(pp, 0);
 	pp->credit = 0;
 	pp->consumed = 0;
 	pp->stored = 0;
@@ -48,7 +54,7 @@ int credit_return(struct proto_ep *ep, struct proto_peer *pp)
 	if (pp->window < CREDIT_MAX && ep->granted + pp->window <= ep->unexpected_max) {
 		more = pp->window;
 		ep->granted += more;
-		pp->window += more;
+		window_set(pp, pp->window + more);
 	}
 	ep->wire->pkt_commit(pp->peer.link, pkt,
 			     pkt_put_credit(pkt, pp->consumed + more));

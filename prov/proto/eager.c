@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/proto/ep.h"
+#include "util/copy.h"
 
 _Static_assert(PROTO_TAGGED == PKT_F_TAGGED && PROTO_DATA == PKT_F_DATA,
 	       "flags go into packets as they are");
@@ -35,7 +36,7 @@ static ssize_t send_queued(struct proto_ep *ep, struct proto_peer *pp,
 	tx_take_iov(ep, tx, m->iov, m->count, m->len);
 	tx_set_state(tx, TX_QUEUED);
 	list_push_back(&pp->msgs, &tx->node);
-	pp->blocked |= BLOCK_QUEUE;
+	proto_block(pp, BLOCK_QUEUE);
 	if (proto_peer_is_up(pp)) {
 		msgs_run(ep, pp);
 		proto_activate(ep, pp);
@@ -130,7 +131,7 @@ int msgs_run(struct proto_ep *ep, struct proto_peer *pp)
 		}
 		sent++;
 	}
-	pp->blocked &= ~BLOCK_QUEUE;
+	proto_unblock(pp, BLOCK_QUEUE);
 	return sent;
 }
 
@@ -199,38 +200,72 @@ void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 {
 	struct match_queue *q = &ep->match[v->flags & PKT_F_TAGGED];
 	struct match_recv *m = match_recv_find(q, pp->ident, v->tag);
-	struct rx *rx;
 
 	if (unlikely(!m)) {
 		eager_unexpected(ep, pp, link, v);
 		return;
 	}
-	rx = container_of(m, struct rx, m);
-	if (likely(rx->count == 1 && v->len <= rx->len && !(rx->flags & PROTO_MULTI))) {
-		struct proto_done d;
-
-		memcpy(rx->iov[0].iov_base, v->payload, v->len);
-		d.context = rx->context;
-		d.flags = FI_RECV | ((v->flags & PKT_F_TAGGED) ? FI_TAGGED : FI_MSG) |
-			  ((v->flags & PKT_F_DATA) ? FI_REMOTE_CQ_DATA : 0);
-		d.len = v->len;
-		d.buf = NULL;
-		d.data = (v->flags & PKT_F_DATA) ? v->data : 0;
-		d.tag = v->tag;
-		d.source = pp->source;
-		d.olen = 0;
-		d.err = 0;
-		d.report = rx->flags & PROTO_REPORT;
-		match_recv_remove(q, m);
-		rx_release(ep, rx);
-		ep->up->rx_done(ep->arg, &d);
-	} else {
-		eager_place(ep, pp, rx, v);
-	}
+	eager_place(ep, pp, container_of(m, struct rx, m), v);
 	credit_consume(ep, pp, credit_cost(v->len));
 	if (unlikely(v->flags & PKT_F_ACK)) {
 		ack_send(ep, pp, v->id);
 	}
+}
+
+static __attribute__((noinline)) void eager_report_credit(struct proto_ep *ep,
+							  struct proto_peer *pp,
+							  void *context, uint64_t flags,
+							  size_t len, uint64_t tag)
+{
+	credit_return(ep, pp);
+	ep->up->rx_ok(ep->arg, context, flags, len, tag, pp->source);
+}
+
+/* The bytes are in a receive of one piece that reports; the end of the call is the
+ * report. */
+static __attribute__((noinline)) void eager_finish(struct proto_ep *ep,
+						   struct proto_peer *pp, struct rx *rx,
+						   size_t len, uint64_t tag)
+{
+	uint64_t flags = FI_RECV | (rx->flags & PROTO_TAGGED ? FI_TAGGED : FI_MSG);
+	uint32_t consumed = pp->consumed + credit_cost(len);
+
+	list_unlink(&rx->m.node);
+	rx_set_state(rx, RX_FREE);
+	pool_release(&ep->rx, rx); /* it keeps its content until it is taken again */
+	pp->consumed = consumed;
+	if (unlikely(consumed >= pp->return_at)) {
+		eager_report_credit(ep, pp, rx->context, flags, len, tag);
+	} else {
+		ep->up->rx_ok(ep->arg, rx->context, flags, len, tag, pp->source);
+	}
+}
+
+/* In two halves, none of which has to keep anything over a call. */
+void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len)
+{
+	struct proto_ep *ep = arg;
+	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
+	struct match_recv *m;
+	struct pkt_plain p;
+	struct rx *rx;
+
+	if (unlikely(!pp || ep->closing || !pkt_parse_plain(pkt, len, &p) ||
+		     p.len > COPY_SMALL_MAX)) {
+		proto_packet(ep, link, pkt, len);
+		return;
+	}
+	m = match_recv_first(&ep->match[p.tagged], p.tag);
+	if (likely(m)) {
+		rx = container_of(m, struct rx, m);
+		if (likely(p.len <= rx->usual)) {
+			copy_small(rx->iov[0].iov_base, p.payload, p.len);
+			eager_finish(ep, pp, rx, p.len, p.tag);
+			return;
+		}
+	}
+	/* len once more from what was parsed: nothing must be kept for this case. */
+	proto_packet(ep, link, pkt, p.len + sizeof(struct pkt_eager));
 }
 
 void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *claim)

@@ -20,6 +20,7 @@ static const pkt_handler handlers[] = {
 	[PKT_CTS] = cts_arrived,       [PKT_DATA] = data_arrived,
 	[PKT_FIN] = fin_arrived,       [PKT_ACK] = ack_arrived,
 	[PKT_CREDIT] = credit_arrived, [PKT_EVENT] = event_arrived,
+	[PKT_CHUNK] = chunk_arrived,   [PKT_TAKEN] = taken_arrived,
 };
 _Static_assert(sizeof(handlers) / sizeof(handlers[0]) == PKT_KINDS, "a handler per kind");
 
@@ -29,18 +30,13 @@ void proto_violation(struct proto_ep *ep, struct wire_link *link)
 	peer_drop(&ep->peers, link, -FI_EIO);
 }
 
-static void on_packet(void *arg, struct wire_link *link, const void *pkt, size_t len)
+void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
+		  size_t len)
 {
-	struct proto_ep *ep = arg;
 	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
 	struct pkt_view v;
 
-	if (unlikely(!pp || ep->closing)) {
-		return;
-	}
-	if (likely(len > 0 && *(const volatile uint8_t *)pkt == PKT_EAGER) &&
-	    likely(pkt_parse_eager(pkt, len, &v))) {
-		eager_arrived(ep, pp, link, &v);
+	if (!pp || ep->closing) {
 		return;
 	}
 	if (pkt_parse(pkt, len, &v)) {
@@ -67,7 +63,7 @@ static void on_link_down(void *arg, struct wire_link *link, int err)
 static const struct wire_events events = {
 	.link_up = on_link_up,
 	.link_down = on_link_down,
-	.packet = on_packet,
+	.packet = eager_packet,
 	.segment_done = proto_segment_done,
 };
 
@@ -91,6 +87,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 				  .addr_any = attr->addr_any,
 				  .incarnation = attr->incarnation,
 				  .keys = attr->keys,
+				  .arena = attr->arena,
 				  .events = &events};
 	struct proto_ep *ep = calloc(1, sizeof(*ep));
 	int ret;
@@ -105,6 +102,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	ep->order_msg_after_rma = attr->order_msg_after_rma;
 	ep->inject_size = attr->inject_size;
 	ep->eager_size = attr->eager_size;
+	ep->bulk_size = attr->bulk_size;
 	ep->unexpected_max = attr->unexpected_max;
 	ep->tx_size = attr->tx_size;
 	ep->rx_size = attr->rx_size;
@@ -178,6 +176,11 @@ int proto_enable(struct proto_ep *ep)
 	}
 	ep->enabled = true;
 	return 0;
+}
+
+void proto_set_up(struct proto_ep *ep, const struct proto_up *up)
+{
+	ep->up = up;
 }
 
 void proto_ep_close(struct proto_ep *ep)
@@ -309,38 +312,53 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 	moved += rma_run(ep, pp);
 	moved += msgs_run(ep, pp);
 	moved += streams_run(ep, pp);
+	moved += bulks_run(ep, pp);
+	moved += bulks_in_run(ep, pp);
 	moved += pulls_run(ep, pp);
 	if (list_empty(&pp->owed) && !pp->credit_owed && list_empty(&pp->rma) &&
-	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls)) {
+	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls) &&
+	    list_empty(&pp->bulks) && !pp->bulk_in.watched && !pp->bulk_in.owes_taken) {
 		list_remove(&pp->active);
 	}
 	return moved;
 }
 
 /* Arrivals for a pass; outside of upcalls, so that headers never find the pool empty. */
-static bool arrivals_ready(struct proto_ep *ep)
+static __attribute__((noinline, cold)) bool arrivals_grow(struct proto_ep *ep)
+{
+	return pool_grow(&ep->arrivals) == 0 || ep->arrivals.free_count > PROGRESS_BUDGET;
+}
+
+static inline bool arrivals_ready(struct proto_ep *ep)
 {
 	return likely(ep->arrivals.free_count >= 2 * PROGRESS_BUDGET) ||
-	       pool_grow(&ep->arrivals) == 0 || ep->arrivals.free_count > PROGRESS_BUDGET;
+	       arrivals_grow(ep);
+}
+
+/* Whatever a pass may have to do beside taking what the wire has. */
+static __attribute__((noinline)) int chores_run(struct proto_ep *ep)
+{
+	int moved = 0;
+
+	list_foreach_safe (n, next, &ep->active) {
+		moved += peer_work(ep, container_of(n, struct proto_peer, active));
+	}
+	moved += peer_table_progress(&ep->peers);
+	proto_reap(ep);
+	ep->chores = !list_empty(&ep->active) || !list_empty(&ep->reap);
+	return moved;
 }
 
 int proto_progress(struct proto_ep *ep)
 {
 	int moved = 0;
 
-	if (unlikely(!ep->enabled)) {
-		return 0;
-	}
 	ep->busy = false;
-	if (arrivals_ready(ep)) {
-		moved += ep->wire->progress(ep->wep, PROGRESS_BUDGET);
+	if (likely(arrivals_ready(ep))) {
+		moved = ep->wire->progress(ep->wep, PROGRESS_BUDGET);
 	}
-	list_foreach_safe (n, next, &ep->active) {
-		moved += peer_work(ep, container_of(n, struct proto_peer, active));
-	}
-	moved += peer_table_progress(&ep->peers);
-	if (unlikely(!list_empty(&ep->reap))) {
-		proto_reap(ep);
+	if (unlikely(ep->chores || ep->peers.chores)) {
+		moved += chores_run(ep);
 	}
 	return moved;
 }

@@ -48,6 +48,9 @@ struct proto_done {
 struct proto_up {
 	void (*tx_done)(void *arg, const struct proto_done *d);
 	void (*rx_done)(void *arg, const struct proto_done *d);
+	/* The frequent case of rx_done: success with report, no data, no buffer. */
+	void (*rx_ok)(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,
+		      uint64_t source);
 	/* A peer's remote write with data. */
 	void (*remote_done)(void *arg, const struct proto_done *d);
 	/* The lowest index of that address in the address vector, or FI_ADDR_NOTAVAIL */
@@ -61,11 +64,13 @@ struct proto_attr {
 	bool addr_any;
 	uint64_t incarnation;
 	struct mem_keytab *keys;
+	struct mem_arena *arena; /* NULL: no memory is shared */
 	const struct proto_up *up;
 	void *arg;
 	uint32_t tx_size, rx_size;
 	size_t inject_size;
 	size_t eager_size;	  /* most payload bytes of an eager message */
+	size_t bulk_size;	  /* messages from here on may go through bulk slots */
 	uint64_t connect_timeout; /* ns */
 	size_t unexpected_max;	  /* bytes of unexpected payload that are granted */
 	bool order_rma;		  /* RMA keeps its order (RAR, RAW, WAR or WAW granted) */
@@ -113,6 +118,8 @@ struct proto_rma {
  * after proto_enable. */
 int proto_ep_open(const struct proto_attr *attr, struct proto_ep **ep);
 int proto_enable(struct proto_ep *ep);
+/* Where completions go from now on. */
+void proto_set_up(struct proto_ep *ep, const struct proto_up *up);
 /* Outstanding operations vanish without completion. */
 void proto_ep_close(struct proto_ep *ep);
 /* Nothing that was promised waits any more: no owed acknowledgement, no injected message.
@@ -132,7 +139,8 @@ struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
 void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
 void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
 
-/* 0, or -FI_EAGAIN when there is no operation left. */
+/* 0, or -FI_EAGAIN when there is no operation left. The frequent ones are also in
+ * small.h. */
 ssize_t proto_send(struct proto_ep *ep, struct proto_peer *to, const struct proto_msg *m);
 ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r);
 ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *to, const struct proto_rma *r);
@@ -144,7 +152,7 @@ bool proto_cancel(struct proto_ep *ep, const void *context);
 void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
 size_t proto_min_multi_recv(const struct proto_ep *ep);
 
-/* How many things happened. */
+/* After proto_enable. How many things happened. */
 int proto_progress(struct proto_ep *ep);
 /* Work is left that needs no event to go on: whoever sleeps must be woken for it. */
 bool proto_is_busy(const struct proto_ep *ep);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside of the engine: the endpoint and what it keeps for each peer. Only prov/proto
- * includes this. */
+ * includes this, small.h among it. */
 #ifndef WEFT_PROTO_EP_H
 #define WEFT_PROTO_EP_H
 
@@ -21,26 +21,46 @@
 #define BLOCK_QUEUE 2u /* others wait in front of it */
 #define BLOCK_RMA   4u /* RMA under way, and messages must stay behind it */
 
+/* Slots that all messages to one peer have out, so that they stay in the cache. */
+#define BULK_WINDOW 8
+
+/* What comes in through a peer's slots, and whether that pays: see bulk.c. */
+struct bulk_in {
+	uint32_t watched; /* arrivals that may be pulled when nothing comes */
+	bool seen;	  /* something came since the last look */
+	bool owes_taken;  /* some arrival does */
+	uint64_t since; /* when the first look found nothing, 0: the last found something
+			 */
+	uint32_t skip;	/* messages to pull before slots are tried again */
+	uint32_t penalty; /* how many the next disappointment costs */
+};
+
 /* One per peer. Hot fields of both directions first. */
 struct proto_peer {
-	struct peer peer;  /* first: peer.h */
+	struct peer peer; /* first: peer.h */
+	/* Of the transmit link; wire_slot_none while anything is in the way. */
+	const struct wire_slot *slot;
 	uint32_t blocked;  /* BLOCK_* */
 	uint32_t consumed; /* eager cost to give back to the peer */
 	int64_t credit;	   /* eager cost that we may still send */
 	size_t eager_max;  /* payload bytes; 0 while down */
+	size_t small_max;  /* of those that small.h sends */
 	uint64_t source;   /* its fi_addr_t, or FI_ADDR_NOTAVAIL */
 	/* Whom matching takes it for: itself, or, when it was dialled by another name of
 	 * its host, the peer of the name that its door has (holds a reference). */
 	struct proto_peer *ident;
-	uint32_t window;  /* eager cost granted to the peer in all */
-	uint32_t stored;  /* eager cost that waits unexpected, this epoch */
-	uint32_t refs;	  /* receives and arrivals that point here, and mappings */
-	bool credit_owed; /* a credit packet found no room */
+	uint32_t window;    /* eager cost granted to the peer in all */
+	uint32_t return_at; /* consumed cost that is worth a credit packet */
+	uint32_t stored;    /* eager cost that waits unexpected, this epoch */
+	uint32_t refs;	    /* receives and arrivals that point here, and mappings */
+	uint32_t arrivals;  /* that point here */
+	bool credit_owed;   /* a credit packet found no room */
 	uint64_t rma_posted;
 	uint64_t rma_done;	/* a prefix: RMA retires in order */
 	struct list msgs;	/* struct tx: not sent yet, in order */
 	struct list waiting;	/* struct tx: for ACK, CTS or FIN */
 	struct list streams;	/* struct tx: sending DATA */
+	struct list bulks;	/* struct tx: sending through slots */
 	struct list rma;	/* struct tx: in order */
 	struct list pulls;	/* struct arrival */
 	struct list streams_in; /* struct arrival */
@@ -48,6 +68,8 @@ struct proto_peer {
 	struct list announced;	/* struct arrival: unexpected RTS */
 	struct list active;	/* proto_ep.active: has something to do */
 	struct list reap;	/* proto_ep.reap: perhaps of no use any more */
+	uint32_t bulk_out;	/* slots that its messages have out */
+	struct bulk_in bulk_in;
 };
 
 struct proto_ep {
@@ -57,7 +79,8 @@ struct proto_ep {
 	void *arg;
 	bool closing;
 	bool enabled;
-	bool busy; /* work is left that needs no event to go on */
+	bool chores; /* active or reap isn't empty */
+	bool busy;   /* work is left that needs no event to go on */
 	bool order_rma;
 	bool order_msg_after_rma;
 	struct pool tx;
@@ -66,6 +89,7 @@ struct proto_ep {
 	char *inject; /* tx_size x inject_size, by tx index */
 	size_t inject_size;
 	size_t eager_size;
+	size_t bulk_size;	     /* messages from here on go through slots */
 	struct match_queue match[2]; /* by PROTO_TAGGED */
 	struct payload_store payloads;
 	struct peer_table peers;
@@ -94,11 +118,36 @@ static inline bool proto_peer_is_up(const struct proto_peer *pp)
 	return pp->peer.state == PEER_UP;
 }
 
+/* The only two that change pp->blocked while the peer lives. */
+static inline void proto_block(struct proto_peer *pp, uint32_t why)
+{
+	pp->blocked |= why;
+	pp->slot = &wire_slot_none;
+}
+
+static inline void proto_unblock(struct proto_peer *pp, uint32_t why)
+{
+	pp->blocked &= ~why;
+	if (!pp->blocked) {
+		pp->slot = wire_link_base(pp->peer.link)->slot;
+	}
+}
+
 /* Progress will look at this peer. */
 static inline void proto_activate(struct proto_ep *ep, struct proto_peer *pp)
 {
 	if (list_empty(&pp->active)) {
 		list_push_back(&ep->active, &pp->active);
+		ep->chores = true;
+	}
+}
+
+/* Progress will look whether it is of any use. */
+static inline void proto_peer_reap(struct proto_ep *ep, struct proto_peer *pp)
+{
+	if (list_empty(&pp->reap)) {
+		list_push_back(&ep->reap, &pp->reap);
+		ep->chores = true;
 	}
 }
 
@@ -110,18 +159,24 @@ static inline void proto_peer_ref(struct proto_peer *pp)
 /* The last reference makes it a candidate for removal. */
 static inline void proto_peer_unref(struct proto_ep *ep, struct proto_peer *pp)
 {
-	if (--pp->refs == 0 && list_empty(&pp->reap)) {
-		list_push_back(&ep->reap, &pp->reap);
+	if (--pp->refs == 0) {
+		proto_peer_reap(ep, pp);
 	}
 }
 
 /* The link broke the protocol; it is given up. */
 void proto_violation(struct proto_ep *ep, struct wire_link *link);
 
+/* Any packet, to whom it concerns. */
+void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
+		  size_t len);
+
 /* ---- eager.c: messages leave, whole messages arrive */
 
 /* Sends what can be sent of pp->msgs. Returns how many. */
 int msgs_run(struct proto_ep *ep, struct proto_peer *pp);
+/* Every packet comes here first: what is frequent is done, the rest is passed on. */
+void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len);
 void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		   const struct pkt_view *v);
 /* An unexpected eager message got its receive. */
@@ -144,6 +199,36 @@ int pulls_run(struct proto_ep *ep, struct proto_peer *pp);
 int streams_run(struct proto_ep *ep, struct proto_peer *pp);
 /* The receive ends in error, the sender is told if it can be. */
 void rndv_fail(struct proto_ep *ep, struct arrival *a, int err);
+
+/* The next DATA packet of a stream; false: no room. */
+bool stream_packet(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
+/* After a piece: was it the last? Then FIN is awaited. */
+bool stream_is_over(struct proto_peer *pp, struct tx *tx);
+/* The rest of a message whose pieces don't come. */
+void rndv_take_over(struct proto_ep *ep, struct arrival *a);
+/* A piece is in the receiver's buffer. */
+void rndv_placed(struct proto_ep *ep, struct arrival *a, size_t len);
+
+/* ---- bulk.c: messages through slots that both sides copy at once */
+
+/* Whether an announced message that could be pulled should come through slots. */
+bool bulk_is_better(struct proto_ep *ep, struct proto_peer *pp, uint64_t len);
+/* A message begins to stream. */
+void bulk_open(struct proto_peer *pp, struct tx *tx, bool granted);
+int bulks_run(struct proto_ep *ep, struct proto_peer *pp);
+/* Gives the slots back whose bytes end at or before `offset`. */
+void bulk_release(struct proto_ep *ep, struct tx *tx, uint64_t offset);
+void chunk_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v);
+void taken_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v);
+/* Progress looks whether pieces come, and the rest is pulled when they don't. */
+void bulk_watch(struct proto_ep *ep, struct arrival *a);
+void bulk_unwatch(struct arrival *a);
+int bulks_in_run(struct proto_ep *ep, struct proto_peer *pp);
+/* TAKENs that found no room. */
+int taken_run(struct proto_ep *ep, struct proto_peer *pp);
+void bulk_in_reset(struct proto_peer *pp);
 
 /* ---- rma.c */
 
@@ -185,7 +270,7 @@ static inline void credit_consume(struct proto_ep *ep, struct proto_peer *pp,
 				  uint32_t cost)
 {
 	pp->consumed += cost;
-	if (unlikely(pp->consumed >= pp->window / 4)) {
+	if (unlikely(pp->consumed >= pp->return_at)) {
 		credit_return(ep, pp);
 	}
 }

@@ -6,18 +6,20 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/proto/ep.h"
+#include "util/copy.h"
 
 static void on_init(void *arg, struct peer *p)
 {
 	struct proto_ep *ep = arg;
 	struct proto_peer *pp = proto_peer_of(p);
 
-	pp->blocked = BLOCK_DOWN;
+	proto_block(pp, BLOCK_DOWN);
 	pp->ident = pp;
 	pp->source = ep->up->source(ep->arg, &p->addr);
 	list_init(&pp->msgs);
 	list_init(&pp->waiting);
 	list_init(&pp->streams);
+	list_init(&pp->bulks);
 	list_init(&pp->rma);
 	list_init(&pp->pulls);
 	list_init(&pp->streams_in);
@@ -57,11 +59,13 @@ static void on_up(void *arg, struct peer *p)
 	size_t most = caps->max_packet - PKT_EAGER_HEAD_MAX;
 
 	pp->eager_max = ep->eager_size < most ? ep->eager_size : most;
+	pp->small_max = pp->eager_max < COPY_SMALL_MAX ? pp->eager_max : COPY_SMALL_MAX;
 	if (!wire_addr_equal(&p->addr, &wire_link_base(p->link)->peer)) {
 		identify(ep, pp, &wire_link_base(p->link)->peer);
 	}
 	credit_open(ep, pp);
-	pp->blocked &= ~BLOCK_DOWN;
+	bulk_in_reset(pp);
+	proto_unblock(pp, BLOCK_DOWN);
 	proto_activate(ep, pp);
 }
 
@@ -69,7 +73,7 @@ static void on_up(void *arg, struct peer *p)
 static void on_ending(void *arg, struct peer *p)
 {
 	(void)arg;
-	proto_peer_of(p)->blocked |= BLOCK_DOWN;
+	proto_block(proto_peer_of(p), BLOCK_DOWN);
 	proto_peer_of(p)->eager_max = 0;
 }
 
@@ -110,21 +114,24 @@ static void on_down(void *arg, struct peer *p, int err)
 	struct proto_peer *pp = proto_peer_of(p);
 
 	/* Closed first, so that nothing that completes below starts anything. */
-	pp->blocked = BLOCK_DOWN;
+	pp->blocked = 0; /* whatever it was, the queues go */
+	proto_block(pp, BLOCK_DOWN);
 	pp->eager_max = 0;
+	pp->small_max = 0;
 	credit_close(ep, pp);
 	list_remove(&pp->active);
 	fail_txs(ep, &pp->rma, err);
 	pp->rma_done = pp->rma_posted;
 	fail_txs(ep, &pp->waiting, err);
 	fail_txs(ep, &pp->streams, err);
+	fail_txs(ep, &pp->bulks, err);
 	fail_txs(ep, &pp->msgs, err);
 	fail_arrivals(ep, &pp->pulls, err);
 	fail_arrivals(ep, &pp->streams_in, err);
 	fail_arrivals(ep, &pp->owed, err);
 	forget_announced(ep, pp);
-	if (pp->refs == 0 && list_empty(&pp->reap)) {
-		list_push_back(&ep->reap, &pp->reap);
+	if (pp->refs == 0) {
+		proto_peer_reap(ep, pp);
 	}
 }
 
@@ -207,7 +214,8 @@ void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err
 static bool is_useless(const struct proto_peer *pp)
 {
 	return pp->refs == 0 && list_empty(&pp->msgs) && list_empty(&pp->waiting) &&
-	       list_empty(&pp->streams) && list_empty(&pp->rma) &&
+	       list_empty(&pp->streams) && list_empty(&pp->bulks) &&
+	       list_empty(&pp->rma) &&
 	       (pp->peer.state == PEER_IDLE || pp->peer.state == PEER_DOWN) &&
 	       !peer_has_links(&pp->peer);
 }

@@ -2,6 +2,8 @@
 PROV_SOURCES += \
 	%D%/ack.c \
 	%D%/arrival.c %D%/arrival.h \
+	%D%/bulk.c \
+	%D%/bulk_copy.c %D%/bulk_copy.h \
 	%D%/credit.c \
 	%D%/eager.c \
 	%D%/engine.c %D%/engine.h \
@@ -11,6 +13,7 @@ PROV_SOURCES += \
 	%D%/pool.c %D%/pool.h \
 	%D%/rma.c \
 	%D%/rndv.c \
+	%D%/small.h \
 	%D%/rx_op.c %D%/rx_op.h \
 	%D%/tx_op.c %D%/tx_op.h \
 	%D%/wire_pkt.c %D%/wire_pkt.h \
@@ -21,6 +24,12 @@ TESTS += %D%/tests/test_engine
 %C%_tests_test_engine_SOURCES = %D%/tests/test_engine.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
 %C%_tests_test_engine_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_bulk
+TESTS += %D%/tests/test_bulk
+%C%_tests_test_bulk_SOURCES = %D%/tests/test_bulk.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
+%C%_tests_test_bulk_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_match
 TESTS += %D%/tests/test_match

@@ -8,15 +8,6 @@
 
 #include <rdma/fi_errno.h>
 
-/* A few instructions, all bits of the tag reach the bucket number. */
-static inline uint32_t match_hash(const struct match_queue *q, const void *source,
-				  uint64_t tag)
-{
-	uint64_t h = (tag ^ ((uint64_t)(uintptr_t)source >> 4)) * 0x9e3779b97f4a7c15ULL;
-
-	return (uint32_t)(h >> 32) & q->mask;
-}
-
 int match_queue_init(struct match_queue *q, uint32_t size)
 {
 	uint32_t buckets = 16;
@@ -34,7 +25,7 @@ int match_queue_init(struct match_queue *q, uint32_t size)
 		list_init(&q->recvs[i]);
 	}
 	q->mask = buckets - 1;
-	q->any_count = 0;
+	q->special_count = 0;
 	q->directed_count = 0;
 	q->wild_count = 0;
 	q->msg_count = 0;
@@ -85,11 +76,8 @@ static struct match_recv *find_wild(struct match_queue *q, const void *source,
 struct match_recv *match_recv_find(struct match_queue *q, const void *source,
 				   uint64_t tag)
 {
-	struct match_recv *best = NULL, *r;
+	struct match_recv *best = find_exact(q, NULL, tag), *r;
 
-	if (q->any_count) {
-		best = find_exact(q, NULL, tag);
-	}
 	if (q->directed_count) {
 		r = find_exact(q, source, tag);
 		if (r && (!best || r->stamp < best->stamp)) {
@@ -105,13 +93,17 @@ struct match_recv *match_recv_find(struct match_queue *q, const void *source,
 	return best;
 }
 
-/* Which of the three counts a receive belongs to. */
-static inline uint32_t *recv_count(struct match_queue *q, const struct match_recv *r)
+/* Those with an exact tag from any source aren't counted: they are looked for always. */
+static void count_change(struct match_queue *q, const struct match_recv *r, uint32_t by)
 {
 	if (r->ignore) {
-		return &q->wild_count;
+		q->wild_count += by;
+	} else if (r->source) {
+		q->directed_count += by;
+	} else {
+		return;
 	}
-	return r->source ? &q->directed_count : &q->any_count;
+	q->special_count += by;
 }
 
 void match_recv_add(struct match_queue *q, struct match_recv *r)
@@ -120,13 +112,13 @@ void match_recv_add(struct match_queue *q, struct match_recv *r)
 		r->ignore ? &q->wild : &q->recvs[match_hash(q, r->source, r->tag)];
 
 	r->stamp = q->stamp++;
-	(*recv_count(q, r))++;
+	count_change(q, r, 1);
 	list_push_back(at, &r->node);
 }
 
 void match_recv_remove(struct match_queue *q, struct match_recv *r)
 {
-	(*recv_count(q, r))--;
+	count_change(q, r, UINT32_MAX); /* minus one */
 	list_remove(&r->node);
 }
 

@@ -80,7 +80,7 @@ int rma_run(struct proto_ep *ep, struct proto_peer *pp)
 		moved++;
 		tx_complete(ep, tx, tx->x.err);
 	}
-	pp->blocked &= ~BLOCK_RMA;
+	proto_unblock(pp, BLOCK_RMA);
 	return moved;
 }
 
@@ -117,7 +117,7 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 	pp->rma_posted++;
 	list_push_back(&pp->rma, &tx->node);
 	if (ep->order_msg_after_rma) {
-		pp->blocked |= BLOCK_RMA;
+		proto_block(pp, BLOCK_RMA);
 	}
 	if (proto_peer_is_up(pp)) {
 		rma_run(ep, pp);

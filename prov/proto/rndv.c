@@ -3,7 +3,8 @@
  * Rendezvous: a message is announced by its header (RTS) and takes its place in the match
  * order with it. Once it has a receive, the receiver pulls the data straight between the
  * two user buffers where the link can name peer memory (caps.raw), or asks for it by CTS
- * and gets a stream of DATA packets. FIN gives the sender its buffer back.
+ * and gets a stream of DATA packets, or of CHUNKs: pieces in bulk slots (bulk.c). FIN
+ * gives the sender its buffer back.
  */
 #include "config.h"
 
@@ -91,6 +92,7 @@ static void ask_for_stream(struct proto_ep *ep, struct arrival *a)
 {
 	list_remove(&a->node);
 	a->arrived = 0;
+	a->bulk = wire_link_base(a->peer->peer.link)->caps.bulk != 0;
 	arrival_set_state(a, ARRIVAL_OWES_CTS);
 	owe(ep, a);
 }
@@ -100,6 +102,20 @@ static bool is_refusal(int err)
 {
 	return err == -FI_EACCES || err == -FI_EPERM || err == -FI_ENOSYS ||
 	       err == -FI_EOPNOTSUPP || err == -FI_ENOKEY;
+}
+
+/* Streamed from the start, or on, if this was to be the rest of a stream (whose pieces
+ * then still come: none was dropped). */
+static void pull_refused(struct proto_ep *ep, struct arrival *a)
+{
+	a->can_pull = false;
+	if (!a->bulk) {
+		ask_for_stream(ep, a);
+		return;
+	}
+	list_remove(&a->node);
+	arrival_set_state(a, ARRIVAL_STREAM);
+	list_push_back(&a->peer->streams_in, &a->node);
 }
 
 /* One turn of a pull; true when it has left ARRIVAL_PULL. */
@@ -112,15 +128,16 @@ static bool pull_step(struct proto_ep *ep, struct arrival *a, int *moved)
 		ep->busy |= n > 0;
 		return false;
 	}
-	if (a->x.err && is_refusal(a->x.err)) {
-		ask_for_stream(ep, a);
+	if (a->x.err && is_refusal(a->x.err) && !a->lost) {
+		pull_refused(ep, a);
 	} else {
 		finish(ep, a, a->x.err);
 	}
 	return true;
 }
 
-static void pull_start(struct proto_ep *ep, struct arrival *a)
+/* Pulls what is behind `offset`. */
+static void pull_start(struct proto_ep *ep, struct arrival *a, uint64_t offset)
 {
 	struct xfer *x = &a->x;
 	int moved = 0;
@@ -134,14 +151,8 @@ static void pull_start(struct proto_ep *ep, struct arrival *a)
 	for (uint32_t i = 0; i < a->claim.count; i++) {
 		x->local[i] = a->claim.iov[i];
 	}
-	x->local_at = 0;
-	x->remote_at = 0;
-	x->local_off = 0;
-	x->remote_off = 0;
 	x->total = a->want;
-	x->issued = 0;
-	x->inflight = 0;
-	x->err = 0;
+	xfer_seek(x, offset);
 	if (!pull_step(ep, a, &moved)) {
 		list_push_back(&a->peer->pulls, &a->node);
 		proto_activate(ep, a->peer);
@@ -161,15 +172,30 @@ void rndv_start(struct proto_ep *ep, struct arrival *a)
 	if (a->want == 0) {
 		finish(ep, a, 0);
 	} else if (a->x.remote_count && wire_link_base(pp->peer.link)->caps.raw) {
-		pull_start(ep, a);
+		a->can_pull = bulk_is_better(ep, pp, a->want);
+		if (a->can_pull) {
+			ask_for_stream(ep, a);
+		} else {
+			pull_start(ep, a, 0);
+		}
 	} else {
 		ask_for_stream(ep, a);
 	}
 }
 
+void rndv_take_over(struct proto_ep *ep, struct arrival *a)
+{
+	list_remove(&a->node);
+	bulk_unwatch(a);
+	pull_start(ep, a, a->arrived);
+}
+
 void rndv_fail(struct proto_ep *ep, struct arrival *a, int err)
 {
 	list_remove(&a->node);
+	if (a->state == ARRIVAL_STREAM) {
+		bulk_unwatch(a);
+	}
 	if (a->x.inflight) { /* rule D3: the buffer is still being written */
 		if (!a->x.err) {
 			a->x.err = err;
@@ -211,35 +237,50 @@ void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 	tx->stream_off = 0;
 	tx->stream_len = v->total;
 	list_remove(&tx->node);
-	list_push_back(&pp->streams, &tx->node);
+	bulk_open(pp, tx, v->flags & PKT_F_BULK);
+	list_push_back(tx->bulk.granted ? &pp->bulks : &pp->streams, &tx->node);
 	tx_set_state(tx, TX_STREAM);
 	proto_activate(ep, pp);
 }
 
-/* A burst of one stream; -1: no room on the link. */
-static int stream_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+bool stream_packet(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
 	size_t most =
 		wire_link_base(pp->peer.link)->caps.max_packet - sizeof(struct pkt_data);
+	uint64_t left = tx->stream_len - tx->stream_off;
+	size_t len = left < most ? left : most, head;
+	char *pkt = ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_data) + len,
+					  WIRE_DATA);
 
+	if (!pkt) {
+		return false;
+	}
+	head = pkt_put_data(pkt, tx->rx_id, tx->stream_off, len);
+	iov_gather(tx->x.local, tx->x.local_count, tx->stream_off, pkt + head, len);
+	ep->wire->pkt_commit(pp->peer.link, pkt, head + len);
+	tx->stream_off += len;
+	return true;
+}
+
+bool stream_is_over(struct proto_peer *pp, struct tx *tx)
+{
+	if (tx->stream_off != tx->stream_len) {
+		return false;
+	}
+	list_remove(&tx->node);
+	list_push_back(&pp->waiting, &tx->node);
+	tx_set_state(tx, TX_WAIT_FIN);
+	return true;
+}
+
+/* A burst of one stream; -1: no room on the link, 0: all of it was sent. */
+static int stream_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
 	for (int sent = 0; sent < STREAM_BURST; sent++) {
-		uint64_t left = tx->stream_len - tx->stream_off;
-		size_t len = left < most ? left : most, head;
-		char *pkt = ep->wire->pkt_reserve(
-			pp->peer.link, sizeof(struct pkt_data) + len, WIRE_DATA);
-
-		if (!pkt) {
+		if (!stream_packet(ep, pp, tx)) {
 			return -1;
 		}
-		head = pkt_put_data(pkt, tx->rx_id, tx->stream_off, len);
-		iov_gather(tx->x.local, tx->x.local_count, tx->stream_off, pkt + head,
-			   len);
-		ep->wire->pkt_commit(pp->peer.link, pkt, head + len);
-		tx->stream_off += len;
-		if (tx->stream_off == tx->stream_len) {
-			list_remove(&tx->node);
-			list_push_back(&pp->waiting, &tx->node);
-			tx_set_state(tx, TX_WAIT_FIN);
+		if (stream_is_over(pp, tx)) {
 			return 0;
 		}
 	}
@@ -274,15 +315,25 @@ void data_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *
 	struct arrival *a = pool_find(&ep->arrivals, v->id);
 
 	if (!a || a->peer != pp || a->state != ARRIVAL_STREAM) {
-		return; /* failed meanwhile */
+		if (a && a->peer == pp && a->state == ARRIVAL_PULL) {
+			a->lost = true;
+		}
+		return; /* failed meanwhile, or taken over */
 	}
 	if (v->offset != a->arrived || v->len > a->want - a->arrived) {
 		proto_violation(ep, link);
 		return;
 	}
 	iov_scatter(a->claim.iov, a->claim.count, v->offset, v->payload, v->len);
-	a->arrived += v->len;
+	rndv_placed(ep, a, v->len);
+}
+
+void rndv_placed(struct proto_ep *ep, struct arrival *a, size_t len)
+{
+	a->arrived += len;
+	a->peer->bulk_in.seen = true;
 	if (a->arrived == a->want) {
+		bulk_unwatch(a);
 		finish(ep, a, 0);
 	}
 }

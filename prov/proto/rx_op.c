@@ -2,8 +2,6 @@
 /* Posted receives: posting, claiming, completing, cancelling. */
 #include "config.h"
 
-#include <assert.h>
-
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
@@ -17,29 +15,24 @@ static const char *const state_names[] = {
 };
 _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == RX_STATES, "names");
 
-#define TO(state) (1u << (state))
-static const uint32_t state_next[RX_STATES] = {
-	[RX_FREE] = TO(RX_OPEN),
-	[RX_OPEN] = TO(RX_POSTED) | TO(RX_DRAINING) | TO(RX_FREE),
-	[RX_POSTED] = TO(RX_DRAINING) | TO(RX_FREE),
-	[RX_DRAINING] = TO(RX_FREE),
-};
-
 const char *rx_state_name(enum rx_state s)
 {
 	return s < RX_STATES ? state_names[s] : "?";
 }
 
-/* The only writer of rx->state. */
-void rx_set_state(struct rx *rx, enum rx_state to)
-{
-	assert(state_next[rx->state] & TO(to));
-	rx->state = to;
-}
-
 static struct match_queue *rx_queue(struct proto_ep *ep, const struct rx *rx)
 {
 	return &ep->match[rx->flags & PROTO_TAGGED];
+}
+
+size_t rx_len(const struct rx *rx)
+{
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < rx->count; i++) {
+		len += rx->iov[i].iov_len;
+	}
+	return len;
 }
 
 void rx_release(struct proto_ep *ep, struct rx *rx)
@@ -55,7 +48,7 @@ void rx_release(struct proto_ep *ep, struct rx *rx)
 static void multi_take(struct proto_ep *ep, struct rx *rx, uint64_t len,
 		       struct rx_claim *claim)
 {
-	size_t left = rx->len - rx->used;
+	size_t left = rx_len(rx) - rx->used;
 
 	claim->multi = rx;
 	claim->buf = (char *)rx->iov[0].iov_base + rx->used;
@@ -64,7 +57,7 @@ static void multi_take(struct proto_ep *ep, struct rx *rx, uint64_t len,
 	claim->iov[0] = (struct iovec){claim->buf, left};
 	rx->used += len < left ? len : left;
 	rx->pending++;
-	left = rx->len - rx->used;
+	left = rx_len(rx) - rx->used;
 	if (left == 0 || left < rx->min_free) {
 		if (rx->state == RX_POSTED) {
 			match_recv_remove(rx_queue(ep, rx), &rx->m);
@@ -83,7 +76,7 @@ void rx_take(struct proto_ep *ep, struct rx *rx, uint64_t len, struct rx_claim *
 	}
 	claim->multi = NULL;
 	claim->buf = NULL;
-	claim->room = rx->len;
+	claim->room = rx_len(rx);
 	claim->count = rx->count;
 	for (uint32_t i = 0; i < rx->count; i++) {
 		claim->iov[i] = rx->iov[i];
@@ -175,15 +168,17 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 	}
 	rx_set_state(rx, RX_OPEN);
 	rx->flags = r->flags;
+	rx->usual = -1;
 	rx->context = r->context;
 	rx->m.source = r->source ? r->source->ident : NULL;
 	rx->m.tag = r->tag;
 	rx->m.ignore = r->ignore;
 	rx->count = r->count;
-	rx->len = 0;
 	for (size_t i = 0; i < r->count; i++) {
 		rx->iov[i] = r->iov[i];
-		rx->len += r->iov[i].iov_len;
+	}
+	if (r->count == 1 && (r->flags & (PROTO_REPORT | PROTO_MULTI)) == PROTO_REPORT) {
+		rx->usual = (int64_t)r->iov[0].iov_len;
 	}
 	if (unlikely(r->source)) {
 		proto_peer_ref(r->source->ident);

@@ -7,6 +7,7 @@
 #ifndef WEFT_PROTO_RX_OP_H
 #define WEFT_PROTO_RX_OP_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,26 +19,30 @@
 
 enum rx_state {
 	RX_FREE,
-	RX_OPEN,     /* filled in, looks through unexpected messages */
+	RX_OPEN,     /* filled in, looks through unexpected messages, if there are any */
 	RX_POSTED,   /* in the match queue */
 	RX_DRAINING, /* multi-receive: used up or cancelled, messages still arrive */
 	RX_STATES
 };
 
+/* What a frequent message touches is in the first two cache lines. */
 struct rx {
 	struct pool_obj obj;
 	struct match_recv m; /* m.source holds a reference */
 	enum rx_state state;
 	uint32_t flags; /* PROTO_* */
 	void *context;
-	size_t len; /* of all pieces */
+	/* One piece for one message, whose success is reported: its length. Else
+	 * negative. */
+	int64_t usual;
 	uint32_t count;
 	uint32_t pending; /* multi-receive: claims that aren't complete */
-	size_t used;	  /* multi-receive */
-	size_t min_free;  /* multi-receive: used up when less is left */
-	bool cancelled;
 	struct iovec iov[PROTO_IOV_MAX];
+	size_t used;	 /* multi-receive */
+	size_t min_free; /* multi-receive: used up when less is left */
+	bool cancelled;
 };
+_Static_assert(offsetof(struct rx, iov[1]) <= 128, "two cache lines");
 
 /* Where one message goes. */
 struct rx_claim {
@@ -60,6 +65,8 @@ struct rx_result {
 	int err; /* 0 or -fi_errno */
 };
 
+/* Bytes of all pieces. */
+size_t rx_len(const struct rx *rx);
 /* Takes rx (open or posted) for a message of len bytes. */
 void rx_take(struct proto_ep *ep, struct rx *rx, uint64_t len, struct rx_claim *claim);
 /* Completes: success, truncation (the message is longer than the room) or error. */
@@ -69,7 +76,22 @@ void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 void rx_release(struct proto_ep *ep, struct rx *rx);
 /* Receives that were posted for one peer are for another from now on. */
 void rx_retarget(struct proto_ep *ep, struct proto_peer *from, struct proto_peer *to);
-void rx_set_state(struct rx *rx, enum rx_state to);
 const char *rx_state_name(enum rx_state s);
+
+#define RX_FROM(state) (1u << (state))
+/* From which states each may be entered. */
+static const uint32_t rx_state_from[RX_STATES] = {
+	[RX_FREE] = RX_FROM(RX_OPEN) | RX_FROM(RX_POSTED) | RX_FROM(RX_DRAINING),
+	[RX_OPEN] = RX_FROM(RX_FREE),
+	[RX_POSTED] = RX_FROM(RX_FREE) | RX_FROM(RX_OPEN),
+	[RX_DRAINING] = RX_FROM(RX_OPEN) | RX_FROM(RX_POSTED),
+};
+
+/* The only writer of rx->state. */
+static inline void rx_set_state(struct rx *rx, enum rx_state to)
+{
+	assert(rx_state_from[to] >> rx->state & 1);
+	rx->state = to;
+}
 
 #endif

@@ -48,6 +48,7 @@ struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp)
 
 	if (likely(tx)) {
 		tx->peer = pp;
+		tx->bulk.count = 0;
 		list_init(&tx->node);
 	}
 	return tx;
@@ -84,6 +85,9 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	} else {
 		d.flags = FI_SEND | ((tx->flags & PROTO_TAGGED) ? FI_TAGGED : FI_MSG);
 		d.tag = err ? tx->tag : 0;
+	}
+	if (unlikely(tx->bulk.count)) {
+		bulk_release(ep, tx, UINT64_MAX);
 	}
 	list_remove(&tx->node);
 	tx_set_state(tx, TX_FREE);

@@ -19,13 +19,27 @@ enum tx_state {
 	TX_QUEUED,   /* message: proto_peer.msgs */
 	TX_WAIT_ACK, /* eager, wants to know about delivery: proto_peer.waiting */
 	TX_WAIT_CTS, /* announced; CTS or FIN comes: proto_peer.waiting */
-	TX_STREAM,   /* sends DATA: proto_peer.streams */
+	TX_STREAM,   /* sends DATA: proto_peer.streams; or CHUNKs: proto_peer.bulks */
 	TX_WAIT_FIN, /* all DATA sent: proto_peer.waiting */
 	TX_RMA,	     /* proto_peer.rma */
 	TX_EVENT,    /* RMA done, its remote event isn't sent: proto_peer.rma */
 	TX_OVER,     /* RMA done, waits for earlier ones to retire: proto_peer.rma */
 	TX_ORPHAN,   /* its link is gone, segments are still under way: ep.orphan_txs */
 	TX_STATES
+};
+
+/* Slots that one message fills before the first is read. */
+#define BULK_DEPTH 4
+
+/* The slots that a streaming message has out, oldest first; a ring. */
+struct bulk_out {
+	bool granted; /* the receiver reads slots */
+	uint8_t first;
+	uint8_t count;
+	uint32_t turn_left; /* bytes before it is another message's turn */
+	uint32_t chunk;	    /* bytes of a slot that are used */
+	uint32_t slot[BULK_DEPTH];
+	uint64_t end[BULK_DEPTH]; /* offset behind each slot's bytes */
 };
 
 struct tx {
@@ -42,7 +56,8 @@ struct tx {
 	uint64_t rx_id;	      /* TX_STREAM: the receiver's arrival */
 	uint64_t stream_off;
 	uint64_t stream_len;
-	struct xfer x; /* RMA; of a message only local and total */
+	struct bulk_out bulk; /* TX_STREAM, TX_WAIT_FIN; else empty */
+	struct xfer x;	      /* RMA; of a message only local and total */
 };
 
 void tx_set_state(struct tx *tx, enum tx_state to);

@@ -50,8 +50,8 @@ static bool decode_cts(const void *pkt, size_t len, struct pkt_view *v)
 	v->id = le64_get(h.tx_id);
 	v->rx_id = le64_get(h.rx_id);
 	v->total = le64_get(h.want);
-	return len == sizeof(h) && v->flags == 0 && v->len == 0 && v->total != 0 &&
-	       v->total <= PKT_MSG_MAX;
+	return len == sizeof(h) && (v->flags & ~PKT_F_BULK) == 0 && v->len == 0 &&
+	       v->total != 0 && v->total <= PKT_MSG_MAX;
 }
 
 static bool decode_data(const void *pkt, size_t len, struct pkt_view *v)
@@ -92,6 +92,30 @@ static bool decode_event(const void *pkt, size_t len, struct pkt_view *v)
 	return len == sizeof(h) && v->flags == 0 && v->len == 0;
 }
 
+static bool decode_chunk(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_chunk h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->id = le64_get(h.rx_id);
+	v->offset = le64_get(h.offset);
+	v->slot = le32_get(h.slot);
+	v->turn = le32_get(h.turn);
+	return len == sizeof(h) && v->flags == 0 && v->len != 0 &&
+	       v->offset <= PKT_MSG_MAX;
+}
+
+static bool decode_taken(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_taken h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->id = le64_get(h.tx_id);
+	v->offset = le64_get(h.offset);
+	return len == sizeof(h) && v->flags == 0 && v->len == 0 &&
+	       v->offset <= PKT_MSG_MAX;
+}
+
 static const struct {
 	const char *name;
 	size_t min;
@@ -105,6 +129,8 @@ static const struct {
 	[PKT_ACK] = {"ack", sizeof(struct pkt_done), decode_done},
 	[PKT_CREDIT] = {"credit", sizeof(struct pkt_credit), decode_credit},
 	[PKT_EVENT] = {"event", sizeof(struct pkt_event), decode_event},
+	[PKT_CHUNK] = {"chunk", sizeof(struct pkt_chunk), decode_chunk},
+	[PKT_TAKEN] = {"taken", sizeof(struct pkt_taken), decode_taken},
 };
 _Static_assert(sizeof(pkt_rows) / sizeof(pkt_rows[0]) == PKT_KINDS, "a row per kind");
 
@@ -154,9 +180,10 @@ size_t pkt_put_rts(void *pkt, uint8_t flags, uint64_t tag, uint64_t data, uint64
 	return sizeof(h) + count * sizeof(struct pkt_iov);
 }
 
-size_t pkt_put_cts(void *pkt, uint64_t tx_id, uint64_t rx_id, uint64_t want)
+size_t pkt_put_cts(void *pkt, uint8_t flags, uint64_t tx_id, uint64_t rx_id,
+		   uint64_t want)
 {
-	struct pkt_cts h = {.head = head_of(PKT_CTS, 0, 0),
+	struct pkt_cts h = {.head = head_of(PKT_CTS, flags, 0),
 			    .tx_id = le64_of(tx_id),
 			    .rx_id = le64_of(rx_id),
 			    .want = le64_of(want)};
@@ -206,6 +233,29 @@ size_t pkt_put_event(void *pkt, uint64_t data, uint64_t total)
 	struct pkt_event h = {.head = head_of(PKT_EVENT, 0, 0),
 			      .data = le64_of(data),
 			      .total = le64_of(total)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}
+
+size_t pkt_put_chunk(void *pkt, uint64_t rx_id, uint64_t offset, uint32_t len,
+		     uint32_t slot, uint32_t turn)
+{
+	struct pkt_chunk h = {.head = head_of(PKT_CHUNK, 0, len),
+			      .rx_id = le64_of(rx_id),
+			      .offset = le64_of(offset),
+			      .slot = le32_of(slot),
+			      .turn = le32_of(turn)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}
+
+size_t pkt_put_taken(void *pkt, uint64_t tx_id, uint64_t offset)
+{
+	struct pkt_taken h = {.head = head_of(PKT_TAKEN, 0, 0),
+			      .tx_id = le64_of(tx_id),
+			      .offset = le64_of(offset)};
 
 	memcpy(pkt, &h, sizeof(h));
 	return sizeof(h);

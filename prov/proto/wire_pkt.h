@@ -56,6 +56,8 @@ enum pkt_kind {
 	PKT_ACK,       /* an eager message is in the user's buffer */
 	PKT_CREDIT,    /* eager bytes given back to the sender */
 	PKT_EVENT,     /* a remote write with data is done */
+	PKT_CHUNK,     /* a piece of a streamed message, in a bulk slot */
+	PKT_TAKEN,     /* bulk slots up to here were read */
 	PKT_KINDS
 };
 
@@ -63,6 +65,7 @@ enum pkt_kind {
 #define PKT_F_DATA   0x02 /* carries remote CQ data */
 #define PKT_F_ACK    0x04 /* eager: carries the sender's id and wants PKT_ACK */
 #define PKT_F_ALL    0x07
+#define PKT_F_BULK   0x08 /* CTS: pieces may come in bulk slots */
 
 #define PKT_IOV_MAX 4
 /* Longest message; the sum of two lengths cannot overflow. */
@@ -127,6 +130,20 @@ struct pkt_event {
 	struct le64 total; /* bytes that were written */
 };
 
+struct pkt_chunk {
+	struct pkt_head head; /* len: bytes in the slot, not 0 */
+	struct le64 rx_id;
+	struct le64 offset;
+	struct le32 slot;
+	struct le32 turn;
+};
+
+struct pkt_taken {
+	struct pkt_head head; /* len: 0 */
+	struct le64 tx_id;
+	struct le64 offset; /* everything before it was read */
+};
+
 #define PKT_EAGER_HEAD_MAX (sizeof(struct pkt_eager) + 16)
 #define PKT_RTS_MAX	   (sizeof(struct pkt_rts) + PKT_IOV_MAX * sizeof(struct pkt_iov))
 
@@ -140,6 +157,8 @@ _Static_assert(sizeof(struct pkt_data) == 24, "pkt_data");
 _Static_assert(sizeof(struct pkt_done) == 16, "pkt_done");
 _Static_assert(sizeof(struct pkt_credit) == 8, "pkt_credit");
 _Static_assert(sizeof(struct pkt_event) == 24, "pkt_event");
+_Static_assert(sizeof(struct pkt_chunk) == 32, "pkt_chunk");
+_Static_assert(sizeof(struct pkt_taken) == 24, "pkt_taken");
 
 struct pkt_view_iov {
 	uint64_t addr;
@@ -150,13 +169,16 @@ struct pkt_view_iov {
 struct pkt_view {
 	uint8_t kind;
 	uint8_t flags;
-	uint32_t len;	/* payload bytes, iov count, error or credit */
-	uint64_t tag;	/* EAGER, RTS */
-	uint64_t data;	/* EAGER with DATA, RTS, EVENT */
-	uint64_t id;	/* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK; DATA: rx id */
-	uint64_t rx_id; /* CTS */
-	uint64_t total; /* RTS, CTS, EVENT */
-	uint64_t offset; /* DATA */
+	uint32_t len;	 /* payload bytes, iov count, error or credit */
+	uint64_t tag;	 /* EAGER, RTS */
+	uint64_t data;	 /* EAGER with DATA, RTS, EVENT */
+	uint64_t id;	 /* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK, TAKEN; rx id:
+			  * DATA, CHUNK */
+	uint64_t rx_id;	 /* CTS */
+	uint64_t total;	 /* RTS, CTS, EVENT */
+	uint64_t offset; /* DATA, CHUNK, TAKEN */
+	uint32_t slot;	 /* CHUNK */
+	uint32_t turn;	 /* CHUNK */
 	struct pkt_view_iov iov[PKT_IOV_MAX];
 	const void *payload; /* EAGER, DATA */
 };
@@ -204,6 +226,48 @@ static inline bool pkt_parse_eager(const void *pkt, size_t len, struct pkt_view 
 	return len - at == v->len;
 }
 
+/* An eager message with nothing but a tag: by far the most frequent packet. */
+struct pkt_plain {
+	uint64_t tag;
+	const void *payload;
+	uint32_t len;
+	uint32_t tagged; /* 0 or 1 */
+};
+
+/* Same checks in a few instructions; false: something else, not necessarily wrong. */
+static inline bool pkt_parse_plain(const void *pkt, size_t len, struct pkt_plain *p)
+{
+	struct le64 head, tag;
+	uint64_t word;
+
+	if (__builtin_expect(len < sizeof(struct pkt_eager), 0)) {
+		return false;
+	}
+	memcpy(&head, pkt, sizeof(head));
+	/* The compiler must not read again what the peer may change meanwhile. */
+	__asm__("" : "+r"(head.v));
+	memcpy(&tag, (const char *)pkt + offsetof(struct pkt_eager, tag), sizeof(tag));
+	word = le64_get(head);
+	p->tag = le64_get(tag);
+	p->tagged = word >> 8 & PKT_F_TAGGED;
+	p->len = word >> 32;
+	p->payload = (const char *)pkt + sizeof(struct pkt_eager);
+	/* Kind, no flag but "tagged", zero. */
+	return __builtin_expect((word & ~((uint64_t)PKT_F_TAGGED << 8) & UINT32_MAX) ==
+					PKT_EAGER,
+				1) &&
+	       p->len == len - sizeof(struct pkt_eager);
+}
+
+/* Writes its header; flags 0 or PKT_F_TAGGED. */
+static inline void pkt_put_plain(void *pkt, uint32_t flags, size_t len, uint64_t tag)
+{
+	const uint64_t words[2] = {htole64((uint64_t)len << 32 | flags << 8 | PKT_EAGER),
+				   htole64(tag)};
+
+	memcpy(pkt, words, sizeof(words));
+}
+
 /* Header bytes of an eager packet with these flags. */
 static inline size_t pkt_eager_head(uint8_t flags)
 {
@@ -238,13 +302,17 @@ static inline void *pkt_put_eager(void *pkt, uint8_t flags, uint32_t len, uint64
 /* Each returns the packet's length. */
 size_t pkt_put_rts(void *pkt, uint8_t flags, uint64_t tag, uint64_t data, uint64_t id,
 		   uint64_t total, const struct pkt_view_iov *iov, uint32_t count);
-size_t pkt_put_cts(void *pkt, uint64_t tx_id, uint64_t rx_id, uint64_t want);
+size_t pkt_put_cts(void *pkt, uint8_t flags, uint64_t tx_id, uint64_t rx_id,
+		   uint64_t want);
 /* The payload follows at the returned length. */
 size_t pkt_put_data(void *pkt, uint64_t rx_id, uint64_t offset, uint32_t len);
 size_t pkt_put_fin(void *pkt, uint64_t tx_id, uint32_t err);
 size_t pkt_put_ack(void *pkt, uint64_t tx_id);
 size_t pkt_put_credit(void *pkt, uint32_t bytes);
 size_t pkt_put_event(void *pkt, uint64_t data, uint64_t total);
+size_t pkt_put_chunk(void *pkt, uint64_t rx_id, uint64_t offset, uint32_t len,
+		     uint32_t slot, uint32_t turn);
+size_t pkt_put_taken(void *pkt, uint64_t tx_id, uint64_t offset);
 
 /* "eager", "rts", ...; "?" for anything else. */
 const char *pkt_kind_name(uint8_t kind);

@@ -65,6 +65,29 @@ static void advance(struct xfer *x, size_t len)
 	}
 }
 
+void xfer_seek(struct xfer *x, size_t offset)
+{
+	uint64_t left = offset;
+
+	x->local_at = 0;
+	x->remote_at = 0;
+	x->issued = 0;
+	x->inflight = 0;
+	x->err = 0;
+	while (x->remote_at < x->remote_count && left >= x->remote[x->remote_at].len) {
+		left -= x->remote[x->remote_at].len;
+		x->remote_at++;
+	}
+	x->remote_off = left;
+	left = offset;
+	while (x->local_at < x->local_count && left >= x->local[x->local_at].iov_len) {
+		left -= x->local[x->local_at].iov_len;
+		x->local_at++;
+	}
+	x->local_off = left;
+	x->issued = offset;
+}
+
 int xfer_run(struct xfer *x, struct wire_link *link, size_t budget)
 {
 	const struct wire_link_base *b = wire_link_base(link);

@@ -57,6 +57,8 @@ static inline bool xfer_is_issued(const struct xfer *x)
 	return x->err || x->issued == x->total;
 }
 
+/* Nothing is under way; the next segment begins at `offset`, which is at most total. */
+void xfer_seek(struct xfer *x, size_t offset);
 /* Starts segments worth at most `budget` bytes; the cookie is x. Returns how many. */
 int xfer_run(struct xfer *x, struct wire_link *link, size_t budget);
 /* A segment that was under way is over. */

@@ -24,6 +24,7 @@
 
 #include "prov/wire/addr.h"
 
+struct mem_arena;
 struct mem_keytab;
 struct wire_ep;	  /* defined by each wire; begins with struct wire_ep_base */
 struct wire_link; /* defined by each wire; begins with struct wire_link_base */
@@ -39,7 +40,15 @@ struct wire_caps {
 	bool imm;	    /* segments may carry 32 bits of immediate data */
 	bool ordered;	    /* segments of one lane arrive in order */
 	bool passive;	    /* put and get need no libfabric call at the target */
-	bool raw; /* put and get may name peer memory by plain address (one copy) */
+	bool raw;    /* put and get may name peer memory by plain address (one copy) */
+	size_t bulk; /* bytes of one of the peer's bulk slots; 0: none can be read */
+};
+
+/* A bulk slot of one's own. */
+struct wire_bulk {
+	void *at; /* caps.bulk bytes */
+	uint32_t slot;
+	uint32_t turn; /* how often it was given out: tells this use from the next */
 };
 
 /* Memory of the peer. */
@@ -49,6 +58,20 @@ struct wire_remote {
 	uint64_t key;  /* unused when raw */
 	bool raw; /* no key: memory that the peer itself announced for this transfer */
 };
+
+/*
+ * Room that is reserved already: the next packet of class WIRE_DATA may be written at
+ * `at` if it is no longer than `room` (and caps.max_packet), and is committed from there
+ * like any other. There is none where room is negative: pkt_reserve knows more. Any call
+ * on the link may change both.
+ */
+struct wire_slot {
+	void *at;
+	int64_t room;
+};
+
+/* For whoever wants to close the way through a link's slot. Never changes. */
+extern const struct wire_slot wire_slot_none;
 
 /* One piece of a put or a get. local describes exactly len bytes; it is read during the
  * call only, the memory it points to until segment_done. */
@@ -88,9 +111,11 @@ struct wire_ep_attr {
 	uint64_t incarnation;  /* random, never 0: tells this endpoint from an earlier one
 				* at the same address */
 	struct mem_keytab *keys; /* registrations that peers may use */
+	struct mem_arena *arena; /* memory that some of them are in; NULL: none */
 	const struct wire_events *events;
 	void *arg;
-	bool no_cma; /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
+	bool no_cma;  /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
+	bool no_bulk; /* as if memory for bulk slots were refused */
 };
 
 struct wire_ops {
@@ -110,7 +135,8 @@ struct wire_ops {
 	 */
 	int (*dial)(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
 		    struct wire_link **link);
-	/* Gives a link up from this side, without an upcall. */
+	/* Gives a link up from this side, without an upcall; what it holds is given back
+	 * by the next progress. */
 	void (*hangup)(struct wire_link *link);
 
 	/*
@@ -130,6 +156,25 @@ struct wire_ops {
 	 */
 	int (*put)(struct wire_link *link, const struct wire_segment *seg);
 	int (*get)(struct wire_link *link, const struct wire_segment *seg);
+
+	/*
+	 * Bulk slots: a little memory of this endpoint that all its peers can read, for
+	 * messages that both sides copy at once. The owner takes a slot, fills it, names
+	 * it (slot, turn, length) in a packet, and gives it back when the reader said in
+	 * another that it is through, or can't read any more for all that matters. All
+	 * four are NULL where caps.bulk is 0 on every link.
+	 *
+	 * bulk_get: the slot that was given back last. -FI_EAGAIN: all taken; -FI_ENOMEM:
+	 * there are none.
+	 * bulk_peer: the bytes of a slot that a peer named (not trusted); NULL: no such
+	 * slot, or not so long.
+	 * bulk_holds: asked after the bytes were copied: whether they were those of that
+	 * turn from beginning to end. False where the owner took the slot back meanwhile.
+	 */
+	int (*bulk_get)(struct wire_ep *ep, struct wire_bulk *bulk);
+	void (*bulk_put)(struct wire_ep *ep, uint32_t slot);
+	const void *(*bulk_peer)(struct wire_link *link, uint32_t slot, size_t len);
+	bool (*bulk_holds)(struct wire_link *link, uint32_t slot, uint32_t turn);
 
 	/* Moves what is there, upcalls included; at most about `budget` packets. Returns
 	 * how many things happened, so that 0 means idle. */
@@ -163,9 +208,10 @@ struct wire_link_base {
 	const struct wire_ops *ops;
 	struct wire_ep *ep;
 	void *peer_ctx;
-	struct wire_addr peer;	   /* the peer's door */
-	uint64_t peer_incarnation; /* 0 until up */
-	struct wire_caps caps;	   /* of this link, once up */
+	struct wire_addr peer;	      /* the peer's door */
+	uint64_t peer_incarnation;    /* 0 until up */
+	struct wire_caps caps;	      /* of this link, once up */
+	const struct wire_slot *slot; /* never NULL, never another; see there */
 };
 
 static inline struct wire_ep_base *wire_ep_base(struct wire_ep *ep)

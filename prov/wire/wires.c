@@ -10,4 +10,6 @@ const struct wire_ops *const wire_table[] = {
 	&shm_wire_ops,
 };
 
+const struct wire_slot wire_slot_none = {.room = -1};
+
 const size_t wire_count = sizeof(wire_table) / sizeof(wire_table[0]);

@@ -40,6 +40,8 @@ static void msg_require(const struct ctl_msg *msg)
 		ready_require(&msg->ready);
 		return;
 	case CTL_FAIL:
+	case CTL_REPORT:
+	case CTL_VERDICT:
 		fuzz_require(msg->fail.culprit >= -1 && msg->fail.culprit < RANKS);
 		fuzz_require(msg->fail.result > 0 &&
 			     msg->fail.result < WEFT_RESULT_COUNT);
@@ -49,6 +51,9 @@ static void msg_require(const struct ctl_msg *msg)
 	case CTL_STATUS:
 		fuzz_require(msg->status.waits_for >= -1 &&
 			     msg->status.waits_for < RANKS);
+		return;
+	case CTL_PAST:
+		fuzz_require(msg->past.entries <= CTL_PAST_MAX);
 		return;
 	case CTL_REVOKED:
 		return;
@@ -108,8 +113,19 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 	case 5:
 		msg.kind = number == 4 ? CTL_PROBE : CTL_STATUS;
 		msg.status = (struct ctl_status){
-			.call = {.count = 100, .elem_size = 4, .algorithm = 5},
+			.call = {.count = 100, .type = WEFT_FP32, .algorithm = 5},
 			.waits_for = -1};
+		break;
+	case 6:
+	case 7:
+		msg.kind = number == 6 ? CTL_REPORT : CTL_VERDICT;
+		msg.fail = (struct ctl_fail){.result = WEFT_ERR_MISMATCH, .culprit = -1};
+		strcpy(msg.fail.text, "rank 0 runs a barrier, rank 1 a broadcast");
+		break;
+	case 8:
+		msg.kind = CTL_PAST;
+		msg.past = (struct ctl_past){.entries = 2,
+					     .call = {{.count = 9}, {.root = 1}}};
 		break;
 	default:
 		return 0;

@@ -17,7 +17,7 @@ bool fuzz_one(const uint8_t *data, size_t size)
 
 	if (good) {
 		fuzz_require(v.kind > 0 && v.kind < PKT_KINDS);
-		fuzz_require(!(v.flags & ~PKT_F_ALL));
+		fuzz_require(!(v.flags & ~(PKT_F_ALL | PKT_F_BULK)));
 		if (v.kind == PKT_EAGER || v.kind == PKT_DATA) {
 			const uint8_t *at = v.payload;
 
@@ -50,7 +50,7 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 	case 2:
 		return pkt_put_rts(room, PKT_F_TAGGED, 42, 7, 1, 200000, iov, 2);
 	case 3:
-		return pkt_put_cts(room, 1, 2, 200000);
+		return pkt_put_cts(room, PKT_F_BULK, 1, 2, 200000);
 	case 4:
 		return pkt_put_data(room, 2, 4096, 16) + 16;
 	case 5:
@@ -61,6 +61,10 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		return pkt_put_credit(room, 4096);
 	case 8:
 		return pkt_put_event(room, 7, 200000);
+	case 9:
+		return pkt_put_chunk(room, 2, 65536, 32768, 3, 1);
+	case 10:
+		return pkt_put_taken(room, 1, 65536);
 	default:
 		return 0;
 	}

@@ -46,7 +46,7 @@ static bool step_peek(struct ring *r, const struct step *s)
 	uint32_t len;
 
 	atomic_store(shm_ring_word(r->mem, at), s->word);
-	switch (shm_ring_peek(&r->rx, &pkt, &len)) {
+	switch (shm_ring_take(&r->rx, &pkt, &len)) {
 	case SHM_RING_EMPTY:
 		return true;
 	case SHM_RING_BROKEN:
@@ -55,7 +55,7 @@ static bool step_peek(struct ring *r, const struct step *s)
 		break;
 	}
 	inside_require(r, pkt, len);
-	if (shm_ring_release(&r->rx, len))
+	if (shm_ring_is_due(&r->rx))
 		shm_ring_publish(&r->rx);
 	fuzz_require(r->rx.offset < SHM_RING_BYTES && r->rx.offset % SHM_CACHE_LINE == 0);
 	return true;

@@ -29,6 +29,47 @@ static void test_name_F4(void)
 	       "F4: fields do not run into each other");
 }
 
+/* What differs in a call differs in its signature, and can be read from it. */
+static void test_signature(void)
+{
+	const struct sig_call a = {.count = UINT64_C(1) << 20,
+				   .root = 6,
+				   .coll = WEFT_COLL_BROADCAST,
+				   .type = WEFT_FP64,
+				   .op = WEFT_BXOR,
+				   .algorithm = 1};
+	const uint64_t sig = sig_pack(&a, 77, 8);
+	struct sig_call b = a, back;
+	char text[128];
+
+	tap_ok(sig_unpack(sig, 8, &back) && sig_call_same(&a, &back),
+	       "a signature reads back");
+	b.count++;
+	tap_ok(sig_pack(&b, 77, 8) != sig && !sig_call_same(&a, &b), "the count counts");
+	b = a;
+	b.root = 7;
+	tap_ok(sig_pack(&b, 77, 8) != sig && !sig_call_same(&a, &b), "the root counts");
+	b = a;
+	b.type = WEFT_INT64;
+	tap_ok(sig_pack(&b, 77, 8) != sig && !sig_call_same(&a, &b), "the type counts");
+	b = a;
+	b.algorithm = 0;
+	tap_ok(sig_pack(&b, 77, 8) != sig, "the algorithm counts");
+	b = a;
+	b.count = UINT64_MAX / 8;
+	tap_ok(!sig_unpack(sig_pack(&b, 77, 131072), 131072, &back) &&
+		       back.count <= b.count && back.root == 6,
+	       "a count that does not fit is told to be large");
+	tap_ok(sig_pack(&a, sig_past_add(0, 1), 8) != sig_pack(&a, sig_past_add(0, 2), 8),
+	       "the calls before count");
+	sig_unpack(UINT64_MAX, 8, &back);
+	sig_call_print(&back, false, text, sizeof(text));
+	tap_ok(strstr(text, "?") != NULL, "nonsense has a text: %s", text);
+	sig_call_print(&a, true, text, sizeof(text));
+	tap_is_str(text, "broadcast (?) of 1048576 fp64 from root 6",
+		   "a call has a text");
+}
+
 static struct ctl_msg full_ready(void)
 {
 	struct ctl_msg msg = {.kind = CTL_READY, .src = 2, .comm = 5, .call = 0x1020304};
@@ -77,14 +118,20 @@ static void test_messages(void)
 	struct ctl_msg probe = {
 		.kind = CTL_PROBE,
 		.src = 2,
-		.status = {.call = {.count = 77, .elem_size = 4, .root = -1, .coll = 3},
+		.status = {.call = {.count = 77, .algorithm = 1, .root = -1, .coll = 3},
 			   .waits_for = -1}};
+	struct ctl_msg past = {.kind = CTL_PAST, .src = 2, .call = 3};
 	struct ctl_msg revoked = {.kind = CTL_REVOKED, .src = 2, .call = 12};
 
 	strcpy(fail.fail.text, "no answer from rank 3");
 	check_message(full_ready(), "READY");
 	check_message(fail, "FAIL");
+	fail.kind = CTL_VERDICT;
+	check_message(fail, "VERDICT");
 	check_message(probe, "PROBE");
+	past.past.entries = CTL_PAST_MAX;
+	past.past.call[CTL_PAST_MAX - 1] = (struct sig_call){.count = 9, .root = 1};
+	check_message(past, "PAST");
 	check_message(revoked, "REVOKED");
 }
 
@@ -188,6 +235,7 @@ static void test_pool(void)
 int main(void)
 {
 	test_name_F4();
+	test_signature();
 	test_messages();
 	test_refusals();
 	test_damage();

@@ -206,8 +206,7 @@ static void test_growth(void)
 
 static void test_refused(void)
 {
-	static const enum fi_wait_obj bad[] = {FI_WAIT_SET, FI_WAIT_MUTEX_COND,
-					       FI_WAIT_YIELD, FI_WAIT_POLLFD};
+	static const enum fi_wait_obj bad[] = {FI_WAIT_SET, FI_WAIT_POLLFD};
 	struct fi_cq_attr attr = {0};
 	struct fid_cq *cq = NULL;
 	int fd = -1;

@@ -161,6 +161,59 @@ static void test_two_sleepers(void)
 	cq_close(cq);
 }
 
+#define CROWD	     6
+#define CROWD_ROUNDS 25
+
+struct crowd {
+	struct fid_cntr *cntr;
+	uint64_t want;
+	atomic_int late;
+};
+
+static void *crowd_run(void *arg)
+{
+	struct crowd *c = arg;
+	uint64_t start = wfi_now_ns();
+
+	if (fi_cntr_wait(c->cntr, c->want, NEVER_MS) ||
+	    wfi_now_ns() - start > SOON_MS * 1000000ull)
+		atomic_fetch_add(&c->late, 1);
+	return NULL;
+}
+
+/* One event wakes all who wait for it: whoever is first must not take it from the
+ * others. */
+static void test_crowd(void)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fid_cq *other = cq_open(FI_WAIT_NONE);
+	struct fi_cq_data_entry got;
+	pthread_t threads[CROWD];
+	struct crowd c = {.want = 0};
+
+	if (fi_cntr_open(env.domain, &attr, &c.cntr, NULL) ||
+	    wfi_cntr_attach(wfi_cntr_of(&c.cntr->fid), &engine.base))
+		tap_bail("no counter");
+	engine.cq = NULL;
+	engine.cntr = wfi_cntr_of(&c.cntr->fid);
+	for (int round = 0; round < CROWD_ROUNDS && !atomic_load(&c.late); round++) {
+		c.want++;
+		for (int i = 0; i < CROWD; i++)
+			if (pthread_create(&threads[i], NULL, crowd_run, &c))
+				tap_bail("no thread");
+		sleep_ms(5);
+		engine_post_quietly(&engine, 1);
+		fi_cq_read(other, &got, 1); /* progresses the engine for all of them */
+		for (int i = 0; i < CROWD; i++)
+			pthread_join(threads[i], NULL);
+	}
+	tap_is_int(atomic_load(&c.late), 0, "nobody of a crowd sleeps on");
+	engine.cntr = NULL;
+	wfi_cntr_detach(wfi_cntr_of(&c.cntr->fid), &engine.base);
+	tap_is_int(fi_close(&c.cntr->fid), 0, "close");
+	cq_close(other);
+}
+
 static void test_signal(void)
 {
 	struct fid_cq *cq = cq_open(FI_WAIT_UNSPEC);
@@ -336,12 +389,17 @@ int main(void)
 	test_timeout(FI_WAIT_NONE);
 	test_timeout(FI_WAIT_UNSPEC);
 	test_timeout(FI_WAIT_FD);
+	test_timeout(FI_WAIT_MUTEX_COND);
+	test_timeout(FI_WAIT_YIELD);
 	test_wake(FI_WAIT_NONE);
 	test_wake(FI_WAIT_UNSPEC);
 	test_wake(FI_WAIT_FD);
+	test_wake(FI_WAIT_MUTEX_COND);
+	test_wake(FI_WAIT_YIELD);
 	test_rearm();
 	test_written_by_others();
 	test_two_sleepers();
+	test_crowd();
 	test_signal();
 	test_due();
 	test_trywait();

@@ -249,7 +249,7 @@ static void test_simultaneous(void)
 	       "the dialled one is a second link, transmission stays");
 	peer_link_down(&t, dialled, -FI_ECONNRESET);
 	tap_ok(p->state == PEER_ENDING && fake.endings == 1 && fake.downs == 0 &&
-		       !p->link,
+		       p->link == accepted,
 	       "either link's death is the beginning of the end");
 	tap_ok(peer_link_is_current(p, accepted) && peer_has_links(p),
 	       "what comes on the other one still counts");

@@ -34,6 +34,11 @@ struct mock_ep {
 	struct list links;
 	struct mock_region regions[16];
 	int region_count;
+	struct {
+		char *bytes;
+		uint32_t turn;
+		bool taken;
+	} slots[MOCK_SLOTS];
 };
 
 enum mock_state { MOCK_DIALLING, MOCK_NEW, MOCK_UP };
@@ -51,6 +56,8 @@ struct mock_link {
 	uint64_t last_due;
 	struct list segs;
 	struct mock_pkt *reserved;
+	struct mock_pkt *offered; /* what slot leads to */
+	struct wire_slot slot;
 };
 
 static struct mock_ep *ep_of(struct wire_ep *ep)
@@ -102,6 +109,9 @@ static int ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	ep->net = mock_net;
 	ep->attr = *attr;
 	list_init(&ep->links);
+	for (int i = 0; i < MOCK_SLOTS; i++) {
+		ep->slots[i].bytes = malloc(MOCK_SLOT_SIZE);
+	}
 	mock_net->eps[slot] = (struct wire_ep *)ep;
 	*out = (struct wire_ep *)ep;
 	return 0;
@@ -118,6 +128,8 @@ static struct mock_link *link_new(struct mock_ep *ep, const struct wire_addr *to
 	l->base.caps = ep->net->caps;
 	l->ep = ep;
 	l->state = state;
+	l->slot.room = -1;
+	l->base.slot = &l->slot;
 	list_init(&l->in);
 	list_init(&l->segs);
 	list_push_back(&ep->links, &l->node);
@@ -138,6 +150,7 @@ static void link_free(struct mock_link *l)
 		free(container_of(n, struct mock_seg, node));
 	}
 	free(l->reserved);
+	free(l->offered);
 	list_remove(&l->node);
 	free(l);
 }
@@ -164,6 +177,9 @@ static void ep_close(struct wire_ep *wep)
 
 		link_die(l->other, -FI_ESHUTDOWN);
 		link_free(l);
+	}
+	for (int i = 0; i < MOCK_SLOTS; i++) {
+		free(ep->slots[i].bytes);
 	}
 	free(ep);
 }
@@ -192,6 +208,30 @@ static void hangup(struct wire_link *link)
 	link_free(l);
 }
 
+/* Bytes of a slot: enough for most small packets. */
+#define MOCK_SLOT 256
+
+static bool pkt_fits(struct mock_link *l, uint32_t room)
+{
+	return !mock_chance(l->ep->net, l->ep->net->refuse_room) &&
+	       !(l->other && l->other->in_count >= room);
+}
+
+/* After each packet: the next one's place, or none. */
+static void slot_offer(struct mock_link *l)
+{
+	free(l->offered);
+	l->offered = NULL;
+	l->slot.room = -1;
+	if (l->state != MOCK_UP || !pkt_fits(l, l->ep->net->ring * 3 / 4)) {
+		return;
+	}
+	l->offered = malloc(sizeof(struct mock_pkt) + MOCK_SLOT);
+	l->offered->len = MOCK_SLOT;
+	l->slot.at = l->offered->bytes;
+	l->slot.room = MOCK_SLOT;
+}
+
 static void *pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls)
 {
 	struct mock_link *l = link_of(link);
@@ -205,8 +245,7 @@ static void *pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls
 	if (cls == WIRE_DATA) {
 		room = room * 3 / 4;
 	}
-	if (mock_chance(l->ep->net, l->ep->net->refuse_room) ||
-	    (l->other && l->other->in_count >= room)) {
+	if (!pkt_fits(l, room)) {
 		return NULL;
 	}
 	l->reserved = malloc(sizeof(struct mock_pkt) + len);
@@ -231,16 +270,22 @@ static void pkt_commit(struct wire_link *link, void *pkt, size_t len)
 	struct mock_link *l = link_of(link);
 	struct mock_pkt *p = l->reserved;
 
-	if (pkt != p->bytes || len > p->len) {
+	if (l->offered && pkt == l->offered->bytes) {
+		p = l->offered;
+		l->offered = NULL;
+	} else {
+		l->reserved = NULL;
+	}
+	if (!p || pkt != p->bytes || len > p->len) {
 		abort();
 	}
 	p->len = len;
-	l->reserved = NULL;
 	if (l->other && !l->other->dying) {
 		queue_pkt(l->other, p);
 	} else {
 		free(p);
 	}
+	slot_offer(l);
 }
 
 void mock_inject(struct wire_link *link, const void *pkt, size_t len)
@@ -341,6 +386,66 @@ static int put(struct wire_link *link, const struct wire_segment *seg)
 static int get(struct wire_link *link, const struct wire_segment *seg)
 {
 	return segment(link, seg, false);
+}
+
+static int bulk_get(struct wire_ep *wep, struct wire_bulk *bulk)
+{
+	struct mock_ep *ep = ep_of(wep);
+
+	if (mock_chance(ep->net, ep->net->refuse_slot)) {
+		return -FI_EAGAIN;
+	}
+	for (uint32_t i = 0; i < MOCK_SLOTS; i++) {
+		if (!ep->slots[i].taken) {
+			ep->slots[i].taken = true;
+			*bulk = (struct wire_bulk){.at = ep->slots[i].bytes,
+						   .slot = i,
+						   .turn = ++ep->slots[i].turn};
+			return 0;
+		}
+	}
+	return -FI_EAGAIN;
+}
+
+/* What is read after it was given back is wrong. */
+static void bulk_put(struct wire_ep *wep, uint32_t slot)
+{
+	struct mock_ep *ep = ep_of(wep);
+
+	if (slot >= MOCK_SLOTS || !ep->slots[slot].taken) {
+		abort(); /* exactly once */
+	}
+	ep->slots[slot].taken = false;
+	memset(ep->slots[slot].bytes, 0xbb, MOCK_SLOT_SIZE);
+}
+
+static const void *bulk_peer(struct wire_link *link, uint32_t slot, size_t len)
+{
+	struct mock_link *l = link_of(link);
+	static const char gone[MOCK_SLOT_SIZE]; /* stays mapped when its owner is dead */
+
+	if (slot >= MOCK_SLOTS || len > MOCK_SLOT_SIZE) {
+		return NULL;
+	}
+	return l->other ? l->other->ep->slots[slot].bytes : gone;
+}
+
+static bool bulk_holds(struct wire_link *link, uint32_t slot, uint32_t turn)
+{
+	struct mock_link *l = link_of(link);
+
+	return l->other && l->other->ep->slots[slot].taken &&
+	       l->other->ep->slots[slot].turn == turn;
+}
+
+int mock_slots_taken(struct wire_ep *wep)
+{
+	int taken = 0;
+
+	for (uint32_t i = 0; i < MOCK_SLOTS; i++) {
+		taken += ep_of(wep)->slots[i].taken;
+	}
+	return taken;
 }
 
 static bool answers_to(const struct mock_ep *ep, const struct wire_addr *to)
@@ -478,7 +583,10 @@ static int quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline)
 const struct wire_ops mock_wire = {
 	.name = "mock",
 	.what = "in one process, on a virtual clock",
-	.caps = {.lanes = 1, .max_packet = 4096, .max_segment = 1 << 20},
+	.caps = {.lanes = 1,
+		 .max_packet = 4096,
+		 .max_segment = 1 << 20,
+		 .bulk = MOCK_SLOT_SIZE},
 	.ep_open = ep_open,
 	.ep_close = ep_close,
 	.dial = dial,
@@ -487,6 +595,10 @@ const struct wire_ops mock_wire = {
 	.pkt_commit = pkt_commit,
 	.put = put,
 	.get = get,
+	.bulk_get = bulk_get,
+	.bulk_put = bulk_put,
+	.bulk_peer = bulk_peer,
+	.bulk_holds = bulk_holds,
 	.progress = progress,
 	.arm = arm,
 	.fd = fd,
@@ -526,4 +638,25 @@ bool mock_kill_random(struct mock_net *net)
 	link_die(link_of(link), -FI_ECONNRESET);
 	net->links_killed++;
 	return true;
+}
+
+void mock_kill_pair(struct mock_net *net)
+{
+	struct wire_ep *wep = net->eps[mock_random(net) % MOCK_EPS];
+	struct wire_link *some = wep ? mock_some_link(wep) : NULL;
+	struct mock_ep *other;
+
+	if (!some || !link_of(some)->other) {
+		return;
+	}
+	other = link_of(some)->other->ep;
+	list_foreach (n, &ep_of(wep)->links) {
+		struct mock_link *l = container_of(n, struct mock_link, node);
+
+		if (l->other && l->other->ep == other) {
+			link_die(l->other, -FI_ECONNRESET);
+			link_die(l, -FI_ECONNRESET);
+			net->links_killed++;
+		}
+	}
 }

@@ -13,7 +13,9 @@
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
-#define MOCK_EPS 16
+#define MOCK_EPS       16
+#define MOCK_SLOTS     6
+#define MOCK_SLOT_SIZE 16384
 
 struct mock_region {
 	uint64_t key;
@@ -36,7 +38,8 @@ struct mock_net {
 	/* Doors answer to their port on this host as well (host order); links carry the
 	 * door's own name. */
 	uint32_t alias_host;
-	bool raw_refused; /* raw gets give -FI_EACCES although caps say raw */
+	uint32_t refuse_slot; /* percent: no bulk slot just now */
+	bool raw_refused;     /* raw gets give -FI_EACCES although caps say raw */
 	struct wire_ep *eps[MOCK_EPS];
 	uint64_t links_killed;
 	uint64_t packets;
@@ -52,8 +55,12 @@ bool mock_chance(struct mock_net *net, uint32_t percent);
 void mock_region_add(struct wire_ep *ep, const struct mock_region *r);
 /* Kills one random link between any two endpoints; false: there is none. */
 bool mock_kill_random(struct mock_net *net);
+/* As when a process dies: all links between two random endpoints. */
+void mock_kill_pair(struct mock_net *net);
 /* Puts bytes on a link as if the peer had sent them. */
 void mock_inject(struct wire_link *link, const void *pkt, size_t len);
+/* Bulk slots of ep that are taken. */
+int mock_slots_taken(struct wire_ep *ep);
 /* Some link of ep that is up, or NULL. */
 struct wire_link *mock_some_link(struct wire_ep *ep);
 

@@ -43,6 +43,7 @@ struct sim_ep {
 	struct proto_ep *ep;
 	struct wire_addr addr;
 	char *region;
+	bool paused;		/* makes no call */
 	uint64_t remote_events; /* writes with data that arrived */
 	uint64_t remote_bytes;
 };
@@ -53,8 +54,10 @@ struct sim {
 	int ep_count;
 	struct sim_op *ops;
 	int op_count;
-	int open; /* operations without completion */
-	int bad;  /* things that must not happen, each said in a diagnostic */
+	int open;			     /* operations without completion */
+	uint64_t small_sent, small_received; /* by the frequent way */
+	bool plain; /* messages of 8 bytes and more may go without remote data */
+	int bad;    /* things that must not happen, each said in a diagnostic */
 	uint64_t incarnation;
 	struct proto_peer *other_name; /* endpoint 0 knows endpoint 1 by it */
 	struct proto_attr attr;	       /* defaults for every endpoint */

@@ -12,6 +12,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/proto/ep.h"
 #include "prov/proto/tests/sim.h"
 #include "prov/proto/wire_pkt.h"
 #include "util/tap.h"
@@ -39,6 +40,14 @@ static void random_send(struct sim *s)
 	size_t len = random_len(s);
 
 	flags |= mock_chance(&s->net, 70) ? PROTO_TAGGED : 0;
+	if (s->plain && mock_chance(&s->net, 50)) { /* what small.h is made for */
+		len = 8 + mock_random(&s->net) % 100;
+		flags &= ~PROTO_DATA;
+		sim_send(s, mock_random(&s->net) % s->ep_count,
+			 mock_random(&s->net) % s->ep_count, len,
+			 (flags & PROTO_TAGGED) ? mock_random(&s->net) % 4 : 0, flags);
+		return;
+	}
 	flags |= mock_chance(&s->net, 20) ? PROTO_DELIVERY : 0;
 	flags |= len <= 256 && mock_chance(&s->net, 30) ? PROTO_INJECT : 0;
 	sim_send(s, mock_random(&s->net) % s->ep_count,
@@ -59,6 +68,9 @@ static void random_recv(struct sim *s)
 		tag = 0;
 		ignore = 0;
 	}
+	if (s->plain && len < 8) {
+		len = 8;
+	}
 	sim_recv(s, mock_random(&s->net) % s->ep_count, from, len, tag, ignore, flags);
 }
 
@@ -77,6 +89,9 @@ static void random_rma(struct sim *s)
 		len, mock_random(&s->net) % (SIM_REGION - 200000), key, flags);
 }
 
+/* Over all cases. */
+static uint64_t small_sent, small_received;
+
 static void random_case(uint64_t seed, bool deaths)
 {
 	struct sim s;
@@ -93,6 +108,10 @@ static void random_case(uint64_t seed, bool deaths)
 	s.net.late_segment = shape & 64 ? 70 : 0;
 	s.net.refuse_segment = shape & 128 ? 30 : 0;
 	s.net.ring = shape & 256 ? 2 : 32;
+	s.net.caps.bulk = shape & 512 ? MOCK_SLOT_SIZE : 0;
+	s.net.refuse_slot = (shape & 3072) == 1024 ? 30 : 0;
+	s.net.refuse_slot = (shape & 3072) == 2048 ? 100 : s.net.refuse_slot;
+	s.plain = shape & 4096;
 	for (int i = 0; i < 400; i++) {
 		uint64_t what = mock_random(&s.net) % 100;
 
@@ -129,6 +148,11 @@ static void random_case(uint64_t seed, bool deaths)
 	sim_cancel_all(&s);
 	settled &= sim_settle(&s);
 	sim_check(&s);
+	small_sent += s.small_sent;
+	small_received += s.small_received;
+	for (int e = 0; e < s.ep_count; e++) {
+		s.bad += mock_slots_taken(proto_wire_ep(s.eps[e].ep));
+	}
 	if (!settled || s.bad || s.open) {
 		tap_ok(false, "seed %" PRIu64 "%s: settled %d, open %d, bad %d", seed,
 		       deaths ? " with deaths" : "", settled, s.open, s.bad);
@@ -154,7 +178,10 @@ static void test_no_false_errors(void)
 	sim_init(&s, 7, 2);
 	for (int i = 0; i < 300; i++) {
 		sim_recv(&s, 1, 0, 100000, 5, 0, PROTO_TAGGED | PROTO_REPORT);
-		sim_send(&s, 0, 1, i * 37, 5, PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+		while (!sim_send(&s, 0, 1, i * 37, 5,
+				 PROTO_TAGGED | PROTO_DATA | PROTO_REPORT)) {
+			sim_step(&s, 100);
+		}
 		sim_step(&s, 100);
 	}
 	sim_settle(&s);
@@ -190,6 +217,41 @@ static void test_b2_flood(void)
 	sim_settle(&s);
 	sim_check(&s);
 	tap_ok(s.open == 0 && s.bad == 0, "B2: received in reverse order");
+	sim_fini(&s);
+}
+
+/* A peer that announces messages for ever, and takes no notice of anything: it is given
+ * up before it has used what the others need. */
+static void test_b2_announced_flood(void)
+{
+	struct sim_op *in;
+	struct sim s;
+
+	sim_init(&s, 12, 3);
+	sim_send(&s, 0, 1, 8, 1, PROTO_TAGGED | PROTO_REPORT);
+	sim_settle(&s);
+	for (uint64_t i = 0; i < 40000; i++) {
+		struct wire_link *link = mock_some_link(proto_wire_ep(s.eps[1].ep));
+		uint8_t pkt[64] = {0};
+
+		if (!link) {
+			break;
+		}
+		mock_inject(link, pkt,
+			    pkt_put_rts(pkt, PKT_F_TAGGED, 2, 0, i, 100, NULL, 0));
+		if (i % 32 == 0) {
+			sim_step(&s, 1000);
+		}
+	}
+	sim_settle(&s);
+	tap_ok(s.eps[1].ep->arrivals.chunk_count < 80,
+	       "B2: endless announcements, %" PRIu32 " chunks of arrivals",
+	       s.eps[1].ep->arrivals.chunk_count);
+	tap_ok(s.eps[1].ep->bad_packets > 0, "B2: their sender is given up");
+	in = sim_recv(&s, 1, -1, 8, 3, 0, PROTO_TAGGED | PROTO_REPORT);
+	sim_send(&s, 2, 1, 8, 3, PROTO_TAGGED | PROTO_DATA | PROTO_REPORT);
+	sim_settle(&s);
+	tap_ok(in->done == 1 && !in->err, "B2: an honest peer is served");
 	sim_fini(&s);
 }
 
@@ -399,10 +461,10 @@ static void lie(struct sim *s)
 	if (!link) {
 		return;
 	}
-	switch (mock_random(&s->net) % 7) {
+	switch (mock_random(&s->net) % 9) {
 	case 0:
-		len = pkt_put_cts(pkt, id, mock_random(&s->net),
-				  mock_random(&s->net) % 100000);
+		len = pkt_put_cts(pkt, mock_random(&s->net) % 2 ? PKT_F_BULK : 0, id,
+				  mock_random(&s->net), mock_random(&s->net) % 100000);
 		break;
 	case 1:
 		len = pkt_put_data(pkt, id, mock_random(&s->net) % 3000, 8) + 8;
@@ -418,6 +480,15 @@ static void lie(struct sim *s)
 		break;
 	case 5:
 		len = pkt_put_rts(pkt, PKT_F_TAGGED, 0, 1, id, 5000, NULL, 0);
+		break;
+	case 6:
+		len = pkt_put_chunk(pkt, id, mock_random(&s->net) % 3 * MOCK_SLOT_SIZE,
+				    1 + mock_random(&s->net) % (MOCK_SLOT_SIZE + 9),
+				    mock_random(&s->net) % (MOCK_SLOTS + 1),
+				    mock_random(&s->net) % 9);
+		break;
+	case 7:
+		len = pkt_put_taken(pkt, id, mock_random(&s->net) % 100000);
 		break;
 	default:
 		len = mock_random(&s->net) % sizeof(pkt);
@@ -440,6 +511,7 @@ static void test_liar(void)
 
 		sim_init(&s, seed, 2);
 		s.net.caps.raw = seed & 1;
+		s.net.caps.bulk = seed & 4 ? MOCK_SLOT_SIZE : 0;
 		s.net.late_segment = seed & 2 ? 50 : 0;
 		for (int i = 0; i < 300; i++) {
 			random_send(&s);
@@ -485,6 +557,7 @@ int main(int argc, char **argv)
 
 	test_no_false_errors();
 	test_b2_flood();
+	test_b2_announced_flood();
 	test_rma();
 	test_e2_message_after_rma();
 	test_multi_recv();
@@ -499,5 +572,9 @@ int main(int argc, char **argv)
 	}
 	tap_ok(tap_state.failed == before, "property: seeds %" PRIu64 " to %" PRIu64,
 	       base, base + count - 1);
+	tap_ok(count == 1 || (small_sent > 100 && small_received > 1000),
+	       "the frequent ways were among them: %" PRIu64 " sent, %" PRIu64
+	       " received",
+	       small_sent, small_received);
 	return tap_done();
 }

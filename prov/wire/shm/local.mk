@@ -1,6 +1,7 @@
 # Sources of the shared-memory wire and the unit tests beside them.
 PROV_SOURCES += \
 	%D%/shm.c %D%/shm.h \
+	%D%/shm_bulk.c %D%/shm_bulk.h \
 	%D%/shm_cma.c %D%/shm_cma.h \
 	%D%/shm_connect.c %D%/shm_connect.h \
 	%D%/shm_door.c %D%/shm_door.h \
@@ -12,7 +13,8 @@ PROV_SOURCES += \
 	%D%/shm_link.c %D%/shm_link.h \
 	%D%/shm_ring.c %D%/shm_ring.h \
 	%D%/shm_rma.c %D%/shm_rma.h \
-	%D%/shm_service.c %D%/shm_service.h
+	%D%/shm_service.c %D%/shm_service.h \
+	%D%/shm_share.c %D%/shm_share.h
 
 EXTRA_DIST += %D%/README.md
 
@@ -41,6 +43,12 @@ TESTS += \
 %C%_tests_test_service_SOURCES = \
 	%D%/tests/test_service.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_service_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_bulk_shm
+TESTS += %D%/tests/test_bulk_shm
+%C%_tests_test_bulk_shm_SOURCES = \
+	%D%/tests/test_bulk_shm.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_bulk_shm_LDADD = prov/libprov.la
 
 # Figures, not a test: run by hand.
 check_PROGRAMS += %D%/tests/bench_shm

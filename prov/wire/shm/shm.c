@@ -4,6 +4,7 @@
 
 #include "prov/wire/shm/shm.h"
 
+#include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_connect.h"
 #include "prov/wire/shm/shm_ep.h"
 #include "prov/wire/shm/shm_link.h"
@@ -18,7 +19,8 @@ const struct wire_ops shm_wire_ops = {
 		 .imm = false,
 		 .ordered = true,
 		 .passive = true,
-		 .raw = true},
+		 .raw = true,
+		 .bulk = SHM_BULK_SLOT},
 	.ep_open = shm_ep_open,
 	.ep_close = shm_ep_close,
 	.dial = shm_dial,
@@ -27,6 +29,10 @@ const struct wire_ops shm_wire_ops = {
 	.pkt_commit = shm_pkt_commit,
 	.put = shm_put,
 	.get = shm_get,
+	.bulk_get = shm_bulk_get,
+	.bulk_put = shm_bulk_put,
+	.bulk_peer = shm_bulk_peer,
+	.bulk_holds = shm_bulk_holds,
 	.progress = shm_progress,
 	.arm = shm_arm,
 	.fd = shm_fd,

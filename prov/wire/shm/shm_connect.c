@@ -28,6 +28,8 @@ static void hello_fill(const struct shm_link *link, enum shm_hello_kind kind,
 	fds[SHM_FD_HUB] = ep->hub.mem_fd;
 	fds[SHM_FD_WAKE] = ep->hub.wake_tx;
 	fds[SHM_FD_PAIR] = link->pair_fd;
+	fds[SHM_FD_BULK] = ep->bulk.fd;
+	hello->bulk_size = ep->bulk.fd >= 0 ? SHM_BULK_SIZE : 0;
 }
 
 /* The hello could not be sent: the door may have said why before it closed. Else it is

@@ -61,6 +61,7 @@ static struct shm_ep *ep_alloc(const struct wire_ep_attr *attr)
 	ep->arg = attr->arg;
 	ep->incarnation = attr->incarnation;
 	ep->keys = attr->keys;
+	ep->arena = attr->arena;
 	ep->cma = attr->no_cma ? PROV_CMA_OFF : (enum prov_cma)prov_params()->cma;
 	ep->pid = getpid();
 	list_init(&ep->graveyard);
@@ -115,6 +116,9 @@ int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
 	if (ret)
 		goto err_hub;
 	ep->base.addr = ep->door.addr;
+	ep->bulk.fd = -1;
+	if (!attr->no_bulk)
+		shm_bulk_init(&ep->bulk);
 	pthread_mutex_init(&ep->mutex, NULL);
 	ret = shm_helper_start(ep);
 	if (ret)
@@ -124,6 +128,7 @@ int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
 
 err_door:
 	pthread_mutex_destroy(&ep->mutex);
+	shm_bulk_fini(&ep->bulk);
 	shm_door_close(&ep->door);
 err_hub:
 	shm_hub_fini(&ep->hub);
@@ -199,6 +204,7 @@ void shm_ep_close(struct wire_ep *wep)
 		shm_link_free(link);
 	}
 	shm_door_close(&ep->door);
+	shm_bulk_fini(&ep->bulk);
 	shm_hub_fini(&ep->hub);
 	mem_keyview_close(ep->own_keys);
 	pthread_mutex_destroy(&ep->mutex);
@@ -304,7 +310,7 @@ static void ep_compact(struct shm_ep *ep)
 	ep->hot_holes = 0;
 }
 
-static int ep_poll(struct shm_ep *ep, int budget)
+static __attribute__((noinline)) int ep_poll(struct shm_ep *ep, int budget)
 {
 	int links = ep->hot_count, at = ep->hot_next, count = 0;
 
@@ -326,25 +332,48 @@ static int ep_poll(struct shm_ep *ep, int budget)
 	return count;
 }
 
-int shm_progress(struct wire_ep *wep, int budget)
+static void ep_tidy(struct shm_ep *ep)
 {
-	struct shm_ep *ep = shm_ep_of(wep);
+	ep->untidy = false;
+	if (ep->hot_holes)
+		ep_compact(ep);
+	shm_link_reap(ep);
+}
+
+/* What others left since the last look, and what was left of links that ended. */
+static __attribute__((noinline)) int ep_hear(struct shm_ep *ep)
+{
 	int count = 0;
 
 	if (ep->hub.armed)
 		shm_hub_disarm(&ep->hub, true);
-	ep->polling = true;
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
-		count += ep_news(ep);
+		count = ep_news(ep);
 	if (atomic_load_explicit(&ep->hub.mem->summary, memory_order_relaxed))
 		ep_heat(ep);
-	count += ep_poll(ep, budget > 0 ? budget : 1);
-	ep->polling = false;
-	if (ep->hot_holes)
-		ep_compact(ep);
-	if (!list_empty(&ep->graveyard))
-		shm_link_reap(ep);
+	if (ep->untidy)
+		ep_tidy(ep);
 	return count;
+}
+
+int shm_progress(struct wire_ep *wep, int budget)
+{
+	struct shm_ep *ep = shm_ep_of(wep);
+	int count;
+
+	if (__builtin_expect(
+		    ep->hub.armed || ep->untidy ||
+			    atomic_load_explicit(&ep->has_news, memory_order_relaxed) ||
+			    atomic_load_explicit(&ep->hub.mem->summary,
+						 memory_order_relaxed),
+		    0)) {
+		count = ep_hear(ep);
+		return count + ep_poll(ep, budget > 0 ? budget : 1);
+	}
+	/* One link can't be unfair to others. */
+	if (__builtin_expect(ep->hot_count == 1, 1))
+		return shm_link_poll(ep->hot[0], budget);
+	return ep_poll(ep, budget > 0 ? budget : 1);
 }
 
 /* ---- sleeping ------------------------------------------------------------------------
@@ -387,8 +416,8 @@ int shm_arm(struct wire_ep *wep)
 
 	bool was_armed = ep->hub.armed; /* and somebody may sleep on that */
 
-	if (ep->hot_holes)
-		ep_compact(ep);
+	if (ep->untidy)
+		ep_tidy(ep);
 	shm_hub_arm(&ep->hub);
 	if (ep_cool(ep) && !atomic_load(&ep->has_news) &&
 	    !atomic_load_explicit(&ep->hub.mem->summary, memory_order_seq_cst))

@@ -16,6 +16,7 @@
 
 #include "prov/mem/keytab.h"
 #include "prov/mem/params.h"
+#include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_door.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/shm/shm_helper.h"
@@ -40,11 +41,13 @@ struct shm_ep {
 	int hot_count;
 	int hot_holes;
 	int hot_next; /* where the next look begins */
-	bool polling; /* inside progress: links that end are freed after it */
+	bool untidy;  /* hot has holes, or graveyard isn't empty */
 	struct list graveyard;
+	struct shm_bulk bulk; /* mem and fd never change */
 
 	struct shm_door door;
 	struct mem_keytab *keys;
+	struct mem_arena *arena;      /* what peers may map; NULL: nothing */
 	struct mem_keyview *own_keys; /* the helper thread serves by it */
 	uint64_t cookie[2];	      /* peers read it to find out about attach */
 

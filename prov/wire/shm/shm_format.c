@@ -56,7 +56,7 @@ int shm_hello_parse(const void *bytes, size_t len, enum shm_hello_kind kind,
 	memcpy(hello, bytes, sizeof(*hello));
 	if (hello->magic != SHM_MAGIC || hello->version != SHM_VERSION ||
 	    hello->size != sizeof(*hello) || hello->pair_size != SHM_PAIR_SIZE ||
-	    hello->reserved != 0)
+	    (hello->bulk_size != 0 && hello->bulk_size != SHM_BULK_SIZE))
 		return -FI_EINVAL;
 	if (hello_addr_parse(&hello->addr, addr) != 0)
 		return -FI_EINVAL;

@@ -23,7 +23,7 @@
 /* ---- handshake --------------------------------------------------------------------- */
 
 #define SHM_MAGIC   UINT32_C(0x77667431) /* changes with SHM_VERSION's meaning never */
-#define SHM_VERSION 1
+#define SHM_VERSION 2
 
 enum shm_hello_kind {
 	SHM_HELLO = 1,	/* dialler to acceptor */
@@ -50,19 +50,21 @@ struct shm_hello {
 	uint32_t hub_bit;   /* the sender's name for this link in its hub */
 	uint32_t pair_size; /* SHM_PAIR_SIZE */
 	struct shm_hello_addr addr; /* the sender's door */
-	uint32_t reserved;	    /* 0 */
+	uint32_t bulk_size;	    /* SHM_BULK_SIZE; 0: the sender has no bulk slots */
 };
 
 static_assert(sizeof(struct shm_hello_addr) == 20, "no holes");
 static_assert(sizeof(struct shm_hello) == 80, "no holes");
 static_assert(offsetof(struct shm_hello, addr) == 56, "no holes");
 
-/* Descriptors that travel along, in this order; an answer has no pair memory. */
+/* Descriptors that travel along, in this order; an answer has no pair memory, and there
+ * may be no bulk slots. */
 enum shm_hello_fd {
 	SHM_FD_KEYS, /* key table */
 	SHM_FD_HUB,  /* sender's hub */
 	SHM_FD_WAKE, /* datagram socket: what is sent there wakes the sender's sleeper */
 	SHM_FD_PAIR, /* memory of this link */
+	SHM_FD_BULK, /* sender's bulk slots */
 	SHM_FD_COUNT
 };
 
@@ -75,6 +77,22 @@ int shm_hello_parse(const void *bytes, size_t len, enum shm_hello_kind kind,
 /* Fills in all fixed fields. */
 void shm_hello_init(struct shm_hello *hello, enum shm_hello_kind kind,
 		    const struct wire_addr *addr);
+
+/* ---- after the handshake, on the link's socket: a byte is a bell (service), this is
+ * about shared memory for applications -------------------------------------------------
+ */
+
+enum shm_share_kind {
+	SHM_SHARE_ASK = 0x61736b31, /* the peer's segment, please */
+	SHM_SHARE_GIVE = 0x67697631 /* here it is: its memory travels along */
+};
+
+struct shm_share_msg {
+	uint32_t kind;
+	uint32_t segment;
+};
+
+static_assert(sizeof(struct shm_share_msg) == 8, "no holes");
 
 /* ---- packet ring, one direction ---------------------------------------------------- */
 
@@ -182,13 +200,38 @@ struct shm_pair_mem {
 #define SHM_PAIR_SIZE sizeof(struct shm_pair_mem)
 static_assert(sizeof(struct shm_pair_mem) % SHM_PAGE == 0, "whole pages");
 
+/* ---- bulk slots: one endpoint; only the owner writes ---------------------------------
+ */
+
+#define SHM_BULK_SLOTS 31
+#define SHM_BULK_SLOT  (128 * 1024)
+
+struct shm_bulk_turn {
+	_Atomic(uint32_t) count; /* goes up before the slot is filled anew */
+	uint8_t pad[60];
+};
+
+struct shm_bulk_mem {
+	struct shm_bulk_turn turn[SHM_BULK_SLOTS];
+	uint8_t pad[SHM_PAGE - SHM_CACHE_LINE * SHM_BULK_SLOTS];
+	uint8_t bytes[SHM_BULK_SLOTS][SHM_BULK_SLOT];
+};
+
+#define SHM_BULK_SIZE sizeof(struct shm_bulk_mem)
+static_assert(sizeof(struct shm_bulk_turn) == SHM_CACHE_LINE, "one line");
+static_assert(offsetof(struct shm_bulk_mem, bytes) == SHM_PAGE, "whole pages");
+static_assert(sizeof(struct shm_bulk_mem) % SHM_PAGE == 0, "whole pages");
+static_assert(sizeof(struct shm_bulk_mem) <= 4 << 20, "at most 4 MiB");
+
 /* ---- hub: one endpoint ------------------------------------------------------------- */
 
 #define SHM_HUB_WORDS 64
 #define SHM_HUB_BITS  (SHM_HUB_WORDS * 64) /* most links of an endpoint */
 
 struct shm_hub_mem {
-	_Atomic(uint32_t) sleeping; /* a wake-up is wanted; taken by who sends it */
+	/* A wake-up is wanted: the number of this sleep, else 0. Taken back by who sent
+	 * it. */
+	_Atomic(uint32_t) sleeping;
 	uint8_t pad0[60];
 	_Atomic(uint64_t) summary; /* bit w: look at words[w] */
 	uint8_t pad1[56];

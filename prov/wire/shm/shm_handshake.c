@@ -14,18 +14,50 @@
 
 #include "prov/mem/keytab.h"
 #include "prov/mem/memfd.h"
+#include "prov/wire/shm/shm_bulk.h"
 
-/* Descriptors that travel with a message of this kind. */
-static int fd_count(enum shm_hello_kind kind)
+/* Whether this descriptor travels with the message. */
+static bool fd_travels(const struct shm_hello *hello, enum shm_hello_fd which)
 {
-	switch (kind) {
-	case SHM_HELLO:
-		return SHM_FD_COUNT;
-	case SHM_ANSWER:
-		return SHM_FD_COUNT - 1;
+	if (hello->kind == SHM_REFUSAL)
+		return false;
+	switch (which) {
+	case SHM_FD_PAIR:
+		return hello->kind == SHM_HELLO;
+	case SHM_FD_BULK:
+		return hello->bulk_size != 0;
 	default:
-		return 0;
+		return true;
 	}
+}
+
+/* Those that travel, one behind the other. Returns how many. */
+static int fds_pack(const struct shm_hello *hello, const int *fds,
+		    int packed[SHM_FD_COUNT])
+{
+	int count = 0;
+
+	for (int i = 0; i < SHM_FD_COUNT; i++)
+		if (fd_travels(hello, (enum shm_hello_fd)i))
+			packed[count++] = fds[i];
+	return count;
+}
+
+/* The other way round; false: not as many as the message says. The others are -1. */
+static bool fds_unpack(const struct shm_hello *hello, const int packed[SHM_FD_COUNT],
+		       int count, int fds[SHM_FD_COUNT])
+{
+	int at = 0;
+
+	for (int i = 0; i < SHM_FD_COUNT; i++)
+		if (fd_travels(hello, (enum shm_hello_fd)i))
+			at++;
+	if (at != count)
+		return false;
+	at = 0;
+	for (int i = 0; i < SHM_FD_COUNT; i++)
+		fds[i] = fd_travels(hello, (enum shm_hello_fd)i) ? packed[at++] : -1;
+	return true;
 }
 
 int shm_parcel_send(int sock, const struct shm_hello *hello, const int *fds)
@@ -36,7 +68,8 @@ int shm_parcel_send(int sock, const struct shm_hello *hello, const int *fds)
 	} control;
 	struct iovec iov = {.iov_base = (void *)hello, .iov_len = sizeof(*hello)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	size_t bytes = sizeof(int) * (size_t)fd_count(hello->kind);
+	int packed[SHM_FD_COUNT];
+	size_t bytes = sizeof(int) * (size_t)fds_pack(hello, fds, packed);
 
 	if (bytes > 0) {
 		struct cmsghdr *c;
@@ -48,12 +81,21 @@ int shm_parcel_send(int sock, const struct shm_hello *hello, const int *fds)
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = CMSG_LEN(bytes);
-		memcpy(CMSG_DATA(c), fds, bytes);
+		memcpy(CMSG_DATA(c), packed, bytes);
 	}
 	if (sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*hello))
 		return 0;
 	/* ETOOMANYREFS: too many descriptors are on their way; that passes. */
 	return errno == EPIPE || errno == ECONNRESET ? -FI_ECONNRESET : -FI_ECONNREFUSED;
+}
+
+static void fds_close(int fds[SHM_FD_COUNT])
+{
+	for (int i = 0; i < SHM_FD_COUNT; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
 }
 
 /* Collects the descriptors of a message; more than fit are closed. Returns how many came.
@@ -94,11 +136,12 @@ int shm_parcel_recv(int sock, enum shm_hello_kind kind, struct shm_parcel *parce
 			     .msg_iovlen = 1,
 			     .msg_control = control.bytes,
 			     .msg_controllen = sizeof(control.bytes)};
+	int packed[SHM_FD_COUNT];
 	int count, ret;
 	ssize_t n;
 
 	for (int i = 0; i < SHM_FD_COUNT; i++)
-		parcel->fds[i] = -1;
+		parcel->fds[i] = packed[i] = -1;
 	n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	/* Told once when the other end closed without reading all; what it sent before
 	 * that is still there. */
@@ -106,25 +149,21 @@ int shm_parcel_recv(int sock, enum shm_hello_kind kind, struct shm_parcel *parce
 		n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? -FI_EAGAIN : -FI_ECONNRESET;
-	count = parcel_collect(&msg, parcel->fds);
+	count = parcel_collect(&msg, packed);
 	if (n == 0 && count == 0)
 		return -FI_ECONNRESET;
 	ret = shm_hello_parse(bytes, (size_t)n, kind, &parcel->hello, &parcel->addr);
 	if (ret == 0 && ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-			 count != fd_count(parcel->hello.kind)))
+			 !fds_unpack(&parcel->hello, packed, count, parcel->fds)))
 		ret = -FI_EINVAL;
 	if (ret)
-		shm_parcel_drop(parcel);
+		fds_close(packed);
 	return ret;
 }
 
 void shm_parcel_drop(struct shm_parcel *parcel)
 {
-	for (int i = 0; i < SHM_FD_COUNT; i++) {
-		if (parcel->fds[i] >= 0)
-			close(parcel->fds[i]);
-		parcel->fds[i] = -1;
-	}
+	fds_close(parcel->fds);
 }
 
 static int fd_take(struct shm_parcel *parcel, enum shm_hello_fd which)
@@ -174,6 +213,14 @@ int shm_parcel_map(struct shm_parcel *parcel, struct shm_peer_memory *mem)
 		mem->pair = map;
 		mem->pair_fd = fd_take(parcel, SHM_FD_PAIR);
 	}
+	if (parcel->fds[SHM_FD_BULK] >= 0) {
+		/* Room for it there need not be: then nothing comes in bulk. */
+		ret = shm_bulk_map(parcel->fds[SHM_FD_BULK], &mem->bulk);
+		if (ret == -FI_ENOMEM)
+			ret = 0;
+		if (ret)
+			goto out;
+	}
 	mem->wake = fd_take(parcel, SHM_FD_WAKE);
 out:
 	shm_parcel_drop(parcel);
@@ -190,6 +237,7 @@ void shm_peer_memory_drop(struct shm_peer_memory *mem)
 		munmap(mem->hub, SHM_HUB_SIZE);
 	if (mem->keys)
 		mem_keyview_close(mem->keys);
+	shm_bulk_unmap(mem->bulk);
 	if (mem->pair_fd >= 0)
 		close(mem->pair_fd);
 	if (mem->wake >= 0)

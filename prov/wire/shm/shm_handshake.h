@@ -24,10 +24,12 @@ struct shm_peer_memory {
 	int pair_fd;		   /* hello only; else -1 */
 	struct shm_hub_mem *hub;
 	struct mem_keyview *keys;
+	const struct shm_bulk_mem *bulk; /* NULL: there are no slots, or no room */
 	int wake;
 };
 
-/* fds: SHM_FD_COUNT of them, the last left out of an answer; NULL with a refusal. 0, or
+/* fds: SHM_FD_COUNT of them, of which those are sent that such a message has; NULL with a
+ * refusal. 0, or
  * -FI_ECONNREFUSED when it could not be sent just now, -FI_ECONNRESET: nobody there. */
 int shm_parcel_send(int sock, const struct shm_hello *hello, const int *fds);
 

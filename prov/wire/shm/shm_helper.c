@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -76,7 +77,7 @@ int shm_helper_watch(struct shm_ep *ep, struct shm_link *link)
 
 void shm_helper_watch_end(struct shm_ep *ep, struct shm_link *link)
 {
-	watch_add(&ep->helper, link->sock, EPOLLRDHUP,
+	watch_add(&ep->helper, link->sock, EPOLLIN | EPOLLRDHUP,
 		  watch_data(WATCH_LINK, link->index, link->generation));
 }
 
@@ -205,15 +206,58 @@ static void half_open_event(struct shm_ep *ep, uint32_t index, uint32_t generati
 /* ---- links ---------------------------------------------------------------------------
  */
 
-/* Bells: the peer asks for service. */
+/* One message of the link's socket: its length, 0 or less: none. *fd: what came along, or
+ * -1. */
+static ssize_t link_recv(struct shm_link *link, void *bytes, size_t size, int *fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = bytes, .iov_len = size};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(link->sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	*fd = -1;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return n;
+	/* Alignment makes room for a second one, which nobody should send. */
+	for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len;
+	     at += sizeof(int)) {
+		if (*fd >= 0)
+			close(*fd);
+		memcpy(fd, CMSG_DATA(c) + at, sizeof(*fd));
+	}
+	return n;
+}
+
+/* Bells: the peer asks for service; other messages are about shared memory. Taken from a
+ * link that is over as well: one may carry the peer's own end of the socket, which then
+ * would stay open as long as it lies here. */
 static void link_bells(struct shm_ep *ep, struct shm_link *link)
 {
-	char junk[16];
-	int n = 0;
+	struct shm_share_msg msg[2]; /* one more: longer is noticed */
+	int bells = 0, fd;
 
-	while (n < HELPER_BELLS && recv(link->sock, junk, sizeof(junk), MSG_DONTWAIT) > 0)
-		n++;
-	if (n == 0 || !link->keys || !list_empty(&link->service_rx.node))
+	for (int i = 0; i < HELPER_BELLS; i++) {
+		ssize_t n = link_recv(link, msg, sizeof(msg), &fd);
+
+		if (n <= 0 && fd < 0)
+			break;
+		if (n == (ssize_t)sizeof(msg[0])) {
+			shm_share_message(link, msg, fd);
+			continue;
+		}
+		if (fd >= 0)
+			close(fd);
+		bells++;
+	}
+	if (bells == 0 || link->limbo || !link->keys ||
+	    !list_empty(&link->service_rx.node))
 		return;
 	atomic_store_explicit(&link->pair->service[!link->side].attentive, 1,
 			      memory_order_relaxed);
@@ -241,7 +285,7 @@ static void link_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 
 	if (!link || link->generation != generation)
 		return;
-	if ((events & EPOLLIN) && !link->limbo) {
+	if (events & EPOLLIN) {
 		if (link->answer_by)
 			shm_answered(link);
 		else

@@ -48,7 +48,9 @@ void shm_hub_fini(struct shm_hub *hub)
 void shm_hub_arm(struct shm_hub *hub)
 {
 	hub->armed = true;
-	atomic_store_explicit(&hub->mem->sleeping, 1, memory_order_seq_cst);
+	if (++hub->sleeps == 0) /* 0 is: awake */
+		hub->sleeps = 1;
+	atomic_store_explicit(&hub->mem->sleeping, hub->sleeps, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -59,7 +61,7 @@ void shm_hub_disarm(struct shm_hub *hub, bool slept)
 
 	hub->armed = false;
 	if (atomic_exchange_explicit(&hub->mem->sleeping, 0, memory_order_seq_cst) == 0)
-		hub->wakes_due++; /* somebody took it: a wake-up is there or on its way */
+		hub->wakes_due++; /* somebody took it: a wake-up is there */
 	else if (!slept)
 		return;
 	/* A wake-up that is left there would end the next sleep, and every one after it.
@@ -69,14 +71,22 @@ void shm_hub_disarm(struct shm_hub *hub, bool slept)
 			return;
 }
 
-/* At most one sender per sleep: the one that takes the flag. EAGAIN means that enough
- * wake-ups lie there already; any other failure, that nobody is there to be woken. */
+/*
+ * Sends first, then takes the announcement back, so that a sender that dies or is stopped
+ * in between leaves it to the others: the sleeper would hear of nobody any more, not even
+ * of that death. A second sender at the same moment does no harm, and whoever is late
+ * finds the number of another sleep. EAGAIN means that enough wake-ups lie there already;
+ * any other failure, that nobody is there to be woken.
+ */
 static void hub_wake(struct shm_hub_mem *mem, int wake)
 {
-	if (!atomic_load_explicit(&mem->sleeping, memory_order_seq_cst))
+	uint32_t sleep = atomic_load_explicit(&mem->sleeping, memory_order_seq_cst);
+
+	if (sleep == 0)
 		return;
-	if (atomic_exchange_explicit(&mem->sleeping, 0, memory_order_seq_cst))
-		(void)!send(wake, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(wake, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	atomic_compare_exchange_strong_explicit(
+		&mem->sleeping, &sleep, 0, memory_order_seq_cst, memory_order_relaxed);
 }
 
 void shm_hub_wake_own(struct shm_hub *hub)

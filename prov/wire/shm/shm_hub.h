@@ -22,7 +22,8 @@ struct shm_hub {
 	int wake_rx; /* readable: somebody woke us */
 	int wake_tx; /* what peers get a copy of */
 	bool armed;
-	unsigned wakes_due; /* wake-ups that were sent for sure and not received yet */
+	uint32_t sleeps;    /* number of the last one */
+	unsigned wakes_due; /* wake-ups that were sent and not received yet */
 };
 
 /* -FI_ENOMEM, -FI_EMFILE. */

@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/wire/shm/shm.h"
+#include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_cma.h"
 #include "prov/wire/shm/shm_ep.h"
 
@@ -43,6 +44,8 @@ void shm_link_set_state(struct shm_link *link, enum shm_link_state state)
 	FI_TRACE(&weft_provider, FI_LOG_EP_CTRL, "link %u (pid %d): %s, now %s\n",
 		 link->index, link->pid, state_names[link->state], state_names[state]);
 	link->state = state;
+	if (state != SHM_LINK_UP)
+		link->tx.slot.room = -1;
 }
 
 /* ---- life ---------------------------------------------------------------------------
@@ -81,6 +84,7 @@ int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link_out)
 		.sock = -1,
 		.pair_fd = -1,
 	};
+	link->base.slot = &link->tx.slot;
 	list_init(&link->grave);
 	list_init(&link->news);
 	list_init(&link->service_rx.node);
@@ -105,6 +109,9 @@ static void link_release_peer(struct shm_link *link)
 	if (link->peer_hub.wake >= 0)
 		close(link->peer_hub.wake);
 	link->peer_hub.wake = -1;
+	shm_bulk_unmap(link->peer_bulk);
+	link->peer_bulk = NULL;
+	shm_share_fini(&link->share);
 	shm_service_tx_free(link->service_tx);
 	link->service_tx = NULL;
 }
@@ -163,6 +170,7 @@ int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
 		link->pair_fd = mem->pair_fd;
 	}
 	link->keys = mem->keys;
+	link->peer_bulk = mem->bulk;
 	link->peer_hub = (struct shm_hub_peer){
 		.mem = mem->hub, .wake = mem->wake, .bit = hello->hub_bit};
 	link->hazard_mine = &link->pair->hazard[side];
@@ -175,6 +183,10 @@ int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
 	link->base.peer_incarnation = hello->incarnation;
 	link->base.caps = shm_wire_ops.caps;
 	link->base.caps.raw = link->cma;
+	/* Within a process one copy beats two that take turns. */
+	link->base.caps.bulk = mem->bulk && !(link->cma && link->pid == link->ep->pid)
+				       ? SHM_BULK_SLOT
+				       : 0;
 	return link_check_cma(link);
 }
 
@@ -234,13 +246,13 @@ void shm_link_let_go(struct shm_link *link)
 	if (link->hot_at >= 0) {
 		ep->hot[link->hot_at] = NULL;
 		ep->hot_holes++;
+		ep->untidy = true;
 		link->hot_at = -1;
 	}
-	/* A packet of this link may be in somebody's hands further up the stack. */
-	if (ep->polling)
-		list_push_back(&ep->graveyard, &link->grave);
-	else
-		link_bury(link);
+	/* A packet of this link may be in somebody's hands further up the stack: the next
+	 * progress, or going to sleep, buries it. */
+	list_push_back(&ep->graveyard, &link->grave);
+	ep->untidy = true;
 }
 
 void shm_link_reap(struct shm_ep *ep)
@@ -319,13 +331,14 @@ static void link_cool(struct shm_link *link)
 	shm_ring_set_mode(&link->rx, SHM_RING_COLD);
 	ep->hot[link->hot_at] = NULL;
 	ep->hot_holes++;
+	ep->untidy = true;
 	link->hot_at = -1;
 	if (shm_ring_ready(&link->rx))
 		shm_link_heat(link);
 }
 
 /* What is due when no packet came. */
-static int link_idle(struct shm_link *link)
+static __attribute__((noinline)) int link_idle(struct shm_link *link)
 {
 	int count = 0;
 
@@ -361,38 +374,77 @@ static void link_warn_broken(const struct shm_link *link)
 		wire_addr_text(&link->base.peer, text), link->pid, link->rx.offset);
 }
 
-int shm_link_poll(struct shm_link *link, int quota)
+static __attribute__((noinline, cold)) void link_break(struct shm_link *link)
 {
-	struct shm_ep *ep = link->ep;
+	link_warn_broken(link);
+	shm_link_finish(link, -FI_ECONNRESET);
+}
+
+/* After packets came: room that somebody waits for, RMA that the peer's thread did. */
+static __attribute__((noinline)) int link_rest(struct shm_link *link)
+{
 	int count = 0;
 
-	while (count < quota) {
-		const void *pkt;
-		uint32_t len;
-		enum shm_ring_found found = shm_ring_peek(&link->rx, &pkt, &len);
-
-		if (found == SHM_RING_EMPTY)
-			break;
-		count++;
-		if (found == SHM_RING_BROKEN) {
-			link_warn_broken(link);
-			shm_link_finish(link, -FI_ECONNRESET);
-			return count;
-		}
-		ep->events->packet(ep->arg, (struct wire_link *)(void *)link, pkt, len);
-		if (link->state > SHM_LINK_DRAINING)
-			return count; /* hung up by the receiver of the packet */
-		if (shm_ring_release(&link->rx, len))
-			link_publish(link);
-	}
-	if (count == 0)
-		return link_idle(link);
-	link->idle = 0;
 	if (link->tx.blocked && shm_ring_unblock(&link->tx))
 		count++;
 	if (link->service_tx && shm_service_busy(link))
 		count += shm_service_collect(link);
 	return count;
+}
+
+/* A packet, to the layers above. False: the link is over. */
+static inline bool link_hand_up(struct shm_link *link, const void *pkt, uint32_t len)
+{
+	struct shm_ep *ep = link->ep;
+
+	ep->events->packet(ep->arg, (struct wire_link *)(void *)link, pkt, len);
+	if (__builtin_expect(link->state > SHM_LINK_DRAINING, 0))
+		return false; /* hung up by the receiver of the packet */
+	if (__builtin_expect(shm_ring_is_due(&link->rx), 0))
+		link_publish(link);
+	return true;
+}
+
+/* Whatever is there, after `count` packets. */
+static __attribute__((noinline)) int link_poll_any(struct shm_link *link, int quota,
+						   int count)
+{
+	const void *pkt;
+	uint32_t len;
+
+	while (count < quota) {
+		enum shm_ring_found found = shm_ring_take(&link->rx, &pkt, &len);
+
+		if (found == SHM_RING_EMPTY)
+			break;
+		count++;
+		if (found == SHM_RING_BROKEN) {
+			link_break(link);
+			return count;
+		}
+		if (!link_hand_up(link, pkt, len))
+			return count;
+	}
+	if (count == 0)
+		return link_idle(link);
+	link->idle = 0;
+	return count + link_rest(link);
+}
+
+/* Straight to the end where one packet is there, the usual case. */
+int shm_link_poll(struct shm_link *link, int quota)
+{
+	const void *pkt;
+	uint32_t len;
+
+	if (!shm_ring_take_next(&link->rx, &pkt, &len))
+		return link_poll_any(link, quota, 0);
+	if (__builtin_expect(!link_hand_up(link, pkt, len), 0))
+		return 1;
+	link->idle = 0;
+	if (shm_ring_ready(&link->rx) || link->tx.blocked || link->service_tx)
+		return link_poll_any(link, quota, 1);
+	return 1;
 }
 
 /* ---- packets -------------------------------------------------------------------------
@@ -401,8 +453,7 @@ int shm_link_poll(struct shm_link *link, int quota)
 void *shm_pkt_reserve(struct wire_link *wlink, size_t len, enum wire_class cls)
 {
 	struct shm_link *link = (struct shm_link *)(void *)wlink;
-	/* Rule B3: the last quarter is for control packets. */
-	uint32_t spare = cls == WIRE_DATA ? SHM_RING_BYTES / 4 : 0;
+	uint32_t spare = cls == WIRE_DATA ? SHM_RING_DATA_SPARE : 0;
 
 	if (link->state != SHM_LINK_UP || len > SHM_MAX_PACKET)
 		return NULL;

@@ -19,6 +19,7 @@
 #include "prov/wire/shm/shm_hub.h"
 #include "prov/wire/shm/shm_ring.h"
 #include "prov/wire/shm/shm_service.h"
+#include "prov/wire/shm/shm_share.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
@@ -30,7 +31,7 @@ enum shm_link_state {
 	SHM_LINK_ACCEPTED, /* answer sent, link_up not reported yet */
 	SHM_LINK_UP,
 	SHM_LINK_DRAINING, /* the peer is gone; what it sent before is still delivered */
-	SHM_LINK_DOWN,	   /* over; freed when progress is through with it */
+	SHM_LINK_DOWN,	   /* over; freed by the next progress */
 	SHM_LINK_LIMBO,	   /* over on our side, the peer has not let go yet (rule D4) */
 	SHM_LINK_STATES
 };
@@ -53,7 +54,10 @@ struct shm_link {
 	int pid;			   /* the peer's process, by the kernel's word */
 	bool cma;			   /* its memory can be reached */
 	struct shm_service_tx *service_tx; /* we ask; NULL until needed */
-	struct list grave;		   /* in ep->graveyard: DOWN, to be freed */
+	const struct shm_bulk_mem *peer_bulk; /* its bulk slots; NULL: none */
+	struct list grave;		      /* in ep->graveyard: DOWN, to be freed */
+
+	struct shm_share share; /* the peer's shared memory for applications */
 
 	/* Mutex. */
 	uint32_t index;	     /* in ep->links; the bit in our hub */
@@ -99,7 +103,7 @@ void shm_link_heat(struct shm_link *link);
 void shm_link_flush(struct shm_link *link);
 /* Ends the link: segments fail, link_down is reported, memory is let go of. */
 void shm_link_finish(struct shm_link *link, int err);
-/* After the link is DOWN: no upcalls; freed at once, or after the progress that runs. */
+/* After the link is DOWN: no upcalls; freed by the next progress. */
 void shm_link_let_go(struct shm_link *link);
 void shm_link_reap(struct shm_ep *ep);
 /* Why the peer ended it: orderly or not. */

@@ -6,7 +6,7 @@
 
 void shm_ring_tx_init(struct shm_ring_tx *tx, struct shm_ring_mem *mem)
 {
-	*tx = (struct shm_ring_tx){.mem = mem};
+	*tx = (struct shm_ring_tx){.mem = mem, .slot = {.room = -1}};
 }
 
 void shm_ring_rx_init(struct shm_ring_rx *rx, struct shm_ring_mem *mem)
@@ -40,6 +40,19 @@ static bool ring_block(struct shm_ring_tx *tx, uint32_t need)
 	return shm_ring_unblock(tx);
 }
 
+/* The room for data from the next record on, and no further than a line before the
+ * ring's end. */
+static void ring_slot(struct shm_ring_tx *tx)
+{
+	uint32_t taken = ring_used(tx) + SHM_RING_DATA_SPARE + SHM_CACHE_LINE;
+	uint32_t room = taken < SHM_RING_BYTES ? SHM_RING_BYTES - taken : 0;
+	uint32_t left = SHM_RING_BYTES - tx->offset - SHM_CACHE_LINE;
+
+	room = (room < left ? room : left) & ~(uint32_t)(SHM_CACHE_LINE - 1);
+	tx->slot.at = tx->mem->bytes + tx->offset + SHM_RECORD_HEADER;
+	tx->slot.room = (int64_t)room - SHM_RECORD_HEADER;
+}
+
 void *shm_ring_reserve(struct shm_ring_tx *tx, size_t len, uint32_t spare)
 {
 	uint32_t size = shm_record_size(len);
@@ -57,7 +70,10 @@ void *shm_ring_reserve(struct shm_ring_tx *tx, size_t len, uint32_t spare)
 				      memory_order_release);
 		tx->produced += skip;
 		tx->offset = 0;
+		tx->slot.room = -1;
 	}
+	if (tx->slot.room < (int64_t)len)
+		ring_slot(tx);
 	return tx->mem->bytes + tx->offset + SHM_RECORD_HEADER;
 }
 
@@ -78,21 +94,28 @@ bool shm_ring_unblock(struct shm_ring_tx *tx)
 	return true;
 }
 
-enum shm_ring_found shm_ring_peek_odd(struct shm_ring_rx *rx, uint64_t word,
-				      const void **pkt, uint32_t *len)
+/* Each word is read once: the peer may write another one at any time. */
+enum shm_ring_found shm_ring_take(struct shm_ring_rx *rx, const void **pkt, uint32_t *len)
 {
-	/* A skip at the start would lead to itself for ever. */
-	if (word >> 32 != SHM_RECORD_SKIP || rx->offset == 0)
-		return SHM_RING_BROKEN;
-	rx->consumed += SHM_RING_BYTES - rx->offset;
-	rx->offset = 0;
-	word = atomic_load_explicit(shm_ring_word(rx->mem, 0), memory_order_acquire);
+	uint64_t word = atomic_load_explicit(shm_ring_word(rx->mem, rx->offset),
+					     memory_order_acquire);
+
 	if (word == 0)
 		return SHM_RING_EMPTY;
-	if (word >> 32 != SHM_RECORD_PACKET || !shm_record_fits(0, (uint32_t)word))
-		return SHM_RING_BROKEN;
-	*pkt = rx->mem->bytes + SHM_RECORD_HEADER;
-	*len = (uint32_t)word;
+	if (!shm_record_is_packet(word, len) || !shm_record_fits(rx->offset, *len)) {
+		/* A skip at the start would lead to itself for ever. */
+		if (word >> 32 != SHM_RECORD_SKIP || rx->offset == 0)
+			return SHM_RING_BROKEN;
+		rx->consumed += SHM_RING_BYTES - rx->offset;
+		rx->offset = 0;
+		word = atomic_load_explicit(shm_ring_word(rx->mem, 0),
+					    memory_order_acquire);
+		if (word == 0)
+			return SHM_RING_EMPTY;
+		if (!shm_record_is_packet(word, len))
+			return SHM_RING_BROKEN;
+	}
+	*pkt = shm_ring_accept(rx, *len);
 	return SHM_RING_PACKET;
 }
 

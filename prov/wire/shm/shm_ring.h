@@ -15,10 +15,17 @@
 #include <stdint.h>
 
 #include "prov/wire/shm/shm_format.h"
+#include "prov/wire/wire.h"
+
+/* What data packets leave free for control packets (rule B3). */
+#define SHM_RING_DATA_SPARE (SHM_RING_BYTES / 4)
 
 /* The producer's private half. */
 struct shm_ring_tx {
 	struct shm_ring_mem *mem;
+	/* The next record, if it carries data. Such a record never ends at the ring's
+	 * end. Behind it is free what data leaves to control packets. */
+	struct wire_slot slot;
 	uint32_t offset;   /* of the next record in mem->bytes */
 	bool blocked;	   /* a reservation failed and room was asked for */
 	uint64_t produced; /* bytes in all, skips included */
@@ -61,17 +68,20 @@ static inline bool shm_ring_commit(struct shm_ring_tx *tx, void *pkt, size_t len
 	uint32_t size = shm_record_size(len);
 	uint32_t next = tx->offset + size;
 
-	(void)pkt;
-	if (next == SHM_RING_BYTES)
+	tx->produced += size;
+	tx->slot.at = (char *)pkt + size;
+	tx->slot.room -= size;
+	if (__builtin_expect(next == SHM_RING_BYTES, 0)) {
 		next = 0;
+		tx->slot.room = -1;
+	}
+	tx->offset = next;
 	atomic_store_explicit(shm_ring_word(mem, next), 0, memory_order_relaxed);
 	/* A full barrier, since the mode is read after it: either we see that the
 	 * consumer went away, or it sees this record when it looks again. */
-	atomic_exchange_explicit(shm_ring_word(mem, tx->offset),
-				 shm_record_word(SHM_RECORD_PACKET, (uint32_t)len),
-				 memory_order_seq_cst);
-	tx->offset = next;
-	tx->produced += size;
+	atomic_exchange_explicit(
+		(_Atomic(uint64_t) *)(void *)((char *)pkt - SHM_RECORD_HEADER),
+		shm_record_word(SHM_RECORD_PACKET, (uint32_t)len), memory_order_seq_cst);
 	return atomic_load_explicit(&mem->mode, memory_order_seq_cst) != SHM_RING_HOT;
 }
 
@@ -92,43 +102,56 @@ static inline bool shm_ring_ready(const struct shm_ring_rx *rx)
 				    memory_order_acquire) != 0;
 }
 
-/* The slow half of a peek: a skip, or nonsense. */
-enum shm_ring_found shm_ring_peek_odd(struct shm_ring_rx *rx, uint64_t word,
-				      const void **pkt, uint32_t *len);
-
 static inline bool shm_record_fits(uint32_t offset, uint32_t len)
 {
-	return len <= SHM_MAX_PACKET &&
-	       len + SHM_RECORD_HEADER <= (uint32_t)SHM_RING_BYTES - offset;
+	return offset + len <= (uint32_t)SHM_RING_BYTES - SHM_RECORD_HEADER;
 }
 
-/* The next packet, left where it is. */
-static inline enum shm_ring_found shm_ring_peek(struct shm_ring_rx *rx, const void **pkt,
-						uint32_t *len)
+/* A packet's header word, of a length that may be; *len is set in any case. */
+static inline bool shm_record_is_packet(uint64_t word, uint32_t *len)
 {
-	uint64_t word = atomic_load_explicit(shm_ring_word(rx->mem, rx->offset),
-					     memory_order_acquire);
-
-	if (word == 0)
-		return SHM_RING_EMPTY;
-	if (word >> 32 != SHM_RECORD_PACKET ||
-	    !shm_record_fits(rx->offset, (uint32_t)word))
-		return shm_ring_peek_odd(rx, word, pkt, len);
-	*pkt = rx->mem->bytes + rx->offset + SHM_RECORD_HEADER;
 	*len = (uint32_t)word;
-	return SHM_RING_PACKET;
+	return word >> 32 == SHM_RECORD_PACKET && (uint32_t)word <= SHM_MAX_PACKET;
 }
 
-/* Gives the packet of len bytes (as peek said) back. Returns true when so much was taken
- * that the producer must hear of it (shm_ring_publish). */
-static inline bool shm_ring_release(struct shm_ring_rx *rx, uint32_t len)
+/*
+ * Takes the packet of len bytes at rx->offset. It stays where it is, and the producer
+ * stays out of there, until shm_ring_publish tells that it was taken.
+ */
+static inline const void *shm_ring_accept(struct shm_ring_rx *rx, uint32_t len)
 {
+	const void *pkt = rx->mem->bytes + rx->offset + SHM_RECORD_HEADER;
 	uint32_t size = shm_record_size(len);
 
 	rx->consumed += size;
 	rx->offset += size;
-	if (rx->offset == SHM_RING_BYTES)
+	if (__builtin_expect(rx->offset == SHM_RING_BYTES, 0))
 		rx->offset = 0;
+	return pkt;
+}
+
+/* The next packet if it is there just so; false: shm_ring_take knows more. */
+static inline bool shm_ring_take_next(struct shm_ring_rx *rx, const void **pkt,
+				      uint32_t *len)
+{
+	uint64_t word = atomic_load_explicit(shm_ring_word(rx->mem, rx->offset),
+					     memory_order_acquire);
+
+	if (__builtin_expect(!shm_record_is_packet(word, len) ||
+				     !shm_record_fits(rx->offset, *len),
+			     0))
+		return false;
+	*pkt = shm_ring_accept(rx, *len);
+	return true;
+}
+
+/* The next packet, in any case. */
+enum shm_ring_found shm_ring_take(struct shm_ring_rx *rx, const void **pkt,
+				  uint32_t *len);
+
+/* So much was taken that the producer must hear of it. */
+static inline bool shm_ring_is_due(const struct shm_ring_rx *rx)
+{
 	return rx->consumed - rx->published >= SHM_RING_BYTES / 4;
 }
 

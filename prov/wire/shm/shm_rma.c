@@ -11,13 +11,15 @@
 #include "prov/wire/shm/shm_cma.h"
 #include "prov/wire/shm/shm_ep.h"
 #include "prov/wire/shm/shm_link.h"
+#include "prov/wire/shm/shm_share.h"
 
 /* Rule D3: says which key is in use before the key is looked up. Either the owner, which
- * removes the key first, sees this, or the lookup sees the removal. */
+ * removes the key first and has a fence behind that, sees this, or the lookup sees the
+ * removal. */
 static void hazard_set(struct shm_link *link, uint64_t key)
 {
 	atomic_store_explicit(&link->hazard_mine->key, key, memory_order_relaxed);
-	atomic_store_explicit(&link->hazard_mine->active, 1, memory_order_seq_cst);
+	atomic_store_explicit(&link->hazard_mine->active, 1, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -64,20 +66,27 @@ static int move_raw(struct shm_link *link, const struct wire_segment *seg, bool 
 	return ret == -FI_EPERM ? -FI_EACCES : ret;
 }
 
+/* By load and store where the memory is shared, else by attach. -FI_EPERM: by neither. */
 static int move_keyed(struct shm_link *link, const struct wire_segment *seg, bool write)
 {
-	struct iovec remote[MEM_REGION_IOV];
-	uint32_t count, incarnation;
+	struct mem_place place;
 	int ret;
 
 	hazard_set(link, seg->remote.key);
-	ret = mem_keyview_find(link->keys, seg->remote.key, seg->remote.addr, seg->len,
-			       write ? FI_REMOTE_WRITE : FI_REMOTE_READ, remote, &count,
-			       &incarnation);
-	if (ret == 0)
-		ret = copy_result(link,
-				  shm_cma_copy(link->pid, seg->local, seg->local_count,
-					       remote, count, seg->len, write));
+	ret = mem_keyview_locate(link->keys, seg->remote.key, seg->remote.addr, seg->len,
+				 write ? FI_REMOTE_WRITE : FI_REMOTE_READ, &place);
+	if (ret == 0) {
+		if (place.count && place.share[0] &&
+		    shm_share_copy(link, &place, seg, write))
+			ret = 1;
+		else if (link->cma)
+			ret = copy_result(link,
+					  shm_cma_copy(link->pid, seg->local,
+						       seg->local_count, place.iov,
+						       place.count, seg->len, write));
+		else
+			ret = -FI_EPERM;
+	}
 	hazard_clear(link);
 	return ret;
 }
@@ -85,15 +94,17 @@ static int move_keyed(struct shm_link *link, const struct wire_segment *seg, boo
 static int move(struct wire_link *wlink, const struct wire_segment *seg, bool write)
 {
 	struct shm_link *link = (struct shm_link *)(void *)wlink;
+	int ret;
 
 	if (link->state != SHM_LINK_UP ||
 	    atomic_load_explicit(&link->gone, memory_order_relaxed))
 		return -FI_EAGAIN; /* link_down follows */
 	if (seg->remote.raw)
 		return move_raw(link, seg, write);
-	if (link->cma) {
-		int ret = move_keyed(link, seg, write);
-
+	/* Segments take effect in the order of the calls: none overtakes what the
+	 * target's helper thread has still to do. */
+	if (!shm_service_busy(link)) {
+		ret = move_keyed(link, seg, write);
 		if (ret != -FI_EPERM)
 			return ret;
 		if (link->ep->cma == PROV_CMA_ON)

@@ -91,9 +91,14 @@ static const struct wire_events rig_events = {.link_up = on_up,
 					      .packet = on_packet,
 					      .segment_done = on_segment};
 
+bool rig_no_bulk;
+
 void rig_open(struct rig *rig, bool no_cma)
 {
-	struct wire_ep_attr attr = {.events = &rig_events, .arg = rig, .no_cma = no_cma};
+	struct wire_ep_attr attr = {.events = &rig_events,
+				    .arg = rig,
+				    .no_cma = no_cma,
+				    .no_bulk = rig_no_bulk};
 	int ret;
 
 	memset(rig, 0, sizeof(*rig));

@@ -42,6 +42,8 @@ struct rig {
 
 /* Bails out on failure. no_cma as in wire_ep_attr. */
 void rig_open(struct rig *rig, bool no_cma);
+/* Endpoints that are opened from now on have no bulk slots. */
+extern bool rig_no_bulk;
 void rig_close(struct rig *rig);
 
 /* Progress until *counter reaches want; false at the deadline. */

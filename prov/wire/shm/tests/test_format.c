@@ -17,6 +17,7 @@
 
 #include "prov/mem/keytab.h"
 #include "prov/mem/memfd.h"
+#include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/shm/shm_handshake.h"
 #include "prov/wire/shm/shm_hub.h"
@@ -44,6 +45,7 @@ static struct shm_hello sample(enum shm_hello_kind kind)
 	h.cookie[0] = UINT64_C(0x0102030405060708);
 	h.cookie[1] = UINT64_C(0x1112131415161718);
 	h.hub_bit = 300;
+	h.bulk_size = SHM_BULK_SIZE;
 	return h;
 }
 
@@ -52,13 +54,13 @@ static void test_golden(void)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	static const uint8_t golden[80] = {
-		0x31, 0x74, 0x66, 0x77, 0x01, 0x00, 0x01, 0x00, 0x50, 0x00, 0x00, 0x00,
+		0x31, 0x74, 0x66, 0x77, 0x02, 0x00, 0x01, 0x00, 0x50, 0x00, 0x00, 0x00,
 		0x00, 0x00, 0x00, 0x00, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
 		0xe0, 0xbe, 0xad, 0xde, 0xff, 0x7f, 0x00, 0x00, 0x08, 0x07, 0x06, 0x05,
 		0x04, 0x03, 0x02, 0x01, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
 		0x2c, 0x01, 0x00, 0x00, 0x00, 0x30, 0x0a, 0x00, 0x02, 0x00, 0x24, 0x0c,
 		0x7f, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x3e, 0x00,
 	};
 	struct shm_hello h = sample(SHM_HELLO);
 
@@ -104,6 +106,12 @@ static void test_fields(void)
 	bad = h;
 	bad.addr.port = 0;
 	tap_is_int(parse(&bad, sizeof(h), SHM_HELLO), -FI_EINVAL, "no port");
+	bad = h;
+	bad.bulk_size = 4096;
+	tap_is_int(parse(&bad, sizeof(h), SHM_HELLO), -FI_EINVAL,
+		   "bulk slots of another size");
+	bad.bulk_size = 0;
+	tap_is_int(parse(&bad, sizeof(h), SHM_HELLO), 0, "no bulk slots");
 	bad = h;
 	bad.status = -1;
 	tap_is_int(parse(&bad, sizeof(h), SHM_HELLO), -FI_EINVAL, "a status");
@@ -152,6 +160,7 @@ struct kit {
 	struct shm_hub hub;
 	int pair_fd;
 	void *pair;
+	struct shm_bulk bulk;
 	int fds[SHM_FD_COUNT];
 };
 
@@ -165,6 +174,8 @@ static void kit_open(struct kit *k)
 	k->fds[SHM_FD_HUB] = k->hub.mem_fd;
 	k->fds[SHM_FD_WAKE] = k->hub.wake_tx;
 	k->fds[SHM_FD_PAIR] = k->pair_fd;
+	shm_bulk_init(&k->bulk);
+	k->fds[SHM_FD_BULK] = k->bulk.fd;
 }
 
 static void kit_close(struct kit *k)
@@ -173,6 +184,7 @@ static void kit_close(struct kit *k)
 	close(k->sock[1]);
 	mem_keytab_close(k->keys);
 	shm_hub_fini(&k->hub);
+	shm_bulk_fini(&k->bulk);
 	munmap(k->pair, SHM_PAIR_SIZE);
 	close(k->pair_fd);
 }
@@ -237,6 +249,11 @@ static void test_descriptors(void)
 	tap_is_int(deliver(&k, fds), -FI_EINVAL, "an eventfd to wake by");
 	fds[SHM_FD_WAKE] = k.sock[0];
 	tap_is_int(deliver(&k, fds), -FI_EINVAL, "a socket that isn't for datagrams");
+	fds[SHM_FD_WAKE] = k.fds[SHM_FD_WAKE];
+	fds[SHM_FD_BULK] = k.pair_fd;
+	tap_is_int(deliver(&k, fds), -FI_EINVAL, "pair memory for bulk slots");
+	fds[SHM_FD_BULK] = unsealed;
+	tap_is_int(deliver(&k, fds), -FI_EINVAL, "bulk slots that aren't sealed");
 	(void)!send(k.sock[0], &h, sizeof(h), 0);
 	tap_is_int(shm_parcel_recv(k.sock[1], SHM_HELLO, &parcel), -FI_EINVAL,
 		   "a hello without descriptors");

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/wire/shm/shm.h"
+#include "prov/wire/shm/shm_link.h"
 #include "prov/wire/shm/tests/rig.h"
 #include "util/tap.h"
 
@@ -108,8 +110,12 @@ static void test_hangup(void)
 	rig_wait_int(&b, &b.downs, b.ups);
 	tap_is_int((int64_t)b.packets, 20, "after what was sent before");
 	tap_is_int(b.down_err, -FI_ECONNRESET, "as a reset");
-	for (int i = 0; i < 200 && fd_count() != before; i++)
+	for (int i = 0; i < 200 && fd_count() != before; i++) {
+		/* What was hung up is given back by the next progress. */
+		shm_wire_ops.progress(a.ep, 1);
+		shm_wire_ops.progress(b.ep, 1);
 		usleep(10000);
+	}
 	tap_is_int(fd_count(), before, "no descriptor stays behind");
 	rig_close(&a);
 	rig_close(&b);
@@ -149,6 +155,48 @@ static void test_hangup_inside(void)
 	tap_ok(rig_wait_int(&a, &a.downs, 1), "the other side hears of it");
 	rig_close(&a);
 	rig_close(&b);
+}
+
+/* Sends sock over itself: while that lies there unread, nobody sees it close. */
+static void send_itself(int sock)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {.bytes = {0}};
+	struct iovec iov = {.iov_base = "", .iov_len = 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &sock, sizeof(sock));
+	if (sendmsg(sock, &msg, MSG_NOSIGNAL) != 1)
+		tap_bail("sendmsg");
+}
+
+/* What a peer leaves in the socket of a link that is over holds nothing open. */
+static void test_D4_left_in_socket(void)
+{
+	struct rig a, b;
+	int before;
+
+	rig_open(&a, false);
+	before = fd_count();
+	rig_open(&b, false);
+	if (rig_dial(&b, &wire_ep_base(a.ep)->addr) || !rig_wait_int(&a, &a.ups, 1))
+		tap_bail("dial");
+	shm_wire_ops.hangup(a.accepted);
+	send_itself(((struct shm_link *)(void *)b.dialled)->sock);
+	rig_close(&b);
+	for (int i = 0; i < 200 && fd_count() != before; i++)
+		usleep(10000);
+	tap_is_int(fd_count(), before, "a socket that was sent over itself is let go of");
+	rig_close(&a);
 }
 
 /* Segments that are under way fail before the link is told to be gone. */
@@ -396,6 +444,7 @@ int main(void)
 	test_simultaneous();
 	test_hangup();
 	test_hangup_inside();
+	test_D4_left_in_socket();
 	test_D3_no_late_write();
 	test_D3_storm(false);
 	test_D3_storm(true);

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,6 +111,52 @@ static void test_death_wakes(void)
 	tap_is_int(overslept, 0, "a death ends the sleep");
 	tap_is_int(rig.downs, 1, "and is told");
 	server_wait(&srv);
+	rig_close(&rig);
+}
+
+/* In front of the C library's: the process dies in the middle of waking somebody. */
+static bool die_in_send;
+
+ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	if (die_in_send)
+		kill(getpid(), SIGKILL);
+	return sendto(fd, buf, len, flags, NULL, 0);
+}
+
+/* Whoever dies while it wakes a sleeper leaves the waking to others. */
+static void test_death_while_waking(void)
+{
+	int overslept = 0, status;
+	uint64_t word = 1, end;
+	struct rig rig;
+	pid_t pid;
+
+	rig_open(&rig, false);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		struct rig peer;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		alarm(20);
+		rig_open(&peer, false);
+		if (rig_dial(&peer, &wire_ep_base(rig.ep)->addr))
+			_exit(1);
+		usleep(300000); /* it sleeps by then, its side of the link is cold */
+		die_in_send = true;
+		rig_send(&peer, peer.dialled, &word, sizeof(word));
+		_exit(2); /* it did not sleep */
+	}
+	end = rig_now() + 10 * UINT64_C(1000000000);
+	while (rig.downs == 0 && rig_now() < end)
+		rig_sleep(&rig, &overslept);
+	waitpid(pid, &status, 0);
+	tap_ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+	       "a peer dies while it wakes a sleeper");
+	tap_ok(rig.downs == 1 && overslept == 0,
+	       "who hears of its death all the same (%d sleeps ended by the clock)",
+	       overslept);
 	rig_close(&rig);
 }
 
@@ -228,6 +276,7 @@ int main(void)
 	test_both_sleep();
 	test_full_ring_sleep();
 	test_death_wakes();
+	test_death_while_waking();
 	test_arm();
 	test_active_pairs();
 	return tap_done();

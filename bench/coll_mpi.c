@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The collectives of weft perf, over MPI, measured in the same way: every call after a
+ * barrier, a call takes as long as its slowest rank, the median over the calls. Built by
+ * bench/coll with the MPI's own compiler, not by make.
+ *
+ *   coll_mpi FIRST LAST BUDGET_MS
+ *
+ * Sizes from FIRST to LAST bytes by factors of 4, LAST included, as weft perf has them:
+ * bytes per rank for all-gather, of the vector otherwise; fp32, sum. For each, rank 0
+ * prints "operation bytes median_us p99_us calls".
+ */
+#include "config.h"
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	CALLS_LEAST = 3, /* these limits are weft perf's */
+	CALLS_MOST = 1000,
+	SIZES_MOST = 64,
+};
+
+#define LAST_MOST ((uint64_t)1 << 30)
+
+struct bench {
+	int rank, size;
+	float *src, *dst;
+	int64_t *times, *slowest;
+	int64_t begin_ns, budget_ns;
+	int left; /* measurements */
+};
+
+struct operation {
+	const char *name;
+	int sized;
+	int (*call)(struct bench *b, int count);
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int barrier_call(struct bench *b, int count)
+{
+	(void)b, (void)count;
+	return MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static int broadcast_call(struct bench *b, int count)
+{
+	return MPI_Bcast(b->dst, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+}
+
+static int allgather_call(struct bench *b, int count)
+{
+	return MPI_Allgather(b->src, count, MPI_FLOAT, b->dst, count, MPI_FLOAT,
+			     MPI_COMM_WORLD);
+}
+
+static int allreduce_call(struct bench *b, int count)
+{
+	return MPI_Allreduce(b->src, b->dst, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static const struct operation operation_table[] = {
+	{"barrier", 0, barrier_call},
+	{"broadcast", 1, broadcast_call},
+	{"allgather", 1, allgather_call},
+	{"allreduce", 1, allreduce_call},
+};
+
+enum { OPERATIONS = sizeof(operation_table) / sizeof(operation_table[0]) };
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How many calls come next, by what those so far have taken; rank 0 decides. */
+static int batch_agree(struct bench *b, int done, int64_t took, int64_t budget)
+{
+	int64_t n = CALLS_MOST - done;
+	int batch;
+
+	if (done == 0)
+		n = CALLS_LEAST;
+	else if (took >= budget)
+		n = 0;
+	else if (n > (budget - took) * done / (took + 1))
+		n = (budget - took) * done / (took + 1);
+	if (done > 0 && n > done)
+		n = done;
+	batch = (int)n;
+	(void)b;
+	MPI_Bcast(&batch, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	return batch;
+}
+
+static void measure(struct bench *b, const struct operation *op, int count)
+{
+	int64_t begin = now_ns(), call_begin;
+	int64_t budget = (b->budget_ns - (begin - b->begin_ns)) / b->left--;
+	int done = 0, batch;
+
+	op->call(b, count); /* connections and buffers of the library */
+	while ((batch = batch_agree(b, done, now_ns() - begin, budget)) > 0) {
+		for (int end = done + batch; done < end; done++) {
+			b->src[0] = (float)done;
+			MPI_Barrier(MPI_COMM_WORLD);
+			call_begin = now_ns();
+			op->call(b, count);
+			b->times[done] = now_ns() - call_begin;
+		}
+	}
+	MPI_Reduce(b->times, b->slowest, done, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+	if (b->rank != 0)
+		return;
+	qsort(b->slowest, (size_t)done, sizeof(b->slowest[0]), by_value);
+	printf("%s %llu %.4f %.4f %d\n", op->name,
+	       (unsigned long long)count * sizeof(float),
+	       (double)(b->slowest[(done - 1) / 2] + b->slowest[done / 2]) / 2e3,
+	       (double)b->slowest[(done * 99 + 99) / 100 - 1] / 1e3, done);
+	fflush(stdout);
+}
+
+/* Element counts, none twice; returns how many. */
+static int counts_make(uint64_t first, uint64_t last, int counts[SIZES_MOST])
+{
+	int n = 0;
+
+	counts[n++] = (int)((first + sizeof(float) - 1) / sizeof(float));
+	for (uint64_t bytes = first * 4; bytes < last * 4; bytes *= 4) {
+		int count = (int)((bytes < last ? bytes : last) / sizeof(float));
+
+		if (count > counts[n - 1] && n < SIZES_MOST)
+			counts[n++] = count;
+	}
+	return n;
+}
+
+static int number(const char *text, uint64_t most, uint64_t *value)
+{
+	char *end;
+
+	*value = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && *end == '\0' && *value > 0 &&
+	       *value <= most;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t first, last, ms;
+	int counts[SIZES_MOST], sizes;
+	struct bench b = {0};
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &b.size);
+	if (argc != 4 || !number(argv[1], LAST_MOST, &first) ||
+	    !number(argv[2], LAST_MOST, &last) || !number(argv[3], 3600000, &ms)) {
+		fprintf(stderr, "usage: coll_mpi FIRST LAST BUDGET_MS\n");
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	b.src = calloc(1, last + sizeof(float));
+	b.dst = calloc((size_t)b.size, last + sizeof(float));
+	b.times = calloc(CALLS_MOST, sizeof(*b.times));
+	b.slowest = calloc(CALLS_MOST, sizeof(*b.slowest));
+	if (!b.src || !b.dst || !b.times || !b.slowest) {
+		fprintf(stderr, "coll_mpi: no memory for %d x %llu bytes\n", b.size + 1,
+			(unsigned long long)last);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	sizes = counts_make(first, last, counts);
+	b.begin_ns = now_ns();
+	b.budget_ns = (int64_t)ms * 1000000;
+	b.left = 1 + (OPERATIONS - 1) * sizes;
+	for (int o = 0; o < OPERATIONS; o++)
+		for (int s = 0; s < (operation_table[o].sized ? sizes : 1); s++)
+			measure(&b, &operation_table[o],
+				operation_table[o].sized ? counts[s] : 0);
+	free(b.src);
+	free(b.dst);
+	free(b.times);
+	free(b.slowest);
+	MPI_Finalize();
+	return 0;
+}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# What the benchmark scripts share: where things are, errors, small figures.
+# Exit status of all of them: 0 good, 1 something failed, 2 wrong usage or something that
+# is needed is not installed.
+
+bench_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+top=$(dirname "$bench_dir")
+build=${WEFT_TOP_BUILDDIR:-$top/build}
+bench_name=$(basename "$0")
+
+say()
+{
+	printf '%s\n' "$*"
+}
+
+# die STATUS MESSAGE...
+die()
+{
+	local status=$1
+
+	shift
+	printf 'bench/%s: %s\n' "$bench_name" "$*" >&2
+	exit "$status"
+}
+
+# Progress and remarks: beside the table, or beside the JSON document.
+note()
+{
+	printf '%s\n' "$*" >&2
+}
+
+# need_tool TOOL PACKAGE: what is asked for must be installed; nothing is installed here.
+need_tool()
+{
+	command -v "$1" >/dev/null 2>&1 ||
+		die 2 "$1 was not found: install it (Debian and Ubuntu: apt-get install $2)"
+}
+
+# need_built PROGRAM: a program of the build tree, relative to it.
+need_built()
+{
+	[ -x "$build/$1" ] ||
+		die 2 "no $1 in $build: build first (make), or set WEFT_TOP_BUILDDIR"
+}
+
+# The provider of this tree, not one that is installed somewhere.
+use_built_provider()
+{
+	export FI_PROVIDER_PATH=${FI_PROVIDER_PATH:-$build/prov}
+	[ -e "$FI_PROVIDER_PATH/libweft-fi.so" ] ||
+		die 2 "no libweft-fi.so in $FI_PROVIDER_PATH: build first (make)," \
+			"or set FI_PROVIDER_PATH"
+}
+
+# need_wire NAME: the ways between two processes that there are.
+need_wire()
+{
+	[ "$1" = shm ] || die 2 "no wire '$1'; there is: shm"
+}
+
+# is_count TEXT MOST
+is_count()
+{
+	[[ $1 =~ ^[1-9][0-9]{0,8}$ ]] && [ "$1" -le "$2" ]
+}
+
+# split_options ARGUMENT...: sets args, with --name=value made into two.
+split_options()
+{
+	local a
+
+	args=()
+	for a in "$@"; do
+		if [[ $a == --*=* ]]; then
+			args+=("${a%%=*}" "${a#*=}")
+		else
+			args+=("$a")
+		fi
+	done
+}
+
+# Gives scratch, a directory that goes away with the script. Processes that a script
+# starts in the background are its own to end: see jobs_end.
+scratch_open()
+{
+	scratch=$(mktemp -d "${TMPDIR:-/tmp}/weft-bench.XXXXXX") || die 1 "no scratch folder"
+	trap 'jobs_end; rm -rf "$scratch"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+}
+
+jobs_end()
+{
+	local pids
+
+	pids=$(jobs -p)
+	# shellcheck disable=SC2086 # a list
+	[ -z "$pids" ] || kill $pids 2>/dev/null
+}
+
+# Where figures come from: printed above each table.
+machine_line()
+{
+	local model
+
+	model=$(awk -F': *' '/^model name/ { print $2; exit }' /proc/cpuinfo)
+	printf '%s, %s processors allowed, load %s, Linux %s' "${model:-unknown processor}" \
+		"$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" "$(uname -r)"
+}

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What bench/p2p has measured, summed up. Input: the rounds file, lines "round before
+# after" (line latency, ns), then the samples file, lines "round side test figure before
+# after". Variables: want (rounds of one mode), ask:
+#   enough  prints a few words about the last round; exit status 0 when every test has
+#           enough comparable rounds of one mode
+#   text, json  the report; exit status 3 when there are fewer rounds than wanted
+
+function mode_of(before, after) {
+	if (before < 150 && after < 150)
+		return "near"
+	return before >= 150 && after >= 150 ? "far" : "mixed"
+}
+
+# Of a round and test: near or far only when both sides were measured in it.
+function pair_mode(r, t,    a, b) {
+	a = mode[r, "weft", t]
+	b = mode[r, "peer", t]
+	if (b == "" && !(t in peer_has))
+		return a
+	return a == b ? a : "mixed"
+}
+
+# The median of a test's figures of a side over the rounds of a mode; "" without any.
+function median(side, t, m,    n, i, j, v, x) {
+	n = 0
+	for (i = 1; i <= rounds; i++)
+		if (pair_mode(i, t) == m && (i, side, t) in figure)
+			x[++n] = figure[i, side, t]
+	for (i = 2; i <= n; i++) {
+		v = x[i]
+		for (j = i - 1; j >= 1 && x[j] > v; j--)
+			x[j + 1] = x[j]
+		x[j + 1] = v
+	}
+	if (n == 0)
+		return ""
+	return n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2
+}
+
+function count(t, m,    i, n) {
+	n = 0
+	for (i = 1; i <= rounds; i++)
+		n += pair_mode(i, t) == m
+	return n
+}
+
+# How many rounds every test has at least.
+function least(m,    i, n) {
+	n = count(tests[1], m)
+	for (i = 2; i <= test_count; i++)
+		if (count(tests[i], m) < n)
+			n = count(tests[i], m)
+	return n
+}
+
+function size_text(n) {
+	if (n >= 1048576 && n % 1048576 == 0)
+		return n / 1048576 " MiB"
+	return n >= 1024 && n % 1024 == 0 ? n / 1024 " KiB" : n " B"
+}
+
+function test_text(t,    p) {
+	split(t, p, ":")
+	return name_of[p[1]] " " size_text(p[2])
+}
+
+function number_text(v) {
+	if (v == "")
+		return "-"
+	return sprintf(v >= 100 ? "%.0f" : v >= 10 ? "%.1f" : v >= 1 ? "%.2f" : "%.3f", v)
+}
+
+# Weft over the peer; "" when one of them is missing.
+function ratio(t, m,    a, b) {
+	a = median("weft", t, m)
+	b = median("peer", t, m)
+	return a == "" || b == "" || b == 0 ? "" : a / b
+}
+
+# One item of the last line; nothing when it was not measured on both sides.
+function item(text, t, m, tail,    r) {
+	r = ratio(t, m)
+	return r == "" ? "" : ", " text " " sprintf("%.2f", r) tail
+}
+
+function summary(m, n,    s) {
+	s = item("8B tagged", "lat:8", m, "") item("rate 8B", "rate:8", m, "x") \
+		item("bw 1MiB", "bw:1048576", m, "x") item("write 8B polled", "put:8", m, "")
+	return sprintf("p2p %s vs %s (%s, %d round%s): %s", wire, peer, m, n, \
+		(n == 1 ? "" : "s"), (s == "" ? "nothing to compare" : substr(s, 3)))
+}
+
+function report_text(m, n,    i, t) {
+	printf "\n%-28s %12s %12s %8s %7s  %s\n", "test", "weft", peer, "ratio", "rounds", "unit"
+	for (i = 1; i <= test_count; i++) {
+		t = tests[i]
+		split(t, part, ":")
+		printf "%-28s %12s %12s %8s %7d  %s\n", test_text(t), \
+			number_text(median("weft", t, m)), number_text(median("peer", t, m)), \
+			(ratio(t, m) == "" ? "-" : sprintf("%.2f", ratio(t, m))), count(t, m), \
+			unit_of[part[1]]
+	}
+	printf "\nMedians over the %s rounds; ratio: weft over %s; memory: malloc.\n", m, peer
+	printf "Writes of weft land: %s\n", ENVIRON["P2P_LANDS_WEFT"]
+	printf "Writes of %s land: %s\n", peer, ENVIRON["P2P_LANDS_PEER"]
+	if (n < want)
+		printf "Only %d comparable round%s of %d: no figures to rely on.\n", n, \
+			(n == 1 ? "" : "s"), want
+	print summary(m, n)
+}
+
+function json_number(v) {
+	return v == "" ? "null" : sprintf("%.6g", v)
+}
+
+function json_string(s) {
+	gsub(/[\\"]/, "\\\\&", s)
+	return "\"" s "\""
+}
+
+function samples_json(side, t,    i, s) {
+	for (i = 1; i <= rounds; i++)
+		if ((i, side, t) in figure)
+			s = s (s == "" ? "" : ", ") sprintf("{\"round\": %d, \"value\": %.6g, " \
+				"\"line_ns\": [%s], \"mode\": \"%s\"}", i, figure[i, side, t], \
+				lines[i, side, t], mode[i, side, t])
+	return "[" s "]"
+}
+
+function report_json(m, n,    i, t) {
+	printf "{\n  \"schema\": 1,\n  \"program\": \"bench/p2p\",\n"
+	printf "  \"wire\": %s,\n  \"peer\": %s,\n", json_string(wire), json_string(peer)
+	printf "  \"machine\": %s,\n", json_string(ENVIRON["P2P_HEAD"])
+	printf "  \"processors\": [%d, %d],\n  \"milliseconds\": %d,\n", cpu_a, cpu_b, ms
+	printf "  \"memory\": \"malloc\",\n  \"mode\": \"%s\",\n", m
+	printf "  \"rounds_wanted\": %d,\n  \"rounds_compared\": %d,\n  \"rounds\": [", want, n
+	for (i = 1; i <= rounds; i++)
+		printf "%s\n    {\"round\": %d, \"line_ns\": [%s]}", (i > 1 ? "," : ""), i, \
+			round_lines[i]
+	printf "\n  ],\n  \"writes_land\": {\"weft\": %s, \"peer\": %s},\n", \
+		json_string(ENVIRON["P2P_LANDS_WEFT"]), json_string(ENVIRON["P2P_LANDS_PEER"])
+	printf "  \"tests\": ["
+	for (i = 1; i <= test_count; i++) {
+		t = tests[i]
+		split(t, part, ":")
+		printf "%s\n    {\"test\": %s, \"bytes\": %d, \"unit\": %s, \"rounds\": %d,\n", \
+			(i > 1 ? "," : ""), json_string(name_of[part[1]]), part[2], \
+			json_string(unit_of[part[1]]), count(t, m)
+		printf "     \"weft\": %s, \"peer\": %s, \"ratio\": %s,\n", \
+			json_number(median("weft", t, m)), json_number(median("peer", t, m)), \
+			json_number(ratio(t, m))
+		printf "     \"weft_samples\": %s,\n     \"peer_samples\": %s}", \
+			samples_json("weft", t), samples_json("peer", t)
+	}
+	printf "\n  ],\n  \"summary\": \"%s\"\n}\n", summary(m, n)
+}
+
+BEGIN {
+	name_of["lat"] = "tagged half round trip"
+	unit_of["lat"] = unit_of["put"] = unit_of["putdone"] = "us"
+	name_of["rate"] = "tagged rate"
+	unit_of["rate"] = "million/s"
+	name_of["bw"] = "tagged bandwidth"
+	unit_of["bw"] = unit_of["putbw"] = "GB/s"
+	name_of["put"] = "write, polled"
+	name_of["putdone"] = "write, completion"
+	name_of["putbw"] = "write bandwidth"
+}
+
+FNR == NR {
+	rounds = $1
+	round_lines[$1] = $2 ", " $3
+	next
+}
+
+{
+	figure[$1, $2, $3] = $4
+	lines[$1, $2, $3] = $5 ", " $6
+	mode[$1, $2, $3] = mode_of($5 + 0, $6 + 0)
+	if ($2 == "peer")
+		peer_has[$3] = 1
+	if (!($3 in known)) {
+		known[$3] = 1
+		tests[++test_count] = $3
+	}
+}
+
+END {
+	near = least("near")
+	far = least("far")
+	if (ask == "enough") {
+		for (i = 1; i <= test_count; i++)
+			now[pair_mode(rounds, tests[i])]++
+		printf "%d near, %d far, %d mixed\n", now["near"], now["far"], now["mixed"]
+		exit !(near >= want || far >= want)
+	}
+	m = near >= far ? "near" : "far"
+	n = near >= far ? near : far
+	if (ask == "json")
+		report_json(m, n)
+	else
+		report_text(m, n)
+	exit n < want ? 3 : 0
+}

@@ -1,0 +1,41 @@
+# Benchmarks beside peers: see the README.md. The programs are built with everything else, so
+# that they always compile; coll_mpi.c is built by bench/coll, with an MPI's compiler.
+bench_scripts = %D%/instructions %D%/p2p %D%/coll
+EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/lib/common.sh %D%/lib/ucx.sh \
+	%D%/lib/p2p.awk %D%/lib/coll.awk
+
+bench_say = %D%/say.c %D%/say.h
+bench_node = %D%/node.c %D%/node.h
+bench_pair = %D%/pair.c %D%/pair.h %D%/cpus.c %D%/cpus.h
+
+noinst_PROGRAMS += %D%/inst_fi
+%C%_inst_fi_SOURCES = %D%/inst_fi.c $(bench_node) $(bench_say)
+%C%_inst_fi_LDADD = $(LIBFABRIC_LIBS)
+
+noinst_PROGRAMS += %D%/linelat
+%C%_linelat_SOURCES = %D%/linelat.c $(bench_pair) $(bench_say)
+
+noinst_PROGRAMS += %D%/p2p_fi
+%C%_p2p_fi_SOURCES = %D%/p2p_fi.c %D%/p2p.h %D%/p2p_msg.c %D%/p2p_write.c \
+	$(bench_node) $(bench_pair) $(bench_say)
+%C%_p2p_fi_LDADD = $(LIBFABRIC_LIBS)
+
+CLEANFILES += %D%/coll_mpi
+
+bench_tests = %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t
+PLAIN_TESTS += $(bench_tests)
+EXTRA_DIST += $(bench_tests)
+
+# Short versions of all. Status 2 is a peer or a tool that is not installed, 3 a machine
+# that moved too much: the script has said so, and the next one runs.
+bench: all
+	@for b in 'instructions --quick' 'p2p --vs shm --quick' 'p2p --vs ucx --quick' \
+			'coll --quick'; do \
+		echo "== bench/$$b"; \
+		WEFT_TOP_BUILDDIR='$(abs_top_builddir)' '$(abs_top_srcdir)'/bench/$$b; \
+		status=$$?; \
+		test $$status = 0 || test $$status = 2 || test $$status = 3 || \
+			exit $$status; \
+	done
+
+.PHONY: bench

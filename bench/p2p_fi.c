@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Point-to-point figures of one libfabric provider between two pinned processes: what
+ * bench/p2p runs for Weft and for a peer, the same code for both.
+ *
+ *   p2p_fi PROVIDER MEMORY CPU_A CPU_B MS TEST:SIZE...
+ *
+ * Every measurement takes about MS ms. For each a line on stdout: TEST:SIZE, the figure,
+ * and the one-way latency in ns of a cache line between the two, before and after. Before
+ * them "writes land: HOW" (p2p_target_text), if something writes.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/p2p.h"
+#include "weft/weft_fi.h"
+
+enum {
+	CPU_MOST = 1023,
+	MS_MOST = 10000,
+	SECONDS = 120, /* for everything */
+	WARM = 32,     /* operations before the first look at the time */
+	COUNT_MOST = 50000000,
+	KEY = 1,
+	JOBS_MOST = 64,
+};
+
+/* ---- memory ----------------------------------------------------------------------- */
+
+static void *plain_alloc(struct node *n, size_t len)
+{
+	void *mem;
+
+	(void)n;
+	if (posix_memalign(&mem, 4096, len) != 0)
+		bench_die("no memory for %zu bytes", len);
+	return mem;
+}
+
+static void plain_release(struct node *n, void *mem, size_t len)
+{
+	(void)n, (void)len;
+	free(mem);
+}
+
+static struct weft_fi_mem_ops *mem_ops(struct node *n)
+{
+	struct weft_fi_mem_ops *ops;
+	int rc = fi_open_ops(&n->domain->fid, WEFT_FI_MEM_OPS, 0, (void **)&ops, NULL);
+
+	if (rc)
+		bench_die("the provider has no shared memory of its own: %d", rc);
+	return ops;
+}
+
+static void *shared_alloc(struct node *n, size_t len)
+{
+	void *mem;
+
+	bench_must(mem_ops(n)->alloc(n->domain, len, 0, &mem), "alloc of shared memory");
+	return mem;
+}
+
+static void shared_release(struct node *n, void *mem, size_t len)
+{
+	(void)len;
+	bench_must(mem_ops(n)->free(n->domain, mem), "free of shared memory");
+}
+
+static const struct p2p_memory memory_table[] = {
+	{"malloc", plain_alloc, plain_release},
+	{"shared", shared_alloc, shared_release},
+};
+
+const struct p2p_memory *p2p_memory_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(memory_table) / sizeof(memory_table[0]); i++)
+		if (strcmp(memory_table[i].name, name) == 0)
+			return &memory_table[i];
+	return NULL;
+}
+
+/* ---- one side --------------------------------------------------------------------- */
+
+static size_t block_len(size_t most)
+{
+	return 2 * most + 2 * P2P_LINE;
+}
+
+void p2p_open(struct p2p *p, struct pair *pair, const char *provider,
+	      const struct p2p_memory *memory, size_t most)
+{
+	struct node_target target;
+	struct node_card card, peer;
+
+	memset(p, 0, sizeof(*p));
+	p->pair = pair;
+	p->memory = memory;
+	p->most = (most + P2P_LINE - 1) / P2P_LINE * P2P_LINE;
+	node_open(&p->node, provider, &card);
+	pair_exchange(pair, &card, &peer, sizeof(card));
+	node_join(&p->node, &peer);
+	p->mem = memory->alloc(&p->node, block_len(p->most));
+	memset(p->mem, 0, block_len(p->most));
+	p->out = p->mem;
+	p->in_offset = p->most;
+	p->cell_offset = 2 * p->most;
+	p->quiet_offset = p->cell_offset + P2P_LINE;
+	p->in = p->mem + p->in_offset;
+	p->cell = (_Atomic uint64_t *)(void *)(p->mem + p->cell_offset);
+	node_region_open(&p->node, &p->region, p->mem, block_len(p->most), KEY, &target);
+	pair_exchange(pair, &target, &p->target, sizeof(target));
+}
+
+void p2p_close(struct p2p *p)
+{
+	pair_meet(p->pair);
+	node_region_close(&p->region);
+	p->memory->release(&p->node, p->mem, block_len(p->most));
+	node_close(&p->node);
+}
+
+/* ---- the tests -------------------------------------------------------------------- */
+
+static double half_trip_us(double size, double count, double ns)
+{
+	(void)size;
+	return ns / count / 2 / 1e3;
+}
+
+static double each_us(double size, double count, double ns)
+{
+	(void)size;
+	return ns / count / 1e3;
+}
+
+static double rate_millions(double size, double count, double ns)
+{
+	(void)size;
+	return count / ns * 1e3;
+}
+
+static double bandwidth_gb(double size, double count, double ns)
+{
+	return size * count / ns;
+}
+
+static const struct p2p_test test_table[] = {
+	{"lat", p2p_msg_latency, false, half_trip_us},
+	{"rate", p2p_msg_stream, false, rate_millions},
+	{"bw", p2p_msg_stream, false, bandwidth_gb},
+	{"put", p2p_write_polled, true, half_trip_us},
+	{"putdone", p2p_write_done, true, each_us},
+	{"putbw", p2p_write_stream, true, bandwidth_gb},
+};
+
+struct job {
+	const struct p2p_test *test;
+	const char *text;
+	size_t size;
+};
+
+static uint64_t round_up(uint64_t count, uint64_t step)
+{
+	return (count + step - 1) / step * step;
+}
+
+/* As many operations as take about ms; both sides get the same number. */
+static uint64_t count_agree(struct p2p *p, const struct job *j, uint64_t ms)
+{
+	uint64_t step = j->test->run == p2p_msg_stream ? p2p_msg_window(j->size) : 1;
+	uint64_t count = round_up(WARM, step), ns, limit = ms * 1000000;
+
+	/* The first look at the time has everything that is done once in it. */
+	j->test->run(p, j->size, count);
+	for (;;) {
+		ns = j->test->run(p, j->size, count);
+		ns = pair_tell(p->pair, ns > 0 ? ns : 1);
+		if (ns >= limit / 8 || count >= COUNT_MOST)
+			break;
+		count = count * 4;
+	}
+	if (ns >= limit)
+		return count;
+	count = (uint64_t)((double)count * (double)limit / (double)ns);
+	return round_up(count < COUNT_MOST ? count : COUNT_MOST, step);
+}
+
+static void job_run(struct p2p *p, const struct job *j, uint64_t ms)
+{
+	uint64_t count = count_agree(p, j, ms), ns;
+	double before, after;
+
+	before = pair_line_ns(p->pair);
+	ns = j->test->run(p, j->size, count);
+	after = pair_line_ns(p->pair);
+	if (p->pair->role == 0)
+		printf("%s %.6g %.1f %.1f\n", j->text,
+		       j->test->figure((double)j->size, (double)count, (double)ns),
+		       before, after);
+}
+
+struct plan {
+	const char *provider;
+	const struct p2p_memory *memory;
+	uint64_t ms;
+	size_t most;
+	bool writes;
+	int count;
+	struct job jobs[JOBS_MOST];
+};
+
+static void side_main(struct pair *pair, void *arg)
+{
+	const struct plan *plan = arg;
+	static struct p2p p;
+
+	p2p_open(&p, pair, plan->provider, plan->memory, plan->most);
+	if (plan->writes) {
+		p2p_write_probe(&p);
+		if (pair->role == 0)
+			printf("writes land: %s\n", p2p_target_text[p.target_mode]);
+	}
+	for (int i = 0; i < plan->count; i++)
+		job_run(&p, &plan->jobs[i], plan->ms);
+	p2p_close(&p);
+}
+
+/* ---- the command line ------------------------------------------------------------- */
+
+/* "TEST:SIZE" */
+static bool job_parse(const char *text, struct job *j)
+{
+	const char *colon = strchr(text, ':');
+	uint64_t size;
+
+	if (!colon || !bench_number(colon + 1, 8, P2P_MOST, &size))
+		return false;
+	j->text = text;
+	j->size = size;
+	for (size_t i = 0; i < sizeof(test_table) / sizeof(test_table[0]); i++) {
+		j->test = &test_table[i];
+		if (strncmp(text, j->test->name, (size_t)(colon - text)) == 0 &&
+		    strlen(j->test->name) == (size_t)(colon - text))
+			return true;
+	}
+	return false;
+}
+
+static int usage(void)
+{
+	fprintf(stderr,
+		"usage: p2p_fi PROVIDER MEMORY CPU_A CPU_B MS TEST:SIZE...\nTests:");
+	for (size_t i = 0; i < sizeof(test_table) / sizeof(test_table[0]); i++)
+		fprintf(stderr, " %s", test_table[i].name);
+	fprintf(stderr, "; memory:");
+	for (size_t i = 0; i < sizeof(memory_table) / sizeof(memory_table[0]); i++)
+		fprintf(stderr, " %s", memory_table[i].name);
+	fprintf(stderr, "\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static struct plan plan = {.most = 8};
+	uint64_t cpu[2];
+
+	if (argc < 7 || argc - 6 > JOBS_MOST ||
+	    !bench_number(argv[3], 0, CPU_MOST, &cpu[0]) ||
+	    !bench_number(argv[4], 0, CPU_MOST, &cpu[1]) || cpu[0] == cpu[1] ||
+	    !bench_number(argv[5], 1, MS_MOST, &plan.ms))
+		return usage();
+	plan.provider = argv[1];
+	plan.memory = p2p_memory_find(argv[2]);
+	plan.count = argc - 6;
+	for (int i = 0; i < plan.count; i++) {
+		if (!job_parse(argv[6 + i], &plan.jobs[i]))
+			return usage();
+		if (plan.jobs[i].size > plan.most)
+			plan.most = plan.jobs[i].size;
+		plan.writes = plan.writes || plan.jobs[i].test->writes;
+	}
+	if (!plan.memory)
+		return usage();
+	return pair_run((const int[2]){(int)cpu[0], (int)cpu[1]}, SECONDS, side_main,
+			&plan);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tagged messages: ping-pong, and a stream in windows that are acknowledged. Sends that
+ * the provider can inject are injected in the ping-pong, as fabtests does it; in the
+ * stream every send and every receive has a completion, read in batches.
+ */
+#include "config.h"
+
+#include "bench/p2p.h"
+
+enum {
+	TAG_DATA = 1,
+	TAG_ACK = 2,
+	ACK_BYTES = 8,
+	AHEAD = 2,	   /* windows under way */
+	WINDOW_SMALL = 64, /* messages, up to 64 KiB each */
+	WINDOW_LARGE = 16,
+	SMALL = 64 << 10,
+};
+
+static void recv_post(struct p2p *p, size_t size, uint64_t tag)
+{
+	struct node *n = &p->node;
+
+	while (node_again(
+		n, fi_trecv(n->ep, p->in, size, p->region.desc, n->peer, tag, 0, NULL),
+		"fi_trecv"))
+		;
+}
+
+static void send_post(struct p2p *p, size_t size, uint64_t tag)
+{
+	struct node *n = &p->node;
+
+	while (node_again(
+		n, fi_tsend(n->ep, p->out, size, p->region.desc, n->peer, tag, NULL),
+		"fi_tsend"))
+		;
+}
+
+static void inject_post(struct p2p *p, size_t size, uint64_t tag)
+{
+	struct node *n = &p->node;
+
+	while (node_again(n, fi_tinject(n->ep, p->out, size, n->peer, tag), "fi_tinject"))
+		;
+}
+
+uint64_t p2p_msg_latency(struct p2p *p, size_t size, uint64_t count)
+{
+	struct node *n = &p->node;
+	bool inject = size <= n->info->tx_attr->inject_size;
+	uint64_t tx = n->tx_done, rx = n->rx_done, begin;
+
+	recv_post(p, size, TAG_DATA);
+	pair_meet(p->pair);
+	begin = bench_now_ns();
+	for (uint64_t i = 0; i < count; i++) {
+		if (p->pair->role == 1) {
+			node_await_rx(n, rx + i + 1);
+			if (i + 1 < count)
+				recv_post(p, size, TAG_DATA);
+		}
+		if (inject)
+			inject_post(p, size, TAG_DATA);
+		else
+			send_post(p, size, TAG_DATA);
+		if (p->pair->role == 0) {
+			node_await_rx(n, rx + i + 1);
+			if (i + 1 < count)
+				recv_post(p, size, TAG_DATA);
+		}
+	}
+	begin = bench_now_ns() - begin;
+	if (!inject)
+		node_await_tx(n, tx + count);
+	pair_meet(p->pair);
+	return begin;
+}
+
+uint64_t p2p_msg_window(size_t size)
+{
+	return size <= SMALL ? WINDOW_SMALL : WINDOW_LARGE;
+}
+
+/* Sends all windows, at most AHEAD of what is acknowledged; returns when all are. */
+static void stream_send(struct p2p *p, size_t size, uint64_t windows, uint64_t window)
+{
+	struct node *n = &p->node;
+	uint64_t tx = n->tx_done, rx = n->rx_done, acks = 0;
+
+	for (; acks < windows && acks < AHEAD; acks++)
+		recv_post(p, ACK_BYTES, TAG_ACK);
+	pair_meet(p->pair);
+	for (uint64_t w = 0; w < windows; w++) {
+		if (w >= AHEAD) {
+			node_await_rx(n, rx + w - AHEAD + 1);
+			if (acks++ < windows)
+				recv_post(p, ACK_BYTES, TAG_ACK);
+		}
+		for (uint64_t i = 0; i < window; i++)
+			send_post(p, size, TAG_DATA);
+		node_poll(n);
+	}
+	node_await_rx(n, rx + windows);
+	node_await_tx(n, tx + windows * window);
+}
+
+static void stream_receive(struct p2p *p, size_t size, uint64_t windows, uint64_t window)
+{
+	struct node *n = &p->node;
+	uint64_t tx = n->tx_done, rx = n->rx_done;
+
+	for (uint64_t i = 0; i < window * (windows < AHEAD ? windows : AHEAD); i++)
+		recv_post(p, size, TAG_DATA);
+	pair_meet(p->pair);
+	for (uint64_t w = 0; w < windows; w++) {
+		node_await_rx(n, rx + (w + 1) * window);
+		for (uint64_t i = 0; i < window && w + AHEAD < windows; i++)
+			recv_post(p, size, TAG_DATA);
+		send_post(p, ACK_BYTES, TAG_ACK);
+	}
+	node_await_tx(n, tx + windows);
+}
+
+uint64_t p2p_msg_stream(struct p2p *p, size_t size, uint64_t count)
+{
+	uint64_t window = p2p_msg_window(size), windows = count / window, begin;
+
+	/* Role 0 posts two small receives first: a few hundred ns of the whole. */
+	begin = bench_now_ns();
+	if (p->pair->role == 0)
+		stream_send(p, size, windows, window);
+	else
+		stream_receive(p, size, windows, window);
+	begin = bench_now_ns() - begin;
+	pair_meet(p->pair);
+	return begin;
+}

@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# bench/coll runs, and its last line can be read.
+# shellcheck source=tests/tap.sh
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+
+"$top/bench/coll" --quick --sizes 8:512 >"$tmp/out" 2>"$tmp/err"
+status=$?
+[ $status != 2 ] || skip_all "$(tail -n 1 "$tmp/err")"
+ok "it runs" test $status = 0 || diag "$(tail -n 5 "$tmp/err")"
+ok "the last line is read" grep -qE '^coll vs openmpi: geometric mean [0-9.]+, worst [0-9.]+ \([a-z]+( [0-9]+[KM]?)?, 2 ranks\)$' \
+	<<<"$(tail -n 1 "$tmp/out")"
+# Sizes 8, 32, 128 and 512 of three operations, and the barrier.
+ok "every cell is there" test "$(grep -cE '^ +2 [a-z]+ ' "$tmp/out")" = 13
+
+done_testing

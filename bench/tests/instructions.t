@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# bench/instructions runs, and its last line can be read.
+# shellcheck source=tests/tap.sh
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+
+command -v callgrind_annotate >/dev/null 2>&1 || skip_all "valgrind is not installed"
+is_sanitized "$build/prov/libweft-fi.so" && skip_all "valgrind cannot run a sanitized build"
+
+"$top/bench/instructions" --quick --provider weft >"$tmp/out" 2>"$tmp/err"
+ok "it runs" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
+last=$(tail -n 1 "$tmp/out")
+ok "the last line is read" grep -qE '^instructions 8B tagged: weft [0-9]+$' <<<"$last"
+# A program that counts its start as well is far above, an empty loop far below.
+ok "the figure can be true" test "${last##* }" -gt 100 -a "${last##* }" -lt 20000
+ok "functions are named" grep -qE '^ +[0-9.]+  [a-z_]+ \[libweft-fi\.so\]$' "$tmp/out"
+
+done_testing

@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The parts of the benchmarks that measure nothing: which rounds compare, medians, ratios,
+# the last lines, and what is said of wrong options and of what is missing.
+# shellcheck source=tests/tap.sh
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+
+bench=$top/bench
+export P2P_HEAD=machine P2P_LANDS_WEFT=alone P2P_LANDS_PEER=alone COLL_HEAD=machine
+
+# p2p_report ASK WANT: of $tmp/rounds and $tmp/samples
+p2p_report()
+{
+	awk -v want="$2" -v ask="$1" -v wire=shm -v peer=shm -v cpu_a=0 -v cpu_b=1 -v ms=4 \
+		-f "$bench/lib/p2p.awk" "$tmp/rounds" "$tmp/samples"
+}
+
+# sample ROUND SIDE TEST FIGURE BEFORE AFTER
+sample()
+{
+	echo "$@" >>"$tmp/samples"
+}
+
+# Five rounds: three near, one far, one in which the peer's line had moved.
+: >"$tmp/samples"
+printf '%d 55.0 56.0\n' 1 2 3 4 5 >"$tmp/rounds"
+for r in 1 2 3; do
+	sample $r weft lat:8 0.$((r + 1)) 55 149
+	sample $r peer lat:8 0.$((2 * r + 2)) 55 60
+	sample $r weft rate:8 $((r * 10)) 55 60
+	sample $r peer rate:8 $((r * 5)) 55 60
+done
+for t in lat:8 rate:8; do
+	sample 4 weft $t 1000 150 250
+	sample 4 peer $t 1 250 250
+	sample 5 weft $t 1000 55 55
+	sample 5 peer $t 1 55 250
+done
+ok "only rounds of one mode count" test "$(p2p_report text 3 | tail -n 1)" = \
+	"p2p shm vs shm (near, 3 rounds): 8B tagged 0.50, rate 8B 2.00x"
+p2p_report text 3 >/dev/null
+ok "three of three is good" test $? = 0
+p2p_report text 4 >"$tmp/four"
+ok "three of four is not" test $? = 3
+ok "which the table says" grep -q '^Only 3 comparable rounds of 4' "$tmp/four"
+ok "no more rounds are needed" p2p_report enough 3
+ok "the last round was mixed" test "$(p2p_report enough 3)" = "0 near, 0 far, 2 mixed"
+p2p_report enough 4 >/dev/null
+ok "another round is needed" test $? != 0
+if command -v python3 >/dev/null 2>&1; then
+	ok "the document is JSON" sh -c 'python3 -m json.tool >/dev/null' \
+		< <(p2p_report json 3)
+else
+	skip 1 "no python3 to read JSON with"
+fi
+ok "with the same last line in it" test "$(p2p_report json 3 | grep -c \
+	'"summary": "p2p shm vs shm (near, 3 rounds): 8B tagged 0.50, rate 8B 2.00x"')" = 1
+
+# Three far rounds more: now far has the majority.
+for r in 6 7 8; do
+	echo "$r 250 250" >>"$tmp/rounds"
+	for t in lat:8 rate:8; do
+		sample $r weft $t 3 250 250
+		sample $r peer $t 2 250 250
+	done
+done
+ok "the mode with more rounds is taken" test "$(p2p_report text 3 | tail -n 1)" = \
+	"p2p shm vs shm (far, 4 rounds): 8B tagged 1.50, rate 8B 1.50x"
+
+# A peer without one of the tests.
+sed -i '/peer rate:8/d' "$tmp/samples"
+ok "what the peer does not have is not compared" test "$(p2p_report text 3 | tail -n 1)" = \
+	"p2p shm vs shm (far, 4 rounds): 8B tagged 1.50"
+
+# coll_report ASK: of $tmp/coll
+coll_report()
+{
+	awk -v ask="$1" -v peer=openmpi -v rounds=3 -v processors=2 -f "$bench/lib/coll.awk" \
+		"$tmp/coll"
+}
+printf '%s\n' '2 weft barrier 0 1' '2 openmpi barrier 0 2' '2 weft barrier 0 9' \
+	'2 weft barrier 0 4' '2 openmpi barrier 0 2' '2 openmpi barrier 0 1' \
+	'8 weft allreduce 65536 1' '8 openmpi allreduce 65536 8' \
+	'8 weft allreduce 8 3' >"$tmp/coll"
+ok "collectives: medians, mean and the worst cell" test "$(coll_report text | tail -n 1)" = \
+	"coll vs openmpi: geometric mean 0.50, worst 2.00 (barrier, 2 ranks)"
+ok "with the same last line in JSON" test "$(coll_report json | grep -c \
+	'"summary": "coll vs openmpi: geometric mean 0.50, worst 2.00 (barrier, 2 ranks)"')" = 1
+: >"$tmp/coll"
+coll_report text >/dev/null
+ok "nothing to compare is an error" test $? = 1
+
+# status COMMAND...: prints its exit status; what it says is in $tmp/said.
+status()
+{
+	"$@" >"$tmp/said" 2>&1
+	echo $?
+}
+for b in instructions p2p coll; do
+	ok "$b: help" test "$(status "$bench/$b" --help)" = 0
+	ok "$b: an unknown option" test "$(status "$bench/$b" --nonsense)" = 2
+	ok "$b: an option without its value" test \
+		"$(status "$bench/$b" --"$([ $b = coll ] && echo ranks || echo wire)")" = 2
+done
+ok "instructions: an unknown wire" test "$(status "$bench/instructions" --wire=x)" = 2
+ok "p2p: an unknown wire" test "$(status "$bench/p2p" --wire x)" = 2
+ok "p2p: a strange number of rounds" test "$(status "$bench/p2p" --rounds 0)" = 2
+ok "coll: a strange size" test "$(status "$bench/coll" --sizes 8:x)" = 2
+ok "coll: a strange number of ranks" test "$(status "$bench/coll" --ranks 2,,4)" = 2
+
+# A machine on which nothing but the shell's own needs is installed.
+mkdir "$tmp/bin"
+for tool in bash dirname basename; do
+	ln -s "$(command -v $tool)" "$tmp/bin/$tool"
+done
+missing()
+{
+	ok "$1 $2: the peer is missing" test \
+		"$(PATH=$tmp/bin status "$bench/$1" "$2" "$3")" = 2
+	ok "and what to install is said" grep -q "apt-get install $4" "$tmp/said"
+}
+missing p2p --vs ucx ucx-utils
+missing coll --vs openmpi openmpi-bin
+missing instructions --wire shm valgrind
+
+done_testing

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See info_vars.h. */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/info_vars.h"
+#include "coll/api/error.h"
+#include "coll/boot/boot_env.h"
+
+/* Those that the library and this command read or set. */
+static const char *const own_names[] = {
+	"WEFT_RANK", "WEFT_SIZE",	"WEFT_ROOT",	   "WEFT_ROOT_FD",
+	"WEFT_JOB",  "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE", "WEFT_TTY",
+};
+
+static bool is_ours(const char *name)
+{
+	return strncmp(name, "FI_WEFT_", 8) == 0;
+}
+
+void info_vars_init(struct info_vars *vars)
+{
+	struct boot_env env;
+
+	memset(vars, 0, sizeof(*vars));
+	if (fi_getparams(&vars->param, &vars->params) != 0)
+		vars->params = 0;
+	for (int i = 0; i < vars->params; i++)
+		vars->has_weft = vars->has_weft || is_ours(vars->param[i].name);
+	if (boot_env_read(&env) != WEFT_SUCCESS)
+		snprintf(vars->meeting, sizeof(vars->meeting), "%s", weft_error_detail());
+}
+
+void info_vars_fini(struct info_vars *vars)
+{
+	if (vars->params)
+		fi_freeparams(vars->param);
+	vars->params = 0;
+}
+
+/* ---- values ----------------------------------------------------------------------- */
+
+/*
+ * What Weft's provider accepts is told by the end of a parameter's help, which is all
+ * that libfabric passes on: "... (0 to 1048576 bytes; default: 8192)" or "... (auto, 0,
+ * 1; default: auto)".
+ */
+struct accepted {
+	char range[96];
+	char initial[32];
+};
+
+static bool accepted_read(struct accepted *a, const char *help)
+{
+	const char *open = help ? strrchr(help, '(') : NULL;
+
+	return open &&
+	       sscanf(open, "(%95[^;]; default: %31[^)])", a->range, a->initial) == 2;
+}
+
+static bool in_range(const char *range, const char *value)
+{
+	unsigned long long min, max, v;
+	char *end;
+
+	if (sscanf(range, "%llu to %llu", &min, &max) != 2 ||
+	    !isdigit((unsigned char)value[0]))
+		return false;
+	errno = 0;
+	v = strtoull(value, &end, 0);
+	return !errno && !*end && v >= min && v <= max;
+}
+
+static bool is_word_of(const char *words, const char *value)
+{
+	size_t len = strlen(value);
+
+	for (const char *at = words; *at; at += strspn(at, ", ")) {
+		size_t word = strcspn(at, ",");
+
+		if (word == len && strncmp(at, value, len) == 0)
+			return true;
+		at += word;
+	}
+	return false;
+}
+
+static const char *judge_value(const struct fi_param *param, const char *value,
+			       char text[INFO_NOTE_TEXT])
+{
+	struct accepted a;
+	bool numbers;
+
+	if (!accepted_read(&a, param->help_string))
+		return NULL;
+	numbers = strstr(a.range, " to ") != NULL;
+	if (numbers ? in_range(a.range, value) : is_word_of(a.range, value))
+		return NULL;
+	snprintf(text, INFO_NOTE_TEXT, "not accepted: %s%s; the default is used, %s",
+		 numbers ? "" : "one of ", a.range, a.initial);
+	return text;
+}
+
+/* ---- names ------------------------------------------------------------------------ */
+
+static const char *judge_own(const char *name)
+{
+	for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++)
+		if (strcmp(own_names[i], name) == 0)
+			return NULL;
+	return "not known: nothing of Weft reads it";
+}
+
+const char *info_vars_judge(const struct info_vars *vars, const char *name,
+			    const char *value, char text[INFO_NOTE_TEXT])
+{
+	if (strncmp(name, "FI_", 3) != 0)
+		return judge_own(name);
+	for (int i = 0; i < vars->params; i++)
+		if (strcmp(vars->param[i].name, name) == 0)
+			return is_ours(name) ? judge_value(&vars->param[i], value, text)
+					     : NULL;
+	if (vars->params == 0)
+		return NULL;
+	if (is_ours(name) && !vars->has_weft)
+		return "read by nobody: the weft provider is not loaded";
+	return "not known to libfabric and the providers that it has loaded";
+}

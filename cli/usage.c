@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See usage.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/usage.h"
+
+static bool is_spokesman(void)
+{
+	const char *rank = getenv("WEFT_RANK");
+
+	return !rank || strcmp(rank, "0") == 0;
+}
+
+int usage_error(const char *command, const char *what, const char *value)
+{
+	if (is_spokesman())
+		fprintf(stderr, "weft %s: %s%s%s%s; see weft %s --help\n", command, what,
+			value ? " \"" : "", value ? value : "", value ? "\"" : "",
+			command);
+	return 2;
+}
+
+int usage_option(const char *command, int c, char *const *argv)
+{
+	const char *given = argv[optind - 1];
+	char letter[] = {'-', (char)optopt, '\0'};
+
+	/* For a long option that exists optopt is its value, above every letter. */
+	if (optopt > 0 && optopt < 256 && strncmp(given, "--", 2) != 0)
+		given = letter;
+	if (c == ':')
+		return usage_error(command, "a value must follow the option", given);
+	if (optopt && strncmp(given, "--", 2) == 0)
+		return usage_error(command, "no value belongs to the option", given);
+	return usage_error(command, "there is no option", given);
+}
+
+int usage_finish(const char *command, int status)
+{
+	bool failed;
+
+	errno = 0;
+	failed = fflush(stdout) != 0 || ferror(stdout);
+	/* Some file systems tell only now. Nothing was written where it was closed. */
+	if (close(STDOUT_FILENO) != 0 && errno != EBADF)
+		failed = true;
+	if (!failed)
+		return status;
+	fprintf(stderr, "weft %s: write error%s%s\n", command, errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	return status ? status : 1;
+}

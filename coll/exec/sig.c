@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See sig.h. */
+#include "config.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "coll/algo/algo.h"
+#include "coll/exec/sig.h"
+#include "weft/weft.h"
+
+static_assert(WEFT_COLL_COUNT <= 1 << 4 && WEFT_TYPE_COUNT <= 1 << 4 &&
+		      WEFT_OP_COUNT <= 1 << 3,
+	      "collectives, types and operations fit their fields");
+
+#define SIG_REST_BITS SIG_PAST_SHIFT /* root and count */
+
+static unsigned sig_root_bits(int32_t size)
+{
+	return size > 1 ? 32 - (unsigned)__builtin_clz((uint32_t)size - 1) : 0;
+}
+
+uint64_t sig_pack(const struct sig_call *call, uint64_t past, int32_t size)
+{
+	const unsigned bits = SIG_REST_BITS - sig_root_bits(size);
+	const uint64_t top = UINT64_C(1) << (bits - 1);
+	uint64_t count = call->count;
+
+	if (count >= top)
+		count = top |
+			((count * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - (bits - 1)));
+	return (uint64_t)call->coll << 60 | (uint64_t)call->type << 56 |
+	       (uint64_t)call->op << 53 | (uint64_t)(call->algorithm & 7) << 50 |
+	       (past >> 52) << SIG_PAST_SHIFT | (uint64_t)(uint32_t)call->root << bits |
+	       count;
+}
+
+bool sig_unpack(uint64_t sig, int32_t size, struct sig_call *call)
+{
+	const unsigned root_bits = sig_root_bits(size), bits = SIG_REST_BITS - root_bits;
+	const uint64_t top = UINT64_C(1) << (bits - 1);
+	const uint64_t count = sig & (2 * top - 1);
+
+	*call = (struct sig_call){
+		.coll = sig >> 60,
+		.type = sig >> 56 & 15,
+		.op = sig >> 53 & 7,
+		.algorithm = sig >> 50 & 7,
+		.root = (int32_t)(sig >> bits & ((UINT64_C(1) << root_bits) - 1)),
+		.count = count & top ? top : count,
+	};
+	return !(count & top);
+}
+
+uint32_t sig_length_hash(const struct sig_call *call)
+{
+	const uint64_t elem_size = weft_type_size((enum weft_type)call->type);
+	uint64_t hash = call->count;
+
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) + elem_size;
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) +
+	       (uint64_t)(uint32_t)call->root;
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) +
+	       ((uint64_t)call->coll << 8 | call->algorithm);
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(hash >> 50);
+}
+
+bool sig_call_same(const struct sig_call *a, const struct sig_call *b)
+{
+	return a->coll == b->coll && a->count == b->count && a->type == b->type &&
+	       a->op == b->op && a->root == b->root && a->algorithm == b->algorithm;
+}
+
+void sig_call_print(const struct sig_call *call, bool exact, char *text, size_t len)
+{
+	const enum weft_coll coll = (enum weft_coll)call->coll;
+	const struct algo *algo = algo_at(weft_coll_name(coll), call->algorithm);
+	char tail[32] = "";
+
+	if (coll == WEFT_COLL_BARRIER) {
+		snprintf(text, len, "barrier (%s)", algo ? algo->name : "?");
+		return;
+	}
+	if (coll == WEFT_COLL_ALLREDUCE)
+		snprintf(tail, sizeof(tail), " %s", weft_op_name((enum weft_op)call->op));
+	else if (coll == WEFT_COLL_BROADCAST)
+		snprintf(tail, sizeof(tail), " from root %d", call->root);
+	snprintf(text, len, "%s (%s) of %s%llu %s%s", weft_coll_name(coll),
+		 algo ? algo->name : "?", exact ? "" : "at least ",
+		 (unsigned long long)call->count,
+		 weft_type_name((enum weft_type)call->type), tail);
+}

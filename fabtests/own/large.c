@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Large messages while one side makes no call for a second, or dies in the middle; with
+ * shared slots, by attach only, and without attach.
+ */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "fabtests/own/util.h"
+
+#define LEN   ((size_t)5 << 20)
+#define COUNT 6
+#define STOP  1000 /* ms */
+
+static const struct want want_tagged = {.caps = FI_TAGGED | FI_MSG};
+
+static void *buffers[COUNT];
+
+static void post_recvs(struct side *s)
+{
+	for (int i = 0; i < COUNT; i++) {
+		buffers[i] = mem_new(LEN);
+		while (node_again(s,
+				  fi_trecv(s->node.ep, buffers[i], LEN, NULL,
+					   s->node.peer, (uint64_t)i, 0, buffers[i]),
+				  "fi_trecv"))
+			;
+	}
+}
+
+static void post_sends(struct side *s)
+{
+	for (int i = 0; i < COUNT; i++) {
+		buffers[i] = mem_new(LEN);
+		mem_fill(buffers[i], LEN, (uint32_t)i);
+		while (node_again(s,
+				  fi_tsend(s->node.ep, buffers[i], LEN, NULL,
+					   s->node.peer, (uint64_t)i, buffers[i]),
+				  "fi_tsend"))
+			;
+	}
+}
+
+static void collect(struct side *s)
+{
+	struct done d;
+
+	for (int i = 0; i < COUNT; i++) {
+		if (!node_next(s, &d, WAIT_MS) || d.err)
+			side_die(s, "completion %d: error %d", i, d.err);
+	}
+}
+
+/* A few calls after the posts, so that the transfers are under way: how many differs. */
+static void stop_here(struct side *s)
+{
+	const uint64_t until = now_ms() + 1 + (uint64_t)(getpid() % 3);
+
+	while (now_ms() < until)
+		node_progress(&s->node);
+	sleep_ms(STOP);
+}
+
+static void sender_stops(struct side *s)
+{
+	node_open(s, &want_tagged);
+	side_meet(s);
+	if (s->role == 0) {
+		post_sends(s);
+		stop_here(s);
+		collect(s);
+	} else {
+		const char *cma = getenv("FI_WEFT_CMA");
+		const uint64_t begin = now_ms();
+
+		post_recvs(s);
+		collect(s);
+		if (!cma && test_is_weft())
+			side_check(s, now_ms() - begin < STOP * 9 / 10,
+				   "waited %d ms for a sender that stopped",
+				   (int)(now_ms() - begin));
+		for (int i = 0; i < COUNT; i++)
+			mem_check(s, buffers[i], LEN, (uint32_t)i, "received");
+	}
+	node_close(s, &s->node);
+}
+
+static void receiver_stops(struct side *s)
+{
+	node_open(s, &want_tagged);
+	side_meet(s);
+	if (s->role == 0) {
+		post_sends(s);
+		collect(s);
+	} else {
+		post_recvs(s);
+		stop_here(s);
+		collect(s);
+		for (int i = 0; i < COUNT; i++)
+			mem_check(s, buffers[i], LEN, (uint32_t)i, "received");
+	}
+	node_close(s, &s->node);
+}
+
+/* Every receive ends, well or in error; what ended well is right. */
+static void survivor(struct side *s)
+{
+	struct done d;
+
+	node_open(s, &want_tagged);
+	side_meet(s);
+	post_recvs(s);
+	for (int i = 0; i < COUNT; i++) {
+		if (!node_next(s, &d, 2000)) {
+			/* Directed receives whose message never came: nobody ends them.
+			 */
+			while (i < COUNT) {
+				for (int k = 0; k < COUNT; k++)
+					fi_cancel(&s->node.ep->fid, buffers[k]);
+				if (!node_next(s, &d, WAIT_MS))
+					side_die(s, "receive %d has no end", i);
+				i++;
+			}
+			break;
+		}
+		if (!d.err)
+			mem_check(s, d.e.op_context, LEN, (uint32_t)d.e.tag, "received");
+	}
+	node_close(s, &s->node);
+}
+
+static void victim(struct side *s)
+{
+	node_open(s, &want_tagged);
+	side_meet(s);
+	post_sends(s);
+	for (int i = 0; i < 300 + getpid() % 2000; i++)
+		node_progress(&s->node);
+	raise(SIGKILL);
+}
+
+/* And the other way round: sends end. */
+static void sender_survives(struct side *s)
+{
+	struct done d;
+
+	node_open(s, &want_tagged);
+	side_meet(s);
+	post_sends(s);
+	for (int i = 0; i < COUNT; i++)
+		if (!node_next(s, &d, WAIT_MS))
+			side_die(s, "send %d has no end", i);
+	node_close(s, &s->node);
+}
+
+static void receiver_dies(struct side *s)
+{
+	node_open(s, &want_tagged);
+	side_meet(s);
+	post_recvs(s);
+	for (int i = 0; i < 300 + getpid() % 2000; i++)
+		node_progress(&s->node);
+	raise(SIGKILL);
+}
+
+static const struct test_case cases[] = {
+	{"a sender that stops", {sender_stops, sender_stops}, .seconds = 60},
+	{"a receiver that stops", {receiver_stops, receiver_stops}, .seconds = 60},
+	{"a sender that dies", {survivor, victim}, .killed = true, .needs_weft = true},
+	{"a receiver that dies",
+	 {sender_survives, receiver_dies},
+	 .killed = true,
+	 .needs_weft = true},
+};
+
+int main(int argc, char **argv)
+{
+	test_init(argc, argv);
+	cases_run(cases, ARRAY_LEN(cases), "");
+	if (test_is_weft()) {
+		setenv("FI_WEFT_BULK_SIZE", "1000000000", 1);
+		cases_run(cases, ARRAY_LEN(cases), ", no slots");
+		unsetenv("FI_WEFT_BULK_SIZE");
+		setenv("FI_WEFT_CMA", "0", 1);
+		cases_run(cases, ARRAY_LEN(cases), ", no attach");
+	}
+	return test_done();
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The frequent operations, inline: messages of one piece that leave at once, and plain
+ * receives. For callers of engine.h that want no call in between; what is inside the
+ * endpoint is none of their business all the same. Endpoint lock held.
+ *
+ * Where one of these says no, nothing has happened, and the calls of engine.h find out
+ * what to do.
+ */
+#ifndef WEFT_PROTO_SMALL_H
+#define WEFT_PROTO_SMALL_H
+
+#include "prov/proto/ep.h"
+#include "util/copy.h"
+
+/* The peer to which a message of len bytes can leave now: proto_small_write and
+ * proto_small_commit must follow. NULL: no. */
+static inline struct proto_peer *proto_small_open(struct proto_ep *ep, uint64_t fi_addr,
+						  size_t len)
+{
+	struct proto_peer *pp = likely(fi_addr < ep->map_len) ? ep->map[fi_addr] : NULL;
+	int64_t whole = (int64_t)(len + sizeof(struct pkt_eager));
+	int64_t credit;
+
+	/* Unsigned first: a length that is out of range is out of any. */
+	if (unlikely(!pp || len > pp->small_max || whole > pp->slot->room)) {
+		return NULL;
+	}
+	credit = pp->credit - CREDIT_MSG - (int64_t)len;
+	if (unlikely(credit < 0)) {
+		return NULL;
+	}
+	pp->credit = credit;
+	return pp;
+}
+
+/* flags: 0 or PROTO_TAGGED. From here on buf is the caller's. */
+static inline void proto_small_write(struct proto_peer *pp, const void *buf, size_t len,
+				     uint64_t tag, uint32_t flags)
+{
+	char *at = pp->slot->at;
+
+	pkt_put_plain(at, flags, len, tag);
+	copy_small(at + sizeof(struct pkt_eager), buf, len);
+}
+
+/* It leaves, and is complete: no tx_done follows. */
+static inline void proto_small_commit(struct proto_ep *ep, struct proto_peer *pp,
+				      size_t len)
+{
+	ep->wire->pkt_commit(pp->peer.link, pp->slot->at, len + sizeof(struct pkt_eager));
+}
+
+/* A receive of one piece for one message with exactly this tag, from anybody,
+ * that reports. flags: 0 or PROTO_TAGGED. */
+static inline bool proto_small_recv(struct proto_ep *ep, void *buf, size_t len,
+				    uint64_t tag, void *context, uint32_t flags)
+{
+	struct match_queue *q = &ep->match[flags & PROTO_TAGGED];
+	struct rx *rx = (struct rx *)ep->rx.free;
+
+	if (unlikely(q->msg_count || !rx)) {
+		return false;
+	}
+	rx = pool_alloc(&ep->rx);
+	rx->flags = flags | PROTO_REPORT;
+	rx->context = context;
+	rx->count = 1;
+	rx->usual = (int64_t)len;
+	rx->iov[0].iov_base = buf;
+	rx->iov[0].iov_len = len;
+	match_recv_add_any(q, &rx->m, tag);
+	rx_set_state(rx, RX_POSTED);
+	return true;
+}
+
+#endif
