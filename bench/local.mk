@@ -23,7 +23,7 @@ noinst_PROGRAMS += %D%/p2p_fi
 CLEANFILES += %D%/coll_mpi
 
 bench_tests = %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t
-TESTS += $(bench_tests)
+PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 
 # Short versions of all. Status 2 is a peer or a tool that is not installed, 3 a machine

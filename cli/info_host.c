@@ -8,25 +8,20 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#ifdef HAVE_HWLOC
-#include <hwloc.h>
-#endif
-
 #include "cli/info_host.h"
 #include "cli/run_bind.h"
+#include "cli/topology.h"
 
 #ifdef HAVE_HWLOC
 
 static void read_topology(struct info_host *host)
 {
-	hwloc_topology_t topo;
+	hwloc_topology_t topo = topology_open();
 
-	if (hwloc_topology_init(&topo) != 0)
+	if (!topo)
 		return;
-	if (hwloc_topology_load(topo) == 0) {
-		host->cores = hwloc_get_nbobjs_by_type(topo, HWLOC_OBJ_CORE);
-		host->numa_nodes = hwloc_get_nbobjs_by_type(topo, HWLOC_OBJ_NUMANODE);
-	}
+	host->cores = hwloc_get_nbobjs_by_type(topo, HWLOC_OBJ_CORE);
+	host->numa_nodes = hwloc_get_nbobjs_by_type(topo, HWLOC_OBJ_NUMANODE);
 	hwloc_topology_destroy(topo);
 }
 

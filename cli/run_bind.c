@@ -7,11 +7,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#ifdef HAVE_HWLOC
-#include <hwloc.h>
-#endif
-
 #include "cli/run_bind.h"
+#include "cli/topology.h"
 
 enum { CPUS_MAX = 1 << 16 };
 
@@ -57,22 +54,21 @@ static void read_cores(struct run_bind *bind)
 	hwloc_obj_t core = NULL;
 
 	bind->core = calloc((size_t)cpu_bits(bind), sizeof(*bind->core));
-	if (!bind->core || hwloc_topology_init(&topo) != 0)
+	topo = bind->core ? topology_open() : NULL;
+	if (!topo)
 		return;
-	if (hwloc_topology_load(topo) == 0) {
-		while ((core = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_CORE, core))) {
-			bool used = false;
+	while ((core = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_CORE, core))) {
+		bool used = false;
 
-			for (int cpu = hwloc_bitmap_first(core->cpuset);
-			     cpu >= 0 && cpu < cpu_bits(bind);
-			     cpu = hwloc_bitmap_next(core->cpuset, cpu)) {
-				if (!CPU_ISSET_S(cpu, bind->allowed_len, bind->allowed))
-					continue;
-				bind->core[cpu] = bind->cores;
-				used = true;
-			}
-			bind->cores += used;
+		for (int cpu = hwloc_bitmap_first(core->cpuset);
+		     cpu >= 0 && cpu < cpu_bits(bind);
+		     cpu = hwloc_bitmap_next(core->cpuset, cpu)) {
+			if (!CPU_ISSET_S(cpu, bind->allowed_len, bind->allowed))
+				continue;
+			bind->core[cpu] = bind->cores;
+			used = true;
 		}
+		bind->cores += used;
 	}
 	hwloc_topology_destroy(topo);
 }

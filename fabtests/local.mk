@@ -5,7 +5,7 @@ EXTRA_DIST += %D%/README.md %D%/upstream %D%/exclude/weft \
 	%D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
 
 EXTRA_DIST += %D%/tests/upstream.t
-TREE_TESTS += %D%/tests/upstream.t
+PLAIN_TESTS += %D%/tests/upstream.t
 
 # The provider's own black-box tests: they use public libfabric calls only, and would run
 # against any provider (--provider NAME).

@@ -1,7 +1,7 @@
 # Tests of the whole tree, and the tools that make lint runs.
-TREE_TESTS += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
+PLAIN_TESTS += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
 	%D%/install.t %D%/man.t %D%/configure.t %D%/quickstart.t %D%/clean-tree.t
-TESTS += $(TREE_TESTS)
+TESTS += $(PLAIN_TESTS)
 EXTRA_DIST += %D%/layers.t %D%/budget.t %D%/pathless.t %D%/symbols.t %D%/readme.t \
 	%D%/install.t %D%/man.t %D%/configure.t %D%/quickstart.t %D%/clean-tree.t \
 	%D%/tap.sh %D%/gate %D%/compile_commands.awk %D%/layers.awk %D%/layers.txt %D%/budget.awk %D%/symbols.txt \

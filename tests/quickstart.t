@@ -6,7 +6,7 @@
 
 tree=$tmp/tree
 bin=$tmp/bin
-mkdir -p "$tree/fabtests" "$bin"
+mkdir -p "$tree/fabtests" "$tree/tests" "$bin"
 cp "$top/quickstart" "$tree/"
 : >"$tree/configure.ac"
 
@@ -30,7 +30,7 @@ END
 
 # Only what quickstart needs, so that a tool can be missing.
 for tool in bash sh env cat sed grep awk find sort tail head wc tr cut cksum mkdir rm cp \
-	chmod ls nproc id tee make dirname date sleep diff timeout git touch; do
+	chmod ls nproc id tee make dirname date sleep diff timeout git touch nice; do
 	ln -s "$(command -v $tool)" "$bin/$tool"
 done
 for tool in gcc autoconf automake libtoolize autoreconf pkg-config fi_info clang \
@@ -59,6 +59,10 @@ good() {
 	executable "$tree/fabtests/upstream" <<-'END'
 		#!/bin/bash
 		echo "fabtests weft: 24 pass, 0 skip, 0 fail"
+	END
+	executable "$tree/tests/gate" <<-'END'
+		#!/bin/bash
+		[ "$1" = --build ] || echo "gate $1: 2 pass, 0 skip, 0 fail"
 	END
 }
 
@@ -102,39 +106,49 @@ expect "a build that fails" 1 '.'
 
 good
 quickstart check
-# 3 of make check, 5 of lint, the plans, 24 of fabtests, no temporary files left.
-expect "all tests good" 0 '^34 passed, 0 failed, 2 skipped$'
+# 3 of make check, 5 of lint, the plans, 24 of fabtests, 2 of each of 4 gates, no
+# temporary files left.
+expect "all tests good" 0 '^42 passed, 0 failed, 2 skipped$'
 
 good
 printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
 quickstart check
-expect "a test that failed" 1 '^34 passed, 1 failed, 2 skipped$'
+expect "a test that failed" 1 '^42 passed, 1 failed, 2 skipped$'
 
 good
 printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
 quickstart check
-expect "tests that could not be built" 1 '^31 passed, 1 failed, 1 skipped$'
+expect "tests that could not be built" 1 '^39 passed, 1 failed, 1 skipped$'
 
 good
 echo 'exit 1' >>"$tree/fabtests/upstream"
 quickstart check
-expect "a command that fails in spite of its figures" 1 '^34 passed, 1 failed, 2 skipped$'
+expect "a command that fails in spite of its figures" 1 '^42 passed, 1 failed, 2 skipped$'
 
 good
 printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
 quickstart check
-expect "a command without figures" 1 '^29 passed, 1 failed, 1 skipped$'
+expect "a command without figures" 1 '^37 passed, 1 failed, 1 skipped$'
 
 good
 rm "$tree/fabtests/upstream"
 quickstart check
-expect "a command that is not there" 1 '^10 passed, 1 failed, 2 skipped$'
+expect "a command that is not there" 1 '^18 passed, 1 failed, 2 skipped$'
+
+good
+executable "$tree/tests/gate" <<-'END'
+	#!/bin/bash
+	[ "$1" != asan ] || exit 1
+	echo "gate $1: 2 pass, 0 skip, 0 fail"
+END
+quickstart check
+expect "a gate that says nothing" 1 '^40 passed, 1 failed, 2 skipped$'
 
 good
 # shellcheck disable=SC2016 # expanded by the script that it is written to
 printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
 quickstart check
-expect "a temporary file that was left" 1 '^33 passed, 1 failed, 2 skipped$'
+expect "a temporary file that was left" 1 '^41 passed, 1 failed, 2 skipped$'
 
 # Only of packages that are missing, with what and why; never with --no-install.
 good
@@ -151,7 +165,7 @@ quickstart check --no-install
 ok "--no-install does not call apt-get" test ! -e "$tmp/apt"
 ok "but says what is missing, and why" \
 	grep -q '^  shellcheck: static analysis of scripts$' "$tmp/out"
-expect "and goes on" 0 '^34 passed'
+expect "and goes on" 0 '^42 passed'
 if [ "$(id -u)" = 0 ]; then
 	quickstart
 	ok "the main job needs no tools of the tests" test ! -e "$tmp/apt"
@@ -159,7 +173,7 @@ if [ "$(id -u)" = 0 ]; then
 	ok "installing waits for a lock" grep -q 'holds the package lock; waiting' "$tmp/out"
 	ok "and then installs what is missing and no more" \
 		grep -qE 'install -y --no-install-recommends shellcheck ?$' "$tmp/apt"
-	expect "and goes on" 0 '^34 passed'
+	expect "and goes on" 0 '^42 passed'
 	printf '#!/bin/bash\necho "E: no such package"; exit 100\n' >"$bin/apt-get"
 	rm "$bin/gcc" "$bin/clang"
 	quickstart

@@ -47,7 +47,7 @@ same() { # FILE FILE NAME
 }
 
 gone() { # SECONDS-ARGUMENT-OF-SLEEP NAME: nobody sleeps so long any more
-	for _ in $(seq 50); do
+	for _ in $(seq 300); do
 		pgrep -f "^sleep $1\$" >/dev/null || break
 		sleep 0.1
 	done
@@ -87,18 +87,20 @@ run 126 "a file that is no program" -n 2 "$dir/text"
 begin=$SECONDS
 run 124 "--timeout" -n 3 --timeout 0.5 sh -c '[ $WEFT_RANK = 1 ] || exec sleep 1003'
 said 'ranks 0, 2 still running' "names the ranks that still ran"
-[ $((SECONDS - begin)) -lt 10 ]
-ok $? "soon after"
+[ $((SECONDS - begin)) -lt 40 ]
+ok $? "long before the 1003 s are over"
 gone 1003 "and stops them"
 run 124 "--timeout against ranks that ignore SIGTERM" -n 1 --timeout 0.3 sh -c 'trap "" TERM; while :; do sleep 0.2; done'
 for sig in TERM INT; do
-	timeout 60 "$weft" run -n 2 sh -c 'trap "echo got; exit 0" TERM INT; echo ready; while :; do sleep 0.1; done' >"$dir/out" 2>"$dir/err" &
+	# A shell's background jobs ignore SIGINT, and what a shell finds ignored it can't
+	# trap: so all signals are as at a login, however this script was started.
+	env --default-signal "$weft" run -n 2 --timeout 120 sh -c 'trap "echo got; exit 0" TERM INT; echo ready; while :; do sleep 0.1; done' >"$dir/out" 2>"$dir/err" &
 	pid=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		[ "$(grep -c ready "$dir/out")" -eq 2 ] && break
 		sleep 0.1
 	done
-	pkill -"$sig" -P "$pid" -f "run -n 2"
+	kill -"$sig" "$pid"
 	wait "$pid"
 	status=$?
 	want=$([ $sig = TERM ] && echo 143 || echo 130)
@@ -107,7 +109,7 @@ for sig in TERM INT; do
 done
 "$weft" run -n 2 sh -c 'sleep 1004 & exec sleep 1005' >"$dir/out" 2>"$dir/err" &
 pid=$!
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	[ "$(pgrep -c -f '^sleep 100[45]$')" -eq 4 ] && break
 	sleep 0.1
 done
@@ -176,9 +178,8 @@ status=${PIPESTATUS[0]}
 [ "$status" -eq 141 ]
 ok $? "a reader that leaves ends the job"
 
-begin=$SECONDS
-run 0 "somebody who escaped and keeps the pipe" -n 1 setsid -f sleep 5
-[ $((SECONDS - begin)) -lt 5 ]
+run 0 "somebody who escaped and keeps the pipe" -n 1 setsid -f sleep 1007
+pkill -f '^sleep 1007$'
 ok $? "is not waited for"
 
 # ---- binding
@@ -195,6 +196,22 @@ ok $? "does not bind"
 run 0 "--bind core" -n $((cpus + 1)) --bind core nproc
 [ "$cpus" -eq 1 ] || ! grep -q " $cpus\$" "$dir/out"
 ok $? "always binds"
+
+# Where /sys is missing hwloc would complain into what the ranks write.
+no_sys() {
+	unshare -rm sh -c 'mount -t tmpfs none /sys && exec "$@"' sh "$@"
+}
+if no_sys true 2>/dev/null; then
+	no_sys "$weft" run -n 1 --bind core env >"$dir/out" 2>"$dir/err"
+	ok $? "--bind without /sys"
+	[ ! -s "$dir/err" ] && ! grep -q HWLOC_HIDE "$dir/out"
+	ok $? "says nothing, and ranks find their environment as it was"
+else
+	for name in "--bind without /sys" "says nothing"; do
+		number=$((number + 1))
+		echo "ok $number # SKIP $name: no namespaces here"
+	done
+fi
 
 # ---- usage
 run 0 "--help" --help

@@ -18,20 +18,36 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LATE_MS 1000 /* how late one wait may end on a busy machine */
+#define LATE_MS 4000 /* how late one wait may end on a busy machine */
 #define SLOW_MS 100  /* most must end within that: else something looks now and then */
 
-/* How many of a case's waits there were, and how many ended late. */
+/*
+ * How many of a case's waits there were, and how many ended late. A wait may also be late
+ * because the machine is busy, for its own process as for the one that ends it: so late
+ * is compared with how late plain sleeps are beside the waits. Where nothing else runs
+ * that is nothing at all.
+ */
 struct tally {
 	int all, slow;
 };
+
+/* How late a sleep of 5 ms ends just now. */
+static uint64_t lateness_ms(void)
+{
+	uint64_t begin = now_ms(), took;
+
+	sleep_ms(5);
+	took = now_ms() - begin;
+	return took > 5 ? took - 5 : 0;
+}
 
 static void tally_add(struct side *s, struct tally *t, uint64_t took, uint64_t want)
 {
 	side_check(s, took <= want + LATE_MS, "woken after %u ms instead of %u",
 		   (unsigned)took, (unsigned)want);
 	t->all++;
-	t->slow += took > want + SLOW_MS;
+	if (took > want + SLOW_MS)
+		t->slow += took > want + SLOW_MS + 2 * lateness_ms();
 }
 
 static void tally_check(struct side *s, const struct tally *t)
@@ -263,7 +279,7 @@ static void signal_run(struct side *s)
 		rc = fi_cq_sread(s->node.cq, &e, 1, NULL, 5000);
 		side_check(s, rc == -FI_EAGAIN || rc == -FI_ECANCELED,
 			   "fi_cq_sread after a signal gave %zd", rc);
-		side_check(s, now_ms() - begin < 1000, "the signal took %u ms",
+		side_check(s, now_ms() - begin < 100 + LATE_MS, "the signal took %u ms",
 			   (unsigned)(now_ms() - begin));
 		pthread_join(t, NULL);
 	}
@@ -461,7 +477,10 @@ static void crowd_run(struct side *s)
 		worst = crowd->worst_ms[i] > worst ? crowd->worst_ms[i] : worst;
 	printf("# %d processes, %d rounds: %u ms in all, slowest round %u ms\n", CROWD,
 	       CROWD_ROUNDS, (unsigned)(now_ms() - begin), (unsigned)worst);
-	side_check(s, worst < 2000, "a round took %u ms", (unsigned)worst);
+	/* Who spins instead of yielding holds the others for whole time slices; how long
+	 * those take depends on what else runs. */
+	side_check(s, worst < 2000 + 20 * lateness_ms(), "a round took %u ms",
+		   (unsigned)worst);
 }
 
 static const struct test_case cases[] = {

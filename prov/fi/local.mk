@@ -65,7 +65,8 @@ TESTS += %D%/tests/test_ep
 # Threads: the wire's helper, automatic progress, or two of the test's own.
 THREAD_TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
 	%D%/tests/test_eq %D%/tests/test_ep %D%/tests/test_module %D%/tests/test_mr \
-	%D%/tests/test_progress %D%/tests/test_wait
+	%D%/tests/test_progress %D%/tests/test_wait %D%/tests/test_cond \
+	%D%/tests/test_threads
 
 # What the provider does for an application with threads, and without.
 FI_END_SOURCES = %D%/tests/end.c %D%/tests/end.h

@@ -167,7 +167,10 @@ static long worker_join(struct worker *w)
 
 int main(int argc, char **argv)
 {
-	long messages = argc > 1 ? atol(argv[1]) : 100000, each = messages / THREADS;
+	long messages = argc > 1      ? atol(argv[1])
+			: tap_short() ? 20000
+				      : 100000,
+	     each = messages / THREADS;
 	long done = 0;
 
 	end_open(&end, FI_THREAD_SAFE);
