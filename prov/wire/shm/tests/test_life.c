@@ -193,8 +193,11 @@ static void test_D4_left_in_socket(void)
 	shm_wire_ops.hangup(a.accepted);
 	send_itself(((struct shm_link *)(void *)b.dialled)->sock);
 	rig_close(&b);
-	for (int i = 0; i < 200 && fd_count() != before; i++)
+	/* What a hang-up holds is given back by the next progress. */
+	for (int i = 0; i < 200 && fd_count() != before; i++) {
+		shm_wire_ops.progress(a.ep, 64);
 		usleep(10000);
+	}
 	tap_is_int(fd_count(), before, "a socket that was sent over itself is let go of");
 	rig_close(&a);
 }
