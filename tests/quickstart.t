@@ -38,6 +38,11 @@ for tool in gcc autoconf automake libtoolize autoreconf pkg-config fi_info clang
 	printf '#!/bin/bash\nexit 0\n' | executable "$bin/$tool"
 done
 
+# Clang has its run-time library.
+: >"$tmp/libclang_rt.fuzzer-$(uname -m).a"
+printf '#!/bin/bash\necho %s\n' "$tmp" | executable "$bin/clang"
+ln -s "$(command -v uname)" "$bin/uname"
+
 good() {
 	rm -rf "$tree/build" "$tmp/do"
 	mkdir "$tmp/do"
@@ -105,34 +110,36 @@ quickstart
 expect "a build that fails" 1 '.'
 
 good
-quickstart check
+quickstart gates
 # 3 of make check, 5 of lint, the plans, 24 of fabtests, 2 of each of 4 gates, no
 # temporary files left.
 expect "all tests good" 0 '^42 passed, 0 failed, 2 skipped$'
+quickstart check
+expect "all but the gates" 0 '^34 passed, 0 failed, 2 skipped$'
 
 good
 printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
-quickstart check
+quickstart gates
 expect "a test that failed" 1 '^42 passed, 1 failed, 2 skipped$'
 
 good
 printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
-quickstart check
+quickstart gates
 expect "tests that could not be built" 1 '^39 passed, 1 failed, 1 skipped$'
 
 good
 echo 'exit 1' >>"$tree/fabtests/upstream"
-quickstart check
+quickstart gates
 expect "a command that fails in spite of its figures" 1 '^42 passed, 1 failed, 2 skipped$'
 
 good
 printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
-quickstart check
+quickstart gates
 expect "a command without figures" 1 '^37 passed, 1 failed, 1 skipped$'
 
 good
 rm "$tree/fabtests/upstream"
-quickstart check
+quickstart gates
 expect "a command that is not there" 1 '^18 passed, 1 failed, 2 skipped$'
 
 good
@@ -141,13 +148,13 @@ executable "$tree/tests/gate" <<-'END'
 	[ "$1" != asan ] || exit 1
 	echo "gate $1: 2 pass, 0 skip, 0 fail"
 END
-quickstart check
+quickstart gates
 expect "a gate that says nothing" 1 '^40 passed, 1 failed, 2 skipped$'
 
 good
 # shellcheck disable=SC2016 # expanded by the script that it is written to
 printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
-quickstart check
+quickstart gates
 expect "a temporary file that was left" 1 '^41 passed, 1 failed, 2 skipped$'
 
 # Only of packages that are missing, with what and why; never with --no-install.
@@ -169,7 +176,7 @@ expect "and goes on" 0 '^42 passed'
 if [ "$(id -u)" = 0 ]; then
 	quickstart
 	ok "the main job needs no tools of the tests" test ! -e "$tmp/apt"
-	quickstart check
+	quickstart gates
 	ok "installing waits for a lock" grep -q 'holds the package lock; waiting' "$tmp/out"
 	ok "and then installs what is missing and no more" \
 		grep -qE 'install -y --no-install-recommends shellcheck ?$' "$tmp/apt"
