@@ -60,9 +60,25 @@ function size_text(n) {
 	return n >= 1024 && n % 1024 == 0 ? n / 1024 " KiB" : n " B"
 }
 
-function test_text(t,    p) {
+# Which memory Weft's side has; what the test is without that.
+function memory_of(t) {
+	return t ~ /^shared-/ ? "shared" : "malloc"
+}
+
+function kind_of(t,    p) {
+	sub(/^shared-/, "", t)
 	split(t, p, ":")
-	return name_of[p[1]] " " size_text(p[2])
+	return p[1]
+}
+
+function bytes_of(t,    p) {
+	split(t, p, ":")
+	return p[2]
+}
+
+function test_text(t) {
+	return name_of[kind_of(t)] (memory_of(t) == "shared" ? ", shared " : " ") \
+		size_text(bytes_of(t))
 }
 
 function number_text(v) {
@@ -86,22 +102,23 @@ function item(text, t, m, tail,    r) {
 
 function summary(m, n,    s) {
 	s = item("8B tagged", "lat:8", m, "") item("rate 8B", "rate:8", m, "x") \
-		item("bw 1MiB", "bw:1048576", m, "x") item("write 8B polled", "put:8", m, "")
+		item("bw 1MiB", "bw:1048576", m, "x") item("write 8B polled", "put:8", m, "") \
+		item("write 8B polled shared", "shared-put:8", m, "")
 	return sprintf("p2p %s vs %s (%s, %d round%s): %s", wire, peer, m, n, \
 		(n == 1 ? "" : "s"), (s == "" ? "nothing to compare" : substr(s, 3)))
 }
 
 function report_text(m, n,    i, t) {
-	printf "\n%-28s %12s %12s %8s %7s  %s\n", "test", "weft", peer, "ratio", "rounds", "unit"
+	printf "\n%-31s %12s %12s %8s %7s  %s\n", "test", "weft", peer, "ratio", "rounds", "unit"
 	for (i = 1; i <= test_count; i++) {
 		t = tests[i]
-		split(t, part, ":")
-		printf "%-28s %12s %12s %8s %7d  %s\n", test_text(t), \
+		printf "%-31s %12s %12s %8s %7d  %s\n", test_text(t), \
 			number_text(median("weft", t, m)), number_text(median("peer", t, m)), \
 			(ratio(t, m) == "" ? "-" : sprintf("%.2f", ratio(t, m))), count(t, m), \
-			unit_of[part[1]]
+			unit_of[kind_of(t)]
 	}
-	printf "\nMedians over the %s rounds; ratio: weft over %s; memory: malloc.\n", m, peer
+	printf "\nMedians over the %s rounds; ratio: weft over %s. Memory: malloc; shared: " \
+		"weft\047s from\nWEFT_FI_MEM_OPS, %s\047s as in the row without.\n", m, peer, peer
 	printf "Writes of weft land: %s\n", ENVIRON["P2P_LANDS_WEFT"]
 	printf "Writes of %s land: %s\n", peer, ENVIRON["P2P_LANDS_PEER"]
 	if (n < want)
@@ -129,11 +146,11 @@ function samples_json(side, t,    i, s) {
 }
 
 function report_json(m, n,    i, t) {
-	printf "{\n  \"schema\": 1,\n  \"program\": \"bench/p2p\",\n"
+	printf "{\n  \"schema\": 2,\n  \"program\": \"bench/p2p\",\n"
 	printf "  \"wire\": %s,\n  \"peer\": %s,\n", json_string(wire), json_string(peer)
 	printf "  \"machine\": %s,\n", json_string(ENVIRON["P2P_HEAD"])
 	printf "  \"processors\": [%d, %d],\n  \"milliseconds\": %d,\n", cpu_a, cpu_b, ms
-	printf "  \"memory\": \"malloc\",\n  \"mode\": \"%s\",\n", m
+	printf "  \"mode\": \"%s\",\n", m
 	printf "  \"rounds_wanted\": %d,\n  \"rounds_compared\": %d,\n  \"rounds\": [", want, n
 	for (i = 1; i <= rounds; i++)
 		printf "%s\n    {\"round\": %d, \"line_ns\": [%s]}", (i > 1 ? "," : ""), i, \
@@ -143,10 +160,11 @@ function report_json(m, n,    i, t) {
 	printf "  \"tests\": ["
 	for (i = 1; i <= test_count; i++) {
 		t = tests[i]
-		split(t, part, ":")
 		printf "%s\n    {\"test\": %s, \"bytes\": %d, \"unit\": %s, \"rounds\": %d,\n", \
-			(i > 1 ? "," : ""), json_string(name_of[part[1]]), part[2], \
-			json_string(unit_of[part[1]]), count(t, m)
+			(i > 1 ? "," : ""), json_string(name_of[kind_of(t)]), bytes_of(t), \
+			json_string(unit_of[kind_of(t)]), count(t, m)
+		printf "     \"weft_memory\": \"%s\", \"peer_memory\": \"%s\",\n", \
+			memory_of(t), (peer == "ucx" && kind_of(t) ~ /^put/ ? "shared" : "malloc")
 		printf "     \"weft\": %s, \"peer\": %s, \"ratio\": %s,\n", \
 			json_number(median("weft", t, m)), json_number(median("peer", t, m)), \
 			json_number(ratio(t, m))

@@ -16,16 +16,19 @@ against()
 	"$top/bench/p2p" --vs "$1" --quick --rounds 1 --sizes 8,1M >"$tmp/out" 2>"$tmp/err"
 	status=$?
 	if [ $status = 2 ]; then
-		skip 3 "$(tail -n 1 "$tmp/err")"
+		skip 4 "$(tail -n 1 "$tmp/err")"
 		return
 	fi
 	# 3: the machine moved too much; the last line is there all the same.
 	ok "$1: it runs" test $status = 0 -o $status = 3 || diag "$(tail -n 5 "$tmp/err")"
 	last=$(tail -n 1 "$tmp/out")
-	figures='8B tagged [0-9.]+, rate 8B [0-9.]+x, bw 1MiB [0-9.]+x, write 8B polled [0-9.]+'
+	figures='8B tagged [0-9.]+, rate 8B [0-9.]+x, bw 1MiB [0-9.]+x'
+	figures+=', write 8B polled [0-9.]+, write 8B polled shared [0-9.]+'
 	[ $status = 0 ] || figures='.+'
 	ok "$1: the last line is read" grep -qE \
 		"^p2p shm vs $1 \((near|far), [0-9]+ rounds?\): $figures\$" <<<"$last"
+	ok "$1: writes into shared memory have rows of their own" \
+		grep -qE '^write bandwidth, shared 1 MiB +[0-9.]+ ' "$tmp/out"
 	ok "$1: every round's line latency is printed" \
 		grep -qE '^round 1: line [0-9.]+ ns before, [0-9.]+ ns after' "$tmp/out"
 }

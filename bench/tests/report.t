@@ -56,6 +56,23 @@ fi
 ok "with the same last line in it" test "$(p2p_report json 3 | grep -c \
 	'"summary": "p2p shm vs shm (near, 3 rounds): 8B tagged 0.50, rate 8B 2.00x"')" = 1
 
+# The same write, and with Weft's blocks in shared memory: two rows.
+cp "$tmp/samples" "$tmp/samples.plain"
+for r in 1 2 3; do
+	sample $r weft put:8 3 55 60
+	sample $r weft shared-put:8 1 55 60
+	sample $r peer put:8 4 55 60
+	sample $r peer shared-put:8 4 55 60
+done
+p2p_report text 3 >"$tmp/shared"
+ok "shared memory has a row and an item of its own" test "$(tail -n 1 "$tmp/shared")" = \
+	"p2p shm vs shm (near, 3 rounds): 8B tagged 0.50, rate 8B 2.00x, write 8B polled 0.75, write 8B polled shared 0.25"
+ok "with its name in the table" \
+	grep -qE '^write, polled, shared 8 B +1.00 +4.00 +0.25 +3  us$' "$tmp/shared"
+ok "and its memory in the document" test "$(p2p_report json 3 |
+	grep -c '"weft_memory": "shared", "peer_memory": "malloc"')" = 1
+mv "$tmp/samples.plain" "$tmp/samples"
+
 # Three far rounds more: now far has the majority.
 for r in 6 7 8; do
 	echo "$r 250 250" >>"$tmp/rounds"
