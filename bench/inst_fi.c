@@ -5,11 +5,18 @@
  * Messages go back and forth one by one, so nothing waits for anything, and every read of
  * a queue gives a completion if the provider allows it.
  *
- *   inst_fi PROVIDER tagged|write SIZE COUNT
+ *   inst_fi PROVIDER OPERATION SIZE COUNT [OPTION]...
  *
  * tagged: post a receive, send, read the send's completion, read the receive's.
- * write: write into the other's memory, read its completion; then the target's queue is
- * read once, which gives nothing: some providers land the bytes there.
+ * write, read: into or from the other's memory, read its completion; then the target's
+ * queue is read once, which gives nothing: some providers land the bytes there.
+ * writedata: a write with remote data; the target's queue gives its completion.
+ * inject: a write without completion; both queues are read once.
+ *
+ * Options: safe, endpoint, completion (FI_THREAD_..., else FI_THREAD_DOMAIN), data
+ * (tagged messages carry remote data), directed (receives name their source), ignore
+ * (receives ignore bits), counter (sends are counted as well), shared (memory that the
+ * provider shares, where it has some).
  * Prints how many reads of a queue found nothing.
  */
 #include "config.h"
@@ -18,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/node.h"
 
@@ -27,6 +35,17 @@ enum {
 	SIZE_MOST = 1 << 20,
 	COUNT_MOST = 10000000,
 	TAG = 7,
+	IGNORE = 0xff00,
+	DATA = 99,
+};
+
+/* Options. */
+enum {
+	OPT_DATA = 1,
+	OPT_DIRECTED = 2,
+	OPT_IGNORE = 4,
+	OPT_COUNTER = 8,
+	OPT_SHARED = 16,
 };
 
 struct end {
@@ -35,11 +54,13 @@ struct end {
 	struct node_region region;
 	struct node_target target;
 	char *out, *in;
+	bool shared; /* the provider's memory, not malloc's */
 };
 
 struct pair {
 	struct end end[2];
 	size_t size;
+	unsigned options;
 	uint64_t empty; /* reads that found nothing */
 };
 
@@ -83,20 +104,35 @@ static bool again(struct pair *p, ssize_t rc, const char *call)
 	return true;
 }
 
-static void tagged_once(struct pair *p, struct end *a, struct end *b)
+static inline __attribute__((always_inline)) void tagged_with(struct pair *p,
+							      struct end *a,
+							      struct end *b, bool data,
+							      uint64_t ignore)
 {
 	while (again(p,
 		     fi_trecv(b->node.ep, b->in, p->size, b->region.desc, b->node.peer,
-			      TAG, 0, NULL),
+			      TAG, ignore, NULL),
 		     "fi_trecv"))
 		;
 	while (again(p,
-		     fi_tsend(a->node.ep, a->out, p->size, a->region.desc, a->node.peer,
-			      TAG, NULL),
+		     data ? fi_tsenddata(a->node.ep, a->out, p->size, a->region.desc,
+					 DATA, a->node.peer, TAG, NULL)
+			  : fi_tsend(a->node.ep, a->out, p->size, a->region.desc,
+				     a->node.peer, TAG, NULL),
 		     "fi_tsend"))
 		;
 	await_one(p, a, b);
 	await_one(p, b, a);
+}
+
+static void tagged_once(struct pair *p, struct end *a, struct end *b)
+{
+	tagged_with(p, a, b, false, 0);
+}
+
+static void tagged_other_once(struct pair *p, struct end *a, struct end *b)
+{
+	tagged_with(p, a, b, p->options & OPT_DATA, p->options & OPT_IGNORE ? IGNORE : 0);
 }
 
 static void write_once(struct pair *p, struct end *a, struct end *b)
@@ -110,6 +146,39 @@ static void write_once(struct pair *p, struct end *a, struct end *b)
 	end_drive(b);
 }
 
+static void read_once(struct pair *p, struct end *a, struct end *b)
+{
+	while (again(p,
+		     fi_read(a->node.ep, a->in, p->size, a->region.desc, a->node.peer,
+			     b->target.addr, b->target.key, NULL),
+		     "fi_read"))
+		;
+	await_one(p, a, b);
+	end_drive(b);
+}
+
+static void writedata_once(struct pair *p, struct end *a, struct end *b)
+{
+	while (again(p,
+		     fi_writedata(a->node.ep, a->out, p->size, a->region.desc, DATA,
+				  a->node.peer, b->target.addr, b->target.key, NULL),
+		     "fi_writedata"))
+		;
+	await_one(p, a, b);
+	await_one(p, b, a);
+}
+
+static void inject_once(struct pair *p, struct end *a, struct end *b)
+{
+	while (again(p,
+		     fi_inject_write(a->node.ep, a->out, p->size, a->node.peer,
+				     b->target.addr, b->target.key),
+		     "fi_inject_write"))
+		;
+	end_drive(a);
+	end_drive(b);
+}
+
 typedef void once_fn(struct pair *p, struct end *a, struct end *b);
 
 /* The only place that is counted: bench/instructions names it to the tool. */
@@ -120,11 +189,19 @@ __attribute__((noinline)) static void counted_loop(struct pair *p, once_fn *once
 		once(p, &p->end[i % 2], &p->end[1 - i % 2]);
 }
 
-static void end_open(struct end *e, const char *provider, size_t size, uint64_t key)
+static void end_open(struct end *e, const char *provider, size_t size, uint64_t key,
+		     const struct node_wants *wants, bool shared)
 {
-	node_open(&e->node, provider, &e->card);
-	if (posix_memalign((void **)&e->in, 4096, 2 * size))
-		bench_die("no memory for 2 x %zu bytes", size);
+	void *mem;
+
+	node_open(&e->node, provider, wants, &e->card);
+	e->in = shared ? node_shared_alloc(&e->node, 2 * size) : NULL;
+	e->shared = e->in;
+	if (!e->shared) {
+		if (posix_memalign(&mem, 4096, 2 * size))
+			bench_die("no memory for 2 x %zu bytes", size);
+		e->in = mem;
+	}
 	memset(e->in, 1, 2 * size);
 	e->out = e->in + size;
 	node_region_open(&e->node, &e->region, e->in, 2 * size, key, &e->target);
@@ -133,35 +210,108 @@ static void end_open(struct end *e, const char *provider, size_t size, uint64_t 
 static void end_close(struct end *e)
 {
 	node_region_close(&e->region);
+	if (e->shared)
+		node_shared_release(&e->node, e->in);
+	else
+		free(e->in);
 	node_close(&e->node);
-	free(e->in);
+}
+
+/* ---- the command line ------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	once_fn *once;
+} operations[] = {
+	{"tagged", tagged_once},       {"write", write_once},	{"read", read_once},
+	{"writedata", writedata_once}, {"inject", inject_once},
+};
+
+static once_fn *operation_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (strcmp(operations[i].name, name) == 0)
+			return operations[i].once;
+	return NULL;
+}
+
+static const struct {
+	const char *name;
+	enum fi_threading threading; /* 0: not about that */
+	unsigned option;
+} options[] = {
+	{"domain", FI_THREAD_DOMAIN, 0},
+	{"safe", FI_THREAD_SAFE, 0},
+	{"endpoint", FI_THREAD_ENDPOINT, 0},
+	{"completion", FI_THREAD_COMPLETION, 0},
+	{"data", 0, OPT_DATA},
+	{"directed", 0, OPT_DIRECTED},
+	{"ignore", 0, OPT_IGNORE},
+	{"counter", 0, OPT_COUNTER},
+	{"shared", 0, OPT_SHARED},
+};
+
+static bool option_take(const char *name, struct node_wants *wants, unsigned *taken)
+{
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (strcmp(options[i].name, name) != 0)
+			continue;
+		if (options[i].threading)
+			wants->threading = options[i].threading;
+		*taken |= options[i].option;
+		return true;
+	}
+	return false;
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: inst_fi PROVIDER OPERATION SIZE COUNT [OPTION]...\n"
+			"Operations:");
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		fprintf(stderr, " %s", operations[i].name);
+	fprintf(stderr, "; options:");
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		fprintf(stderr, " %s", options[i].name);
+	fprintf(stderr, "\n");
+	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	void (*once)(struct pair * p, struct end * a, struct end * b) = NULL;
+	struct node_wants wants = {.threading = FI_THREAD_DOMAIN};
 	static struct pair p;
 	uint64_t size, count;
+	once_fn *once;
 
-	if (argc == 5 && strcmp(argv[2], "tagged") == 0)
-		once = tagged_once;
-	else if (argc == 5 && strcmp(argv[2], "write") == 0)
-		once = write_once;
-	if (!once || !bench_number(argv[3], 1, SIZE_MOST, &size) ||
-	    !bench_number(argv[4], 1, COUNT_MOST, &count)) {
-		fprintf(stderr, "usage: inst_fi PROVIDER tagged|write SIZE COUNT\n");
-		return 2;
-	}
+	if (argc < 5 || !(once = operation_find(argv[2])) ||
+	    !bench_number(argv[3], 1, SIZE_MOST, &size) ||
+	    !bench_number(argv[4], 1, COUNT_MOST, &count))
+		return usage();
+	for (int i = 5; i < argc; i++)
+		if (!option_take(argv[i], &wants, &p.options))
+			return usage();
+	if (once == tagged_once && (p.options & (OPT_DATA | OPT_IGNORE)))
+		once = tagged_other_once; /* which asks each time */
+	wants.directed = p.options & OPT_DIRECTED;
+	wants.counter = p.options & OPT_COUNTER;
 	p.size = size;
 	for (int i = 0; i < 2; i++)
-		end_open(&p.end[i], argv[1], p.size, (uint64_t)i + 1);
+		end_open(&p.end[i], argv[1], p.size, (uint64_t)i + 1, &wants,
+			 p.options & OPT_SHARED);
 	for (int i = 0; i < 2; i++)
 		node_join(&p.end[i].node, &p.end[1 - i].card);
-	for (int i = 0; i < WARM; i++)
+	for (int i = 0; i < WARM; i++) {
 		once(&p, &p.end[i % 2], &p.end[1 - i % 2]);
+		/* Another thread may have to map it first. */
+		if (p.end[0].shared)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
 	p.empty = 0;
 	counted_loop(&p, once, count);
 	printf("%" PRIu64 " empty reads in %" PRIu64 "\n", p.empty, count);
+	if ((p.options & OPT_SHARED) && !p.end[0].shared)
+		printf("the provider shares no memory of its own\n");
 	for (int i = 0; i < 2; i++)
 		end_close(&p.end[i]);
 	return 0;

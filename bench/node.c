@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weft/weft_fi.h"
+
 enum {
 	API_MAJOR = 1,
 	API_MINOR = 17,
@@ -24,7 +26,9 @@ void bench_must(ssize_t rc, const char *call)
 
 /* ---- open and close --------------------------------------------------------------- */
 
-static struct fi_info *info_get(const char *provider)
+static const struct node_wants usual = {.threading = FI_THREAD_DOMAIN};
+
+static struct fi_info *info_get(const char *provider, const struct node_wants *wants)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	int rc;
@@ -32,10 +36,12 @@ static struct fi_info *info_get(const char *provider)
 	if (!hints)
 		bench_die("no memory");
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	if (wants->directed)
+		hints->caps |= FI_DIRECTED_RECV;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->av_type = FI_AV_TABLE;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->threading = wants->threading;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
@@ -44,15 +50,25 @@ static struct fi_info *info_get(const char *provider)
 	fi_freeinfo(hints);
 	if (rc == -FI_ENODATA)
 		bench_die(
-			"libfabric has no provider \"%s\" with FI_EP_RDM, FI_TAGGED and "
-			"FI_RMA; fi_info lists those there are (FI_PROVIDER_PATH names "
-			"the folder of libweft-fi.so)",
-			provider);
+			"libfabric has no provider \"%s\" with FI_EP_RDM, FI_TAGGED, "
+			"FI_RMA%s at this level of threading; fi_info lists those there "
+			"are (FI_PROVIDER_PATH names the folder of libweft-fi.so)",
+			provider, wants->directed ? ", FI_DIRECTED_RECV" : "");
 	bench_must(rc, "fi_getinfo");
 	return info;
 }
 
-void node_open(struct node *n, const char *provider, struct node_card *card)
+static void cntr_open(struct node *n)
+{
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP,
+				    .wait_obj = FI_WAIT_NONE};
+
+	bench_must(fi_cntr_open(n->domain, &attr, &n->cntr, NULL), "fi_cntr_open");
+	bench_must(fi_ep_bind(n->ep, &n->cntr->fid, FI_SEND), "fi_ep_bind (counter)");
+}
+
+void node_open(struct node *n, const char *provider, const struct node_wants *wants,
+	       struct node_card *card)
 {
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	struct fi_cq_attr cq = {
@@ -62,7 +78,9 @@ void node_open(struct node *n, const char *provider, struct node_card *card)
 	};
 
 	memset(n, 0, sizeof(*n));
-	n->info = info_get(provider);
+	if (!wants)
+		wants = &usual;
+	n->info = info_get(provider, wants);
 	bench_must(fi_fabric(n->info->fabric_attr, &n->fabric, NULL), "fi_fabric");
 	bench_must(fi_domain(n->fabric, n->info, &n->domain, NULL), "fi_domain");
 	bench_must(fi_av_open(n->domain, &av, &n->av, NULL), "fi_av_open");
@@ -71,6 +89,8 @@ void node_open(struct node *n, const char *provider, struct node_card *card)
 	bench_must(fi_ep_bind(n->ep, &n->av->fid, 0), "fi_ep_bind (av)");
 	bench_must(fi_ep_bind(n->ep, &n->cq->fid, FI_TRANSMIT | FI_RECV),
 		   "fi_ep_bind (cq)");
+	if (wants->counter)
+		cntr_open(n);
 	bench_must(fi_enable(n->ep), "fi_enable");
 	memset(card, 0, sizeof(*card));
 	card->name_len = sizeof(card->name);
@@ -87,9 +107,12 @@ void node_join(struct node *n, const struct node_card *peer)
 
 void node_close(struct node *n)
 {
-	struct fid *order[] = {&n->ep->fid, &n->cq->fid, &n->av->fid, &n->domain->fid,
+	struct fid *order[] = {&n->cq->fid, &n->av->fid, &n->domain->fid,
 			       &n->fabric->fid};
 
+	bench_must(fi_close(&n->ep->fid), "fi_close (endpoint)");
+	if (n->cntr)
+		bench_must(fi_close(&n->cntr->fid), "fi_close (counter)");
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		bench_must(fi_close(order[i]), "fi_close");
 	fi_freeinfo(n->info);
@@ -113,6 +136,26 @@ void node_region_open(struct node *n, struct node_region *r, void *addr, size_t 
 void node_region_close(struct node_region *r)
 {
 	bench_must(fi_close(&r->mr->fid), "fi_close (memory region)");
+}
+
+void *node_shared_alloc(struct node *n, size_t len)
+{
+	struct weft_fi_mem_ops *ops;
+	void *mem;
+
+	if (fi_open_ops(&n->domain->fid, WEFT_FI_MEM_OPS, 0, (void **)&ops, NULL))
+		return NULL;
+	bench_must(ops->alloc(n->domain, len, 0, &mem), "alloc of shared memory");
+	return mem;
+}
+
+void node_shared_release(struct node *n, void *mem)
+{
+	struct weft_fi_mem_ops *ops;
+
+	bench_must(fi_open_ops(&n->domain->fid, WEFT_FI_MEM_OPS, 0, (void **)&ops, NULL),
+		   "fi_open_ops");
+	bench_must(ops->free(n->domain, mem), "free of shared memory");
 }
 
 /* ---- completions ------------------------------------------------------------------ */

@@ -2,8 +2,8 @@
 /*
  * One endpoint with its objects, for benchmarks over any provider: plain libfabric calls,
  * the same for every provider. The endpoint is FI_EP_RDM with FI_MSG, FI_TAGGED and
- * FI_RMA, FI_THREAD_DOMAIN, manual progress, one completion queue for everything
- * (FI_CQ_FORMAT_TAGGED), an address table with one peer.
+ * FI_RMA, FI_THREAD_DOMAIN (unless another level is wanted), manual progress, one
+ * completion queue for everything (FI_CQ_FORMAT_TAGGED), an address table with one peer.
  *
  * Whatever fails ends the process with a line on stderr and status 1.
  */
@@ -36,12 +36,20 @@ struct node_card {
 	size_t name_len;
 };
 
+/* What is not as usual. */
+struct node_wants {
+	enum fi_threading threading;
+	bool directed; /* FI_DIRECTED_RECV */
+	bool counter;  /* sends are counted as well */
+};
+
 struct node {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;
+	struct fid_cntr *cntr; /* NULL unless sends are counted */
 	struct fid_ep *ep;
 	fi_addr_t peer;
 	/* Completions so far, counted by node_poll. */
@@ -64,7 +72,9 @@ struct node_target {
 /* Dies unless rc is 0 or more. */
 void bench_must(ssize_t rc, const char *call);
 
-void node_open(struct node *n, const char *provider, struct node_card *card);
+/* wants: NULL for what is usual. */
+void node_open(struct node *n, const char *provider, const struct node_wants *wants,
+	       struct node_card *card);
 /* Both nodes must be open. */
 void node_join(struct node *n, const struct node_card *peer);
 void node_close(struct node *n);
@@ -73,6 +83,11 @@ void node_close(struct node *n);
 void node_region_open(struct node *n, struct node_region *r, void *addr, size_t len,
 		      uint64_t key, struct node_target *target);
 void node_region_close(struct node_region *r);
+
+/* Memory that the provider shares with peers (WEFT_FI_MEM_OPS); NULL: it has nothing of
+ * the kind. */
+void *node_shared_alloc(struct node *n, size_t len);
+void node_shared_release(struct node *n, void *mem);
 
 /* Drives progress, counts what has completed, and returns how much that was. After a
  * long time of nothing it lets others run, and in the end it dies. */

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "bench/p2p.h"
-#include "weft/weft_fi.h"
 
 enum {
 	CPU_MOST = 1023,
@@ -46,28 +45,19 @@ static void plain_release(struct node *n, void *mem, size_t len)
 	free(mem);
 }
 
-static struct weft_fi_mem_ops *mem_ops(struct node *n)
-{
-	struct weft_fi_mem_ops *ops;
-	int rc = fi_open_ops(&n->domain->fid, WEFT_FI_MEM_OPS, 0, (void **)&ops, NULL);
-
-	if (rc)
-		bench_die("the provider has no shared memory of its own: %d", rc);
-	return ops;
-}
-
 static void *shared_alloc(struct node *n, size_t len)
 {
-	void *mem;
+	void *mem = node_shared_alloc(n, len);
 
-	bench_must(mem_ops(n)->alloc(n->domain, len, 0, &mem), "alloc of shared memory");
+	if (!mem)
+		bench_die("the provider has no shared memory of its own");
 	return mem;
 }
 
 static void shared_release(struct node *n, void *mem, size_t len)
 {
 	(void)len;
-	bench_must(mem_ops(n)->free(n->domain, mem), "free of shared memory");
+	node_shared_release(n, mem);
 }
 
 static const struct p2p_memory memory_table[] = {
@@ -100,7 +90,7 @@ void p2p_open(struct p2p *p, struct pair *pair, const char *provider,
 	p->pair = pair;
 	p->memory = memory;
 	p->most = (most + P2P_LINE - 1) / P2P_LINE * P2P_LINE;
-	node_open(&p->node, provider, &card);
+	node_open(&p->node, provider, NULL, &card);
 	pair_exchange(pair, &card, &peer, sizeof(card));
 	node_join(&p->node, &peer);
 	p->mem = memory->alloc(&p->node, block_len(p->most));

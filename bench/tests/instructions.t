@@ -14,5 +14,14 @@ ok "the last line is read" grep -qE '^instructions 8B tagged: weft [0-9]+$' <<<"
 # A program that counts its start as well is far above, an empty loop far below.
 ok "the figure can be true" test "${last##* }" -gt 100 -a "${last##* }" -lt 20000
 ok "functions are named" grep -qE '^ +[0-9.]+  [a-z_]+ \[libweft-fi\.so\]$' "$tmp/out"
+ok "writes into shared memory are counted" \
+	grep -qE '^write 8 B, shared +[0-9]+$' "$tmp/out"
+
+"$top/bench/instructions" --quick --provider weft --operation tagged --size 16 \
+	--threading safe --cq-data --directed --json >"$tmp/out" 2>"$tmp/err"
+ok "another kind of message is counted" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
+ok "and said to be" grep -qE \
+	'^instructions 16B tagged: weft [0-9]+ \(safe data directed\)$' "$tmp/err"
+ok "also in the document" grep -q '"threading": "FI_THREAD_SAFE"' "$tmp/out"
 
 done_testing

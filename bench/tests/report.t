@@ -120,6 +120,11 @@ for b in instructions p2p coll; do
 		"$(status "$bench/$b" --"$([ $b = coll ] && echo ranks || echo wire)")" = 2
 done
 ok "instructions: an unknown wire" test "$(status "$bench/instructions" --wire=x)" = 2
+ok "instructions: an unknown level" test \
+	"$(status "$bench/instructions" --threading none)" = 2
+ok "instructions: an unknown operation" test \
+	"$(status "$bench/instructions" --operation tagged,send)" = 2
+ok "instructions: a strange size" test "$(status "$bench/instructions" --size 8,0)" = 2
 ok "p2p: an unknown wire" test "$(status "$bench/p2p" --wire x)" = 2
 ok "p2p: a strange number of rounds" test "$(status "$bench/p2p" --rounds 0)" = 2
 ok "coll: a strange size" test "$(status "$bench/coll" --sizes 8:x)" = 2
