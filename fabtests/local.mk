@@ -1,6 +1,6 @@
 # Conformance: upstream's fabtests (fabtests/upstream, run by hand and by quickstart check,
 # since it needs the network once) and the provider's own black-box tests.
-EXTRA_DIST += %D%/README.md %D%/upstream %D%/exclude/weft \
+EXTRA_DIST += %D%/README.md %D%/upstream %D%/soak %D%/exclude/weft \
 	%D%/lib/inside.sh %D%/lib/lists.sh %D%/lib/obtain.sh %D%/lib/pair.sh \
 	%D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
 
@@ -63,6 +63,21 @@ TESTS += %D%/own/faults
 %C%_own_faults_SOURCES = %D%/own/faults.c %D%/own/fault.c %D%/own/fault.h $(fabtests_own)
 %C%_own_faults_LDFLAGS = -Wl,--export-dynamic
 %C%_own_faults_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
+
+# Long by name: see soak.
+fabtests_soak = $(fabtests_own) %D%/own/soak.c %D%/own/soak.h
+
+check_PROGRAMS += %D%/own/early
+TESTS += %D%/own/early
+%C%_own_early_SOURCES = %D%/own/early.c $(fabtests_soak)
+%C%_own_early_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/churn
+TESTS += %D%/own/churn
+%C%_own_churn_SOURCES = %D%/own/churn.c %D%/own/churn_client.c \
+	%D%/own/churn_server.c %D%/own/churn.h \
+	%D%/own/remote.c %D%/own/remote.h $(fabtests_soak)
+%C%_own_churn_LDADD = $(LIBFABRIC_LIBS)
 
 TESTS += %D%/own/pingpong.t
 EXTRA_DIST += %D%/own/pingpong.t

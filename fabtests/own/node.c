@@ -26,16 +26,32 @@ struct fi_info *node_hints(const struct want *want)
 	return hints;
 }
 
-static void node_open_queues(struct side *s, struct node *n, const struct want *want)
+void node_open_av(struct side *s, struct node *n, const struct want *want)
 {
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
+	struct fi_info *hints = node_hints(want);
+	/* The shm provider has names instead of hosts. */
+	const char *host = strcmp(test_provider(), "shm") == 0 ? NULL : "127.0.0.1";
+	int rc = fi_getinfo(API_VERSION, host, want->service, host ? FI_SOURCE : 0, hints,
+			    &n->info);
+
+	fi_freeinfo(hints);
+	if (rc == -FI_ENODATA)
+		side_lacks(s, "fi_getinfo: no data");
+	side_must(s, rc, "fi_getinfo");
+	side_must(s, fi_fabric(n->info->fabric_attr, &n->fabric, NULL), "fi_fabric");
+	side_must(s, fi_domain(n->fabric, n->info, &n->domain, NULL), "fi_domain");
+	side_must(s, fi_av_open(n->domain, &av, &n->av, NULL), "fi_av_open");
+}
+
+static void node_open_queues(struct side *s, struct node *n, const struct want *want)
+{
 	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED,
 				.wait_obj = want->wait_obj};
 	struct fi_cntr_attr cntr = {.events = FI_CNTR_EVENTS_COMP,
 				    .wait_obj = FI_WAIT_UNSPEC};
 	uint64_t flags = FI_TRANSMIT | FI_RECV;
 
-	side_must(s, fi_av_open(n->domain, &av, &n->av, NULL), "fi_av_open");
 	side_must(s, fi_cq_open(n->domain, &cq, &n->cq, NULL), "fi_cq_open");
 	side_must(s, fi_endpoint(n->domain, n->info, &n->ep, NULL), "fi_endpoint");
 	side_must(s, fi_ep_bind(n->ep, &n->av->fid, 0), "fi_ep_bind av");
@@ -51,26 +67,20 @@ static void node_open_queues(struct side *s, struct node *n, const struct want *
 	side_must(s, fi_ep_bind(n->ep, &n->rx_cntr->fid, FI_RECV), "fi_ep_bind counter");
 }
 
-void node_open_alone(struct side *s, struct node *n, const struct want *want)
+void node_open_ep(struct side *s, struct node *n, const struct want *want)
 {
-	struct fi_info *hints = node_hints(want);
-	/* The shm provider has names instead of hosts. */
-	const char *host = strcmp(test_provider(), "shm") == 0 ? NULL : "127.0.0.1";
-	int rc = fi_getinfo(API_VERSION, host, want->service, host ? FI_SOURCE : 0, hints,
-			    &n->info);
-
-	fi_freeinfo(hints);
-	if (rc == -FI_ENODATA)
-		side_lacks(s, "fi_getinfo: no data");
-	side_must(s, rc, "fi_getinfo");
-	side_must(s, fi_fabric(n->info->fabric_attr, &n->fabric, NULL), "fi_fabric");
-	side_must(s, fi_domain(n->fabric, n->info, &n->domain, NULL), "fi_domain");
 	node_open_queues(s, n, want);
 	side_must(s, fi_enable(n->ep), "fi_enable");
 	n->name_len = sizeof(n->name);
 	side_must(s, fi_getname(&n->ep->fid, n->name, &n->name_len), "fi_getname");
 	if (fi_av_insert(n->av, n->name, 1, &n->self, 0, NULL) != 1)
 		side_die(s, "fi_av_insert refuses our own address");
+}
+
+void node_open_alone(struct side *s, struct node *n, const struct want *want)
+{
+	node_open_av(s, n, want);
+	node_open_ep(s, n, want);
 }
 
 void node_open(struct side *s, const struct want *want)

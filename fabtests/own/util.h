@@ -114,7 +114,10 @@ void side_meet(struct side *s);
 /* ---- nodes */
 
 struct fi_info *node_hints(const struct want *want);
-/* Everything up to an enabled endpoint, without the other side. */
+/* Everything up to the address vector, and from there to an enabled endpoint. */
+void node_open_av(struct side *s, struct node *n, const struct want *want);
+void node_open_ep(struct side *s, struct node *n, const struct want *want);
+/* Both, without the other side. */
 void node_open_alone(struct side *s, struct node *n, const struct want *want);
 /* And then addresses are exchanged with the other side, which must call it as well. */
 void node_open(struct side *s, const struct want *want);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the long tests share. See soak.h. */
+#include "config.h"
+
+#include "fabtests/own/soak.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <malloc.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/tap.h"
+
+static uint64_t option(int argc, char **argv, const char *name, uint64_t value)
+{
+	for (int i = 1; i + 1 < argc; i++) {
+		char *end;
+
+		if (strcmp(argv[i], name) != 0)
+			continue;
+		value = strtoull(argv[i + 1], &end, 0);
+		if (*end || end == argv[i + 1])
+			tap_bail("%s %s: a number is wanted", name, argv[i + 1]);
+	}
+	return value;
+}
+
+void soak_init(struct soak *k, int argc, char **argv, int count)
+{
+	uint64_t seed = 1;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		tap_diag("no random seed here");
+	seed &= 0xffffffff; /* short to type */
+	k->count = (int)option(argc, argv, "--count", (uint64_t)count);
+	k->seed = option(argc, argv, "--seed", seed);
+	k->state = k->seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	if (k->count < 1)
+		tap_bail("--count: at least 1");
+	tap_diag("--count %d --seed %llu", k->count, (unsigned long long)k->seed);
+}
+
+uint32_t soak_random(struct soak *k, uint32_t below)
+{
+	uint64_t z = k->state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)((z ^ z >> 31) >> 32) % below;
+}
+
+static long lines_of(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	long n = 0;
+
+	for (int c; f && (c = fgetc(f)) != EOF;)
+		n += c == '\n';
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Without . and .. */
+static long entries_of(const char *path)
+{
+	DIR *dir = opendir(path);
+	long n = -2;
+
+	if (!dir)
+		return 0;
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static long status_kb(const char *name)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	size_t len = strlen(name);
+	char line[256];
+	long kb = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, name, len) == 0)
+			kb = strtol(line + len, NULL, 10);
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+void soak_measure(struct soak_use *use)
+{
+	struct mallinfo2 heap = mallinfo2();
+
+	use->heap = (long)(heap.uordblks + heap.hblkhd);
+	use->rss_kb = status_kb("VmRSS:");
+	use->maps = lines_of("/proc/self/maps");
+	use->fds = entries_of("/proc/self/fd") - 1; /* the one that looks */
+	use->threads = entries_of("/proc/self/task");
+}
+
+pid_t soak_fork(struct side *s, int *sock)
+{
+	pid_t parent = getpid(), pid;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		tap_bail("socketpair: %s", strerror(errno));
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		tap_bail("fork: %s", strerror(errno));
+	if (pid > 0) {
+		close(pair[1]);
+		*sock = pair[0];
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	close(pair[0]);
+	*s = (struct side){.role = 1, .sock = pair[1], .peer_pid = parent};
+	return 0;
+}
+
+void soak_post_wait(struct side *s, uint64_t end, const char *call)
+{
+	if (now_ms() > end)
+		side_die(s, "%s: -FI_EAGAIN until the deadline", call);
+	node_progress(&s->node);
+	sched_yield();
+}
