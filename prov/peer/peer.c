@@ -123,9 +123,21 @@ void peer_connect(struct peer_table *t, struct peer *p)
 static void doom(struct peer_table *t, struct wire_link *link)
 {
 	wire_link_base(link)->peer_ctx = NULL;
-	if (t->doomed_count < sizeof(t->doomed) / sizeof(t->doomed[0])) {
-		t->doomed[t->doomed_count++] = link;
-		t->chores = true;
+	wire_link_base(link)->doomed = t->doomed;
+	t->doomed = link;
+	t->doomed_count++;
+	t->chores = true;
+}
+
+/* If it is one. */
+static void doom_forget(struct peer_table *t, const struct wire_link *link)
+{
+	for (struct wire_link **at = &t->doomed; *at; at = &wire_link_base(*at)->doomed) {
+		if (*at == link) {
+			*at = wire_link_base(*at)->doomed;
+			t->doomed_count--;
+			return;
+		}
 	}
 }
 
@@ -239,13 +251,8 @@ static void link_gone(struct peer_table *t, struct wire_link *link, int err, boo
 	struct peer *p = wire_link_base(link)->peer_ctx;
 	bool current;
 
-	for (uint32_t i = 0; i < t->doomed_count; i++) {
-		if (t->doomed[i] == link) {
-			t->doomed[i] = t->doomed[--t->doomed_count];
-			return;
-		}
-	}
 	if (!p) {
+		doom_forget(t, link);
 		return;
 	}
 	if (link == p->dialled) {
@@ -327,9 +334,10 @@ int peer_table_progress(struct peer_table *t)
 {
 	int done = 0;
 
-	while (t->doomed_count) {
-		struct wire_link *link = t->doomed[--t->doomed_count];
+	while (t->doomed) {
+		struct wire_link *link = t->doomed;
 
+		doom_forget(t, link);
 		t->wire->hangup(link);
 		t->ops->hung_up(t->arg, link);
 		done++;
@@ -337,13 +345,13 @@ int peer_table_progress(struct peer_table *t)
 	if (!list_empty(&t->timed)) {
 		done += poll_timed(t);
 	}
-	t->chores = t->doomed_count || !list_empty(&t->timed);
+	t->chores = t->doomed || !list_empty(&t->timed);
 	return done;
 }
 
 uint64_t peer_table_due(const struct peer_table *t)
 {
-	uint64_t due = t->doomed_count ? 0 : UINT64_MAX;
+	uint64_t due = t->doomed ? 0 : UINT64_MAX;
 
 	list_foreach (n, &t->timed) {
 		const struct peer *p = container_of(n, struct peer, timed);

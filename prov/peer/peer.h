@@ -87,7 +87,9 @@ struct peer_table {
 	uint32_t count;
 	bool chores; /* timed or doomed isn't empty: peer_table_progress has to look */
 	struct list timed;
-	struct wire_link *doomed[64]; /* to hang up outside of upcalls */
+	/* To hang up outside of upcalls; chained through the links, so that there is room
+	 * for every one. */
+	struct wire_link *doomed;
 	uint32_t doomed_count;
 	uint64_t transitions[PEER_STATES]; /* into each state */
 };

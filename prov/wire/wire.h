@@ -212,6 +212,7 @@ struct wire_link_base {
 	uint64_t peer_incarnation;    /* 0 until up */
 	struct wire_caps caps;	      /* of this link, once up */
 	const struct wire_slot *slot; /* never NULL, never another; see there */
+	struct wire_link *doomed;     /* prov/peer's: the next one to hang up */
 };
 
 static inline struct wire_ep_base *wire_ep_base(struct wire_ep *ep)

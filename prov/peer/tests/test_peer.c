@@ -19,7 +19,7 @@ static struct {
 	int dial_result; /* of the next dials */
 	int dials;
 	uint64_t dial_times[256];
-	struct fake_link links[64];
+	struct fake_link links[256];
 	int link_count;
 	int ups, endings, downs, last_err, hung_up;
 } fake;
@@ -323,6 +323,12 @@ static void test_incarnations(void)
 		accept_from(&t, 1, 300);
 	}
 	tap_is_int(t.doomed_count, 3, "links without end are hung up");
+	for (int i = 0; i < 150; i++) {
+		accept_from(&t, 1, 300);
+	}
+	fake.hung_up = 0;
+	peer_table_progress(&t);
+	tap_is_int(fake.hung_up, 153, "all of them, however many come at once");
 	tap_is_str(peer_state_name(p->state), "up", "state name");
 	tap_is_str(peer_state_name(PEER_STATES), "?", "no such state");
 	peer_table_fini(&t);
