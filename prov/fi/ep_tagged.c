@@ -36,6 +36,9 @@ static ssize_t tag_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			       .flags = (ep->rx_bits & ~PROTO_MULTI) | PROTO_TAGGED};
 
 	(void)desc;
+	if (__builtin_expect(len > WFI_MAX_MSG_SIZE, 0)) {
+		return -FI_EINVAL;
+	}
 	return wfi_ep_recv(ep, &r, source);
 }
 

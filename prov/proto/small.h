@@ -59,7 +59,8 @@ static inline bool proto_small_recv(struct proto_ep *ep, void *buf, size_t len,
 	struct match_queue *q = &ep->match[flags & PROTO_TAGGED];
 	struct rx *rx = (struct rx *)ep->rx.free;
 
-	if (unlikely(q->msg_count || !rx)) {
+	/* No buffer is that long: a length that was negative. */
+	if (unlikely(q->msg_count || !rx || (int64_t)len < 0)) {
 		return false;
 	}
 	rx = pool_alloc(&ep->rx);

@@ -235,6 +235,10 @@ static void test_selective(void)
 	       "reported with FI_COMPLETION");
 	tap_ok(next(&b, &a, &entry, &err) && !err && !strcmp(in, "selective"),
 	       "injected: the bytes of the call");
+	tap_is_int(fi_trecv(b.ep, in, SIZE_MAX - 7, NULL, FI_ADDR_UNSPEC, 3, 0, &b),
+		   -FI_EINVAL, "a receive longer than memory");
+	tap_is_int(fi_recv(b.ep, in, SIZE_MAX - 7, NULL, FI_ADDR_UNSPEC, &b), -FI_EINVAL,
+		   "and untagged");
 	must(fi_trecv(b.ep, in, 4, NULL, a.addr, 3, 0, &b), "fi_trecv");
 	must(fi_tinject(a.ep, "123456789", 9, b.addr, 3), "fi_tinject");
 	tap_ok(next(&b, &a, &entry, &err) && err == FI_ETRUNC, "truncation is an error");
