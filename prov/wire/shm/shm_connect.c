@@ -62,6 +62,9 @@ static int link_dial(struct shm_link *link, const struct wire_addr *to)
 		return ret;
 	if (!shm_door_peer(link->sock, &link->pid))
 		return -FI_EACCES;
+	ret = shm_door_process(link->pid, &link->process);
+	if (ret)
+		return ret;
 	ret = mem_memfd_create("weft-pair", SHM_PAIR_SIZE, &link->pair_fd, &map);
 	if (ret)
 		return ret;
@@ -165,7 +168,11 @@ int shm_answer(struct shm_ep *ep, int sock, int pid)
 	link->sock = sock;
 	link->pid = pid;
 	shm_link_set_state(link, SHM_LINK_ACCEPTED);
-	ret = shm_link_attach(link, &parcel, &mem);
+	ret = shm_door_process(pid, &link->process);
+	if (ret)
+		shm_peer_memory_drop(&mem);
+	else
+		ret = shm_link_attach(link, &parcel, &mem);
 	if (ret) {
 		shm_refuse(ep, sock, ret);
 	} else {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -275,4 +276,17 @@ bool shm_door_peer(int fd, int *pid)
 		return false;
 	*pid = cred.pid;
 	return true;
+}
+
+int shm_door_process(int pid, int *fd)
+{
+	*fd = -1;
+	if (pid <= 0 || pid == getpid())
+		return 0;
+#ifdef SYS_pidfd_open
+	*fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (*fd < 0 && errno == ESRCH)
+		return -FI_ECONNREFUSED;
+#endif
+	return 0;
 }

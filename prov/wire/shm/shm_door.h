@@ -30,4 +30,16 @@ int shm_door_knock(const struct wire_addr *to, int *fd);
  * user or root: another user's process gets nothing. */
 bool shm_door_peer(int fd, int *pid);
 
+/*
+ * What tells of a process's death although a child that it forked holds its sockets open:
+ * *fd is a pidfd, or -1 where there is none to be had (an old kernel, a filter, no
+ * descriptors left, a process that isn't in our namespace) and for our own process.
+ * -FI_ECONNREFUSED: it is dead.
+ *
+ * pid: by shm_door_peer, of a socket that is connected. If that process died meanwhile
+ * and another one has its number, it is the end of that other one which is told: late,
+ * but of a peer that is dead all the same.
+ */
+int shm_door_process(int pid, int *fd);
+
 #endif

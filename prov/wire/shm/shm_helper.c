@@ -36,7 +36,8 @@ enum watch_kind {
 	WATCH_DOOR,
 	WATCH_ANY_DOOR,
 	WATCH_HALF_OPEN,
-	WATCH_LINK
+	WATCH_LINK,
+	WATCH_PROCESS
 };
 
 static uint64_t watch_data(enum watch_kind kind, uint32_t index, uint32_t generation)
@@ -58,7 +59,7 @@ static int watch_add(struct shm_helper *h, int fd, uint32_t events, uint64_t dat
  */
 static void watch_remove(struct shm_helper *h, int fd)
 {
-	if (h->epoll_fd >= 0)
+	if (h->epoll_fd >= 0 && fd >= 0)
 		epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
@@ -71,8 +72,15 @@ static void helper_kick(struct shm_helper *h)
 
 int shm_helper_watch(struct shm_ep *ep, struct shm_link *link)
 {
-	return watch_add(&ep->helper, link->sock, EPOLLIN | EPOLLRDHUP,
-			 watch_data(WATCH_LINK, link->index, link->generation));
+	int ret = 0;
+
+	if (link->process >= 0)
+		ret = watch_add(&ep->helper, link->process, EPOLLIN,
+				watch_data(WATCH_PROCESS, link->index, link->generation));
+	if (ret == 0)
+		ret = watch_add(&ep->helper, link->sock, EPOLLIN | EPOLLRDHUP,
+				watch_data(WATCH_LINK, link->index, link->generation));
+	return ret;
 }
 
 void shm_helper_watch_end(struct shm_ep *ep, struct shm_link *link)
@@ -84,6 +92,7 @@ void shm_helper_watch_end(struct shm_ep *ep, struct shm_link *link)
 void shm_helper_unwatch(struct shm_ep *ep, struct shm_link *link)
 {
 	watch_remove(&ep->helper, link->sock);
+	watch_remove(&ep->helper, link->process);
 }
 
 void shm_helper_deadline(struct shm_ep *ep, const struct shm_link *link)
@@ -272,7 +281,7 @@ static void link_gone(struct shm_ep *ep, struct shm_link *link)
 		return;
 	}
 	atomic_store(&link->gone, true);
-	watch_remove(&ep->helper, link->sock);
+	shm_helper_unwatch(ep, link);
 	list_remove(&link->service_rx.node);
 	link->answer_by = 0;
 	shm_link_tell_end(link, link->keys ? -FI_ECONNRESET : -FI_ECONNREFUSED);
@@ -293,6 +302,19 @@ static void link_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 	}
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		link_gone(ep, link);
+}
+
+/* The process is dead, whoever holds its end of the socket: a child that it forked. */
+static void process_event(struct shm_ep *ep, uint32_t index, uint32_t generation)
+{
+	struct shm_link *link = index < ep->link_top ? ep->links[index] : NULL;
+
+	if (!link || link->generation != generation)
+		return;
+	/* A last word of it, which may be why the dial is refused. */
+	if (link->answer_by)
+		shm_answered(link);
+	link_gone(ep, link);
 }
 
 /* ---- deadlines -----------------------------------------------------------------------
@@ -405,6 +427,9 @@ static bool helper_event(struct shm_ep *ep, const struct epoll_event *ev)
 		return true;
 	case WATCH_LINK:
 		link_event(ep, index, generation, ev->events);
+		return true;
+	case WATCH_PROCESS:
+		process_event(ep, index, generation);
 		return true;
 	}
 	return true;

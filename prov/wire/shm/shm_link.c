@@ -82,6 +82,7 @@ int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link_out)
 		.generation = ++ep->link_generation,
 		.side = side,
 		.sock = -1,
+		.process = -1,
 		.pair_fd = -1,
 	};
 	link->base.slot = &link->tx.slot;
@@ -124,10 +125,11 @@ void shm_link_free(struct shm_link *link)
 	ep->links[link->index] = NULL;
 	while (ep->link_top > 0 && !ep->links[ep->link_top - 1])
 		ep->link_top--;
-	if (link->sock >= 0) {
-		shm_helper_unwatch(ep, link);
+	shm_helper_unwatch(ep, link);
+	if (link->sock >= 0)
 		close(link->sock);
-	}
+	if (link->process >= 0)
+		close(link->process);
 	if (link->pair)
 		munmap(link->pair, SHM_PAIR_SIZE);
 	if (link->pair_fd >= 0)

@@ -64,8 +64,9 @@ struct shm_link {
 	uint32_t generation; /* tells it from an earlier link of this index */
 	unsigned side;	     /* 0: dialler, 1: acceptor */
 	int sock;
-	_Atomic(bool)
-		gone; /* the peer's end of the socket is closed; also read without */
+	int process; /* pidfd of the peer's process; -1: its own, or not to be had */
+	_Atomic(bool) gone; /* the peer's end of the socket is closed, or its process
+			     * is dead; also read without */
 	struct shm_pair_mem *pair;
 	int pair_fd;
 	struct shm_hazard *hazard_peer; /* the peer writes it */

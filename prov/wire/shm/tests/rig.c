@@ -301,6 +301,19 @@ static void server_hold(struct wire_link *link, uint64_t key)
 	atomic_store(&hazard->active, 0);
 }
 
+/* A child that has everything of its parent, does nothing, and lives longer. */
+static pid_t server_fork(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(120);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
 static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t *pkt,
 			  size_t len)
 {
@@ -339,6 +352,9 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 	case SERVER_FORBID:
 		prctl(PR_SET_DUMPABLE, 0);
 		server_answer(link, 0, 0);
+		break;
+	case SERVER_FORK:
+		server_answer(link, (uint64_t)server_fork(), 0);
 		break;
 	case SERVER_HOLD:
 		server_hold(link, req.arg);

@@ -72,6 +72,7 @@ enum server_op {
 	SERVER_BLOCK,	 /* from now on sleeps on the descriptor when idle */
 	SERVER_SINK,	 /* nothing */
 	SERVER_FORBID,	 /* forbids attach from now on; answers */
+	SERVER_FORK, /* leaves a child that does nothing; answers with its process id */
 	SERVER_HOLD, /* stops in the middle of an access by key arg, until continued */
 };
 

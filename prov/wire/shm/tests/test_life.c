@@ -312,6 +312,31 @@ static void test_D4_quiesce_killed(void)
 	rig_close(&rig);
 }
 
+/* A child of the peer lives on and holds the peer's sockets open. */
+static void test_D4_child_left(void)
+{
+	struct wire_link *link;
+	struct server srv;
+	struct rig rig;
+	uint64_t key;
+	pid_t child = 0;
+
+	meet(&srv, &rig, false);
+	if (server_ask(&rig, rig.dialled, SERVER_FORK, 0, 0))
+		child = (pid_t)((const struct server_packet *)(void *)rig.last)->arg;
+	tap_ok(child > 0, "a peer forks");
+	key = hold(&srv, &rig);
+	tap_is_int(quiesce(&rig, key, 50), -FI_EBUSY, "and is stopped: memory stays");
+	kill(srv.pid, SIGKILL);
+	tap_ok(rig_wait_int(&rig, &rig.downs, 1), "its death is told, child or not");
+	tap_is_int(quiesce(&rig, key, RIG_WAIT_MS), 0, "and gives the memory back");
+	server_wait(&srv);
+	tap_is_int(shm_wire_ops.dial(rig.ep, &srv.addr, &rig, &link), -FI_ECONNREFUSED,
+		   "nobody is called by the door that the child holds open");
+	kill(child, SIGKILL);
+	rig_close(&rig);
+}
+
 /* Rule D3: after quiesce returned, nothing is written by that key any more: many rounds
  * of register, put from the peer's side, remove, look. */
 static void test_D3_no_late_write(void)
@@ -443,6 +468,7 @@ int main(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	test_D4_quiesce_stopped();
 	test_D4_quiesce_killed();
+	test_D4_child_left();
 	test_death_in_service();
 	test_simultaneous();
 	test_hangup();
