@@ -4,8 +4,16 @@ EXTRA_DIST += %D%/README.md %D%/upstream %D%/soak %D%/exclude/weft \
 	%D%/lib/inside.sh %D%/lib/lists.sh %D%/lib/obtain.sh %D%/lib/pair.sh \
 	%D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
 
-EXTRA_DIST += %D%/tests/upstream.t
-PLAIN_TESTS += %D%/tests/upstream.t
+# Real clients from the distribution's packages (fabtests/clients/run, by hand, and a short
+# form by quickstart check); the programs are built by it with an MPI's own compiler.
+EXTRA_DIST += %D%/clients/run %D%/clients/lib/job.sh %D%/clients/lib/openmpi.sh \
+	%D%/clients/lib/result.sh %D%/clients/mpi/check.c %D%/clients/mpi/check.h \
+	%D%/clients/mpi/coll.c %D%/clients/mpi/onesided.c %D%/clients/mpi/p2p.c \
+	%D%/clients/mpi/spawn.c %D%/clients/mpi/threads.c \
+	%D%/clients/mpi/types.c
+
+EXTRA_DIST += %D%/tests/clients.t %D%/tests/upstream.t
+PLAIN_TESTS += %D%/tests/clients.t %D%/tests/upstream.t
 
 # The provider's own black-box tests: they use public libfabric calls only, and would run
 # against any provider (--provider NAME).

@@ -6,7 +6,7 @@
 
 tree=$tmp/tree
 bin=$tmp/bin
-mkdir -p "$tree/fabtests" "$tree/tests" "$bin"
+mkdir -p "$tree/fabtests/clients" "$tree/tests" "$bin"
 cp "$top/quickstart" "$tree/"
 : >"$tree/configure.ac"
 
@@ -34,7 +34,7 @@ for tool in bash sh env cat sed grep awk find sort tail head wc tr cut cksum mkd
 	ln -s "$(command -v $tool)" "$bin/$tool"
 done
 for tool in gcc autoconf automake libtoolize autoreconf pkg-config fi_info clang \
-	clang-format cppcheck shellcheck mandoc dpkg-source xz unshare ip python3; do
+	clang-format cppcheck shellcheck mandoc dpkg-source xz unshare ip python3 mpirun mpicc; do
 	printf '#!/bin/bash\nexit 0\n' | executable "$bin/$tool"
 done
 
@@ -64,6 +64,10 @@ good() {
 	executable "$tree/fabtests/upstream" <<-'END'
 		#!/bin/bash
 		echo "fabtests weft: 24 pass, 0 skip, 0 fail"
+	END
+	executable "$tree/fabtests/clients/run" <<-'END'
+		#!/bin/bash
+		echo "7 passed, 0 failed, 1 same failure on tcp"
 	END
 	executable "$tree/tests/gate" <<-'END'
 		#!/bin/bash
@@ -111,36 +115,44 @@ expect "a build that fails" 1 '.'
 
 good
 quickstart gates
-# 3 of make check, 5 of lint, the plans, 24 of fabtests, 2 of each of 4 gates, no
-# temporary files left.
-expect "all tests good" 0 '^42 passed, 0 failed, 2 skipped$'
+# 3 of make check, 5 of lint, the plans, 24 of fabtests, 7 of the clients, 2 of each of 4
+# gates, no temporary files left.
+expect "all tests good" 0 '^49 passed, 0 failed, 3 skipped$'
 quickstart check
-expect "all but the gates" 0 '^34 passed, 0 failed, 2 skipped$'
+expect "all but the gates" 0 '^41 passed, 0 failed, 3 skipped$'
+
+printf '#!/bin/bash\nexit 77\n' >"$tree/fabtests/clients/run"
+quickstart check
+expect "a client that is not installed" 0 '^34 passed, 0 failed, 3 skipped$'
+printf '#!/bin/bash\necho 3 passed, 2 failed, 0 same failure on tcp; exit 1\n' \
+	>"$tree/fabtests/clients/run"
+quickstart check
+expect "a client's test that failed" 1 '^37 passed, 2 failed, 2 skipped$'
 
 good
 printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
 quickstart gates
-expect "a test that failed" 1 '^42 passed, 1 failed, 2 skipped$'
+expect "a test that failed" 1 '^49 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
 quickstart gates
-expect "tests that could not be built" 1 '^39 passed, 1 failed, 1 skipped$'
+expect "tests that could not be built" 1 '^46 passed, 1 failed, 2 skipped$'
 
 good
 echo 'exit 1' >>"$tree/fabtests/upstream"
 quickstart gates
-expect "a command that fails in spite of its figures" 1 '^42 passed, 1 failed, 2 skipped$'
+expect "a command that fails in spite of its figures" 1 '^49 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
 quickstart gates
-expect "a command without figures" 1 '^37 passed, 1 failed, 1 skipped$'
+expect "a command without figures" 1 '^44 passed, 1 failed, 2 skipped$'
 
 good
 rm "$tree/fabtests/upstream"
 quickstart gates
-expect "a command that is not there" 1 '^18 passed, 1 failed, 2 skipped$'
+expect "a command that is not there" 1 '^25 passed, 1 failed, 3 skipped$'
 
 good
 executable "$tree/tests/gate" <<-'END'
@@ -149,13 +161,13 @@ executable "$tree/tests/gate" <<-'END'
 	echo "gate $1: 2 pass, 0 skip, 0 fail"
 END
 quickstart gates
-expect "a gate that says nothing" 1 '^40 passed, 1 failed, 2 skipped$'
+expect "a gate that says nothing" 1 '^47 passed, 1 failed, 3 skipped$'
 
 good
 # shellcheck disable=SC2016 # expanded by the script that it is written to
 printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
 quickstart gates
-expect "a temporary file that was left" 1 '^41 passed, 1 failed, 2 skipped$'
+expect "a temporary file that was left" 1 '^48 passed, 1 failed, 3 skipped$'
 
 # Only of packages that are missing, with what and why; never with --no-install.
 good
@@ -172,7 +184,7 @@ quickstart check --no-install
 ok "--no-install does not call apt-get" test ! -e "$tmp/apt"
 ok "but says what is missing, and why" \
 	grep -q '^  shellcheck: static analysis of scripts$' "$tmp/out"
-expect "and goes on" 0 '^42 passed'
+expect "and goes on" 0 '^49 passed'
 if [ "$(id -u)" = 0 ]; then
 	quickstart
 	ok "the main job needs no tools of the tests" test ! -e "$tmp/apt"
@@ -180,7 +192,7 @@ if [ "$(id -u)" = 0 ]; then
 	ok "installing waits for a lock" grep -q 'holds the package lock; waiting' "$tmp/out"
 	ok "and then installs what is missing and no more" \
 		grep -qE 'install -y --no-install-recommends shellcheck ?$' "$tmp/apt"
-	expect "and goes on" 0 '^42 passed'
+	expect "and goes on" 0 '^49 passed'
 	printf '#!/bin/bash\necho "E: no such package"; exit 100\n' >"$bin/apt-get"
 	rm "$bin/gcc" "$bin/clang"
 	quickstart

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Open MPI: the programs of mpi/, one per area, over its transports that use libfabric.
+# Variables of the script that sources this: clients, top, build, scratch, provider, short,
+# only, list.
+# shellcheck disable=SC2154
+
+openmpi_areas=(p2p coll types onesided threads spawn)
+
+openmpi_need()
+{
+	local tool
+
+	for tool in mpirun:openmpi-bin mpicc:libopenmpi-dev fi_info:libfabric-bin; do
+		command -v "${tool%:*}" >/dev/null ||
+			die 77 "no ${tool%:*}: install it (Debian and Ubuntu: apt-get" \
+				"install ${tool#*:})"
+	done
+	mpirun --version 2>/dev/null | grep -q 'Open MPI' ||
+		die 77 "mpirun here is not Open MPI's: install it (Debian and Ubuntu:" \
+			"apt-get install openmpi-bin libopenmpi-dev), or put it first into PATH"
+}
+
+openmpi_build()
+{
+	local out=$build/fabtests/clients area
+
+	mkdir -p "$out"
+	for area in "${openmpi_areas[@]}"; do
+		mpicc -std=gnu11 -Wall -Wextra -Werror -O1 -g -I"$top" -o "$out/$area" \
+			"$clients/mpi/$area.c" "$clients/mpi/check.c" -lpthread \
+			>"$scratch/mpicc.log" 2>&1 || {
+			cat "$scratch/mpicc.log" >&2
+			die 1 "mpicc cannot build fabtests/clients/mpi/$area.c"
+		}
+	done
+}
+
+# openmpi_test TRANSPORT RANKS AREA [OPTION...]
+openmpi_test()
+{
+	local transport=$1 ranks=$2 area=$3 name="$1 $3 $2 ranks" begin status took log
+	shift 3
+
+	[ $# -eq 0 ] || name+=" (${*: -1})"
+	[[ $name == *"$only"* ]] || return 0
+	if [ "$list" = yes ]; then
+		say "$name"
+		return
+	fi
+	log=$scratch/job.log
+	begin=$(clock)
+	job_run "$provider" "$transport" "$ranks" "$log" "$@" \
+		"$build/fabtests/clients/$area"
+	status=$?
+	# A program that ended well without a word has tested nothing.
+	if [ $status = 0 ] &&
+		! grep -qE "^$area: $ranks ranks, [1-9][0-9]* checks, 0 failed\$" "$log"; then
+		say "no line with the figures of $area over $ranks ranks" >>"$log"
+		status=99
+	fi
+	took=$(($(clock) - begin))
+	if [ $status = 0 ]; then
+		result_put pass "$name" $took
+		return
+	fi
+	if [ "$provider" != tcp ] &&
+		! job_run tcp mtl "$ranks" "$scratch/tcp.log" "$@" \
+			"$build/fabtests/clients/$area"; then
+		result_put same "$name" $took "$(status_text $status)"
+	else
+		result_put fail "$name" $took "$(status_text $status)"
+	fi
+	log_show "$log"
+}
+
+openmpi_run()
+{
+	local ranks=(2 3 4 8) n area
+
+	[ $short = no ] || ranks=(2 4)
+	[ "$list" = yes ] || openmpi_build
+	for n in "${ranks[@]}"; do
+		for area in p2p coll types; do
+			openmpi_test mtl "$n" $area
+		done
+		openmpi_test mtl "$n" onesided --mca osc pt2pt
+	done
+	# More threads than this on few processors only wait for each other.
+	openmpi_test mtl 2 threads
+	[ $short = yes ] || openmpi_test mtl 4 threads
+	openmpi_test mtl 2 spawn
+}

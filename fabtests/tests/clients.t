@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# fabtests/clients/run on a machine of fakes: what passes, what fails, whose fault it is,
+# and that a job which another provider carried is not taken for a good one.
+# shellcheck source=tests/tap.sh
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+
+bin=$tmp/bin
+mkdir -p "$bin" "$tmp/prov"
+: >"$tmp/prov/libweft-fi.so"
+
+executable()
+{
+	cat >"$1"
+	chmod +x "$1"
+}
+
+# Only these, so that one can be missing.
+for tool in bash env cat dirname mktemp rm mkdir grep tail sed sleep timeout id nproc sh; do
+	ln -s "$(command -v $tool)" "$bin/$tool"
+done
+printf '#!/bin/bash\n' | executable "$bin/mpicc"
+printf '#!/bin/bash\n' | executable "$bin/fi_info"
+
+# An mpirun that says what Open MPI and the programs say; $tmp/do decides.
+executable "$bin/mpirun" <<END
+#!/bin/bash
+[ "\$1" != --version ] || { echo "mpirun (Open MPI) 4"; exit; }
+while [ \$# -gt 1 ]; do
+	[ "\$1" != -n ] || ranks=\$2
+	shift
+done
+area=\${1##*/} used=\$FI_PROVIDER checks=5
+. "$tmp/do"
+for ((i = 0; i < ranks; i++)); do echo "x: mtl:ofi:prov: \$used"; done
+echo "\$area: \$ranks ranks, \$checks checks, 0 failed"
+END
+
+# clients_run ARGUMENT...: sets status and last; what it said is in $tmp/out.
+clients_run()
+{
+	PATH=$bin FI_PROVIDER_PATH=$tmp/prov WEFT_TOP_BUILDDIR=$tmp/build \
+		"$top/fabtests/clients/run" "$@" >"$tmp/out" 2>&1
+	status=$?
+	last=$(tail -n 1 "$tmp/out")
+}
+
+# expect WORDS STATUS LAST-LINE
+expect()
+{
+	ok "$1" test "$status:$last" = "$2:$3" || diag "$status: $(tail -n 5 "$tmp/out")"
+}
+
+: >"$tmp/do"
+clients_run openmpi --only 'mtl p2p'
+expect "all good" 0 '4 passed, 0 failed, 0 same failure on tcp'
+clients_run openmpi --only p2p --short
+expect "fewer when short" 0 '2 passed, 0 failed, 0 same failure on tcp'
+# shellcheck disable=SC2016 # for the fake
+echo '[ "$FI_PROVIDER:$area" != weft:coll ] || exit 1' >"$tmp/do"
+clients_run openmpi --short --only '2 ranks'
+expect "one that fails, and not over tcp" 1 '5 passed, 1 failed, 0 same failure on tcp'
+# shellcheck disable=SC2016 # for the fake
+echo '[ "$area" != coll ] || exit 1' >"$tmp/do"
+clients_run openmpi --short --only '2 ranks'
+expect "one that fails over tcp too" 0 '5 passed, 0 failed, 1 same failure on tcp'
+echo 'used=sockets' >"$tmp/do"
+clients_run openmpi --only 'p2p 2 ranks' --provider tcp
+expect "another provider was used" 1 '0 passed, 1 failed, 0 same failure on tcp'
+ok "which is said" grep -q 'fewer than 2 ranks said that mtl ofi uses the provider tcp' \
+	"$tmp/out"
+echo 'checks=0' >"$tmp/do"
+clients_run openmpi --only 'p2p 2 ranks' --provider tcp
+expect "a program that checked nothing" 1 '0 passed, 1 failed, 0 same failure on tcp'
+echo 'sleep 30' >"$tmp/do"
+clients_run openmpi --only 'p2p 2 ranks' --provider tcp --timeout 1
+expect "one that does not end" 1 '0 passed, 1 failed, 0 same failure on tcp'
+ok "which is said" grep -q 'no end within 1 s' "$tmp/out"
+# shellcheck disable=SC2016 # for the fake
+echo '[ "$A:$CLIENT_MUST_MAP" = 5:memfd:weft ] || exit 1' >"$tmp/do"
+clients_run openmpi --only 'p2p 2 ranks' --env A=5
+expect "--env arrives, and what must be mapped" 0 '1 passed, 0 failed, 0 same failure on tcp'
+
+clients_run openmpi --only nonsense
+expect "a test that there isn't" 2 \
+	"fabtests: no test has 'nonsense' in its name; see --list"
+clients_run --nonsense
+ok "an unknown option" test $status = 2
+clients_run
+ok "no client" test $status = 2
+clients_run openmpi --env 1=2
+ok "an --env that sets nothing" test $status = 2
+clients_run openmpi --timeout 1s
+ok "a strange --timeout" test $status = 2
+rm "$tmp/prov/libweft-fi.so"
+clients_run openmpi
+ok "a provider that is not built" test $status = 1
+: >"$tmp/prov/libweft-fi.so"
+rm "$bin/mpicc"
+clients_run openmpi
+expect "a client that is not installed" 77 \
+	'fabtests: no mpicc: install it (Debian and Ubuntu: apt-get install libopenmpi-dev)'
+
+done_testing
