@@ -50,8 +50,14 @@ static void node_open_queues(struct side *s, struct node *n, const struct want *
 				.wait_obj = want->wait_obj};
 	struct fi_cntr_attr cntr = {.events = FI_CNTR_EVENTS_COMP,
 				    .wait_obj = FI_WAIT_UNSPEC};
+	struct fi_wait_attr set = {.wait_obj = FI_WAIT_UNSPEC};
 	uint64_t flags = FI_TRANSMIT | FI_RECV;
 
+	if (want->wait_obj == FI_WAIT_SET) {
+		side_must(s, fi_wait_open(n->fabric, &set, &n->wait_set), "fi_wait_open");
+		cq.wait_set = cntr.wait_set = n->wait_set;
+		cntr.wait_obj = FI_WAIT_SET;
+	}
 	side_must(s, fi_cq_open(n->domain, &cq, &n->cq, NULL), "fi_cq_open");
 	side_must(s, fi_endpoint(n->domain, n->info, &n->ep, NULL), "fi_endpoint");
 	side_must(s, fi_ep_bind(n->ep, &n->av->fid, 0), "fi_ep_bind av");
@@ -104,6 +110,7 @@ void node_close(struct side *s, struct node *n)
 		n->cq ? &n->cq->fid : NULL,
 		n->tx_cntr ? &n->tx_cntr->fid : NULL,
 		n->rx_cntr ? &n->rx_cntr->fid : NULL,
+		n->wait_set ? &n->wait_set->fid : NULL,
 		n->av ? &n->av->fid : NULL,
 		n->domain ? &n->domain->fid : NULL,
 		n->fabric ? &n->fabric->fid : NULL,

@@ -35,7 +35,7 @@ struct want {
 	int mr_mode;
 	uint64_t tx_op_flags;
 	uint64_t msg_order;
-	enum fi_wait_obj wait_obj; /* of the completion queue */
+	enum fi_wait_obj wait_obj; /* of the completion queue; FI_WAIT_SET: of the set */
 	bool selective;		   /* bind with FI_SELECTIVE_COMPLETION */
 	bool stranger;		   /* do not put the peer into the address vector */
 	bool counters;
@@ -48,6 +48,7 @@ struct node {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;
+	struct fid_wait *wait_set;	    /* only with FI_WAIT_SET */
 	struct fid_cntr *tx_cntr, *rx_cntr; /* only with want.counters */
 	struct fid_ep *ep;
 	char name[64];

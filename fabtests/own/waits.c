@@ -349,6 +349,63 @@ static void counter_sender(struct side *s)
 	node_close(s, &s->node);
 }
 
+/* ---- wait sets and poll sets */
+
+static const struct want want_set = {.wait_obj = FI_WAIT_SET, .counters = true};
+
+/* Which of the two has something, as fi_poll says; reads it. */
+static void set_read(struct side *s, struct fid_poll *poll, int *messages, int *counts)
+{
+	void *who[4];
+	struct done d;
+	int n = fi_poll(poll, who, 4);
+
+	side_check(s, n >= 0 && n <= 3, "fi_poll gave %d", n);
+	for (int i = 0; i < n; i++) {
+		/* The objects of a node have no context: only the number counts. */
+		side_check(s, who[i] == NULL, "a context that nobody gave");
+	}
+	while (n > 0 && node_next(s, &d, 0))
+		++*messages;
+	*counts = (int)fi_cntr_read(s->node.rx_cntr);
+}
+
+static void set_run(struct side *s)
+{
+	struct fi_poll_attr attr = {0};
+	struct fid_poll *poll;
+	int messages = 0, counts = 0;
+	struct tally t = {0};
+	uint64_t begin;
+	uint8_t in[8];
+
+	node_open(s, &want_set);
+	side_must(s, fi_poll_open(s->node.domain, &attr, &poll), "fi_poll_open");
+	side_must(s, fi_poll_add(poll, &s->node.cq->fid, 0), "fi_poll_add");
+	side_must(s, fi_poll_add(poll, &s->node.rx_cntr->fid, 0), "fi_poll_add");
+	side_check(s, fi_wait(s->node.wait_set, 100) == -FI_ETIMEDOUT,
+		   "fi_wait for nothing does not time out");
+	for (int i = 0; i < 20; i++) {
+		while (node_again(s, fi_recv(s->node.ep, in, 8, NULL, FI_ADDR_UNSPEC, in),
+				  "fi_recv"))
+			;
+		side_meet(s);
+		begin = now_ms();
+		while (messages <= i && now_ms() < begin + WAIT_MS) {
+			side_must(s, fi_wait(s->node.wait_set, WAIT_MS), "fi_wait");
+			set_read(s, poll, &messages, &counts);
+		}
+		tally_add(s, &t, now_ms() - begin, 20);
+		side_check(s, messages == i + 1 && counts == i + 1,
+			   "message %d: %d completions, counter at %d", i, messages,
+			   counts);
+	}
+	tally_check(s, &t);
+	side_must(s, fi_close(&poll->fid), "fi_close of a poll set");
+	side_meet(s);
+	node_close(s, &s->node);
+}
+
 /* ---- event queues */
 
 static void eq_run(struct side *s)
@@ -495,6 +552,9 @@ static const struct test_case cases[] = {
 	 .run = {blocked_receiver, blocked_sender}},
 	{.name = "fi_cq_signal", .run = {signal_run, signal_run}},
 	{.name = "counters", .run = {counter_receiver, counter_sender}},
+	{.name = "a wait set and a poll set",
+	 .run = {set_run, sread_sender},
+	 .arg = &want_set},
 	{.name = "event queues", .run = {eq_run, eq_run}},
 	{.name = "eight processes, all pairs",
 	 .run = {crowd_run, crowd_run},

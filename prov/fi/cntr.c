@@ -22,6 +22,9 @@ struct wfi_cntr {
 	/* As last read by the application: what fi_trywait compares with. */
 	uint64_t value_seen;
 	uint64_t errors_seen;
+	/* As fi_poll last told them; moves with what the application sets and adds. */
+	uint64_t value_polled;
+	uint64_t errors_polled;
 	struct wfi_wait wait;
 	enum fi_wait_obj wait_obj;
 };
@@ -75,6 +78,23 @@ struct wfi_domain *wfi_cntr_domain(struct wfi_cntr *cntr)
 	return cntr->domain;
 }
 
+void wfi_cntr_hold(struct wfi_cntr *cntr, bool on)
+{
+	cntr->wait.holders += on ? 1 : -1u;
+}
+
+bool wfi_cntr_poll(struct wfi_cntr *cntr)
+{
+	bool changed;
+
+	wfi_wait_progress(&cntr->wait);
+	changed =
+		cntr->value != cntr->value_polled || cntr->errors != cntr->errors_polled;
+	cntr->value_polled = cntr->value;
+	cntr->errors_polled = cntr->errors;
+	return changed;
+}
+
 /* ---- calls
  * ----------------------------------------------------------------------------- */
 
@@ -109,12 +129,14 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return errors;
 }
 
-static int cntr_change(struct fid_cntr *fid, uint64_t *field, uint64_t keep, uint64_t add)
+static int cntr_change(struct fid_cntr *fid, uint64_t *field, uint64_t *polled,
+		       uint64_t keep, uint64_t add)
 {
 	struct wfi_cntr *cntr = cntr_cast(fid);
 
 	wfi_domain_lock(cntr->domain);
 	*field = (*field & keep) + add;
+	*polled = (*polled & keep) + add;
 	wfi_wait_signal(&cntr->wait);
 	wfi_domain_unlock(cntr->domain);
 	return 0;
@@ -122,17 +144,20 @@ static int cntr_change(struct fid_cntr *fid, uint64_t *field, uint64_t keep, uin
 
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
-	return cntr_change(fid, &cntr_cast(fid)->value, UINT64_MAX, value);
+	return cntr_change(fid, &cntr_cast(fid)->value, &cntr_cast(fid)->value_polled,
+			   UINT64_MAX, value);
 }
 
 static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
-	return cntr_change(fid, &cntr_cast(fid)->value, 0, value);
+	return cntr_change(fid, &cntr_cast(fid)->value, &cntr_cast(fid)->value_polled, 0,
+			   value);
 }
 
 static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 {
-	return cntr_change(fid, &cntr_cast(fid)->errors, UINT64_MAX, value);
+	return cntr_change(fid, &cntr_cast(fid)->errors, &cntr_cast(fid)->errors_polled,
+			   UINT64_MAX, value);
 }
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
@@ -144,7 +169,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	if (cntr->errors_seen > value)
 		cntr->errors_seen = value;
 	wfi_domain_unlock(cntr->domain);
-	return cntr_change(fid, &cntr->errors, 0, value);
+	return cntr_change(fid, &cntr->errors, &cntr->errors_polled, 0, value);
 }
 
 /* An error that the application was not told of ends a wait, also one from before the
@@ -183,25 +208,66 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	return rc;
 }
 
+/* Something changed that the application was not told of. */
+static bool cntr_news(struct wfi_cntr *cntr)
+{
+	if (cntr->value == cntr->value_seen && cntr->errors == cntr->errors_seen)
+		return false;
+	cntr->value_seen = cntr->value;
+	cntr->errors_seen = cntr->errors;
+	wfi_wait_disarm(&cntr->wait);
+	return true;
+}
+
 int wfi_cntr_try(struct wfi_cntr *cntr)
 {
 	int rc;
 
 	wfi_domain_lock(cntr->domain);
 	rc = wfi_wait_try(&cntr->wait);
-	if (!rc &&
-	    (cntr->value != cntr->value_seen || cntr->errors != cntr->errors_seen)) {
-		cntr->value_seen = cntr->value;
-		cntr->errors_seen = cntr->errors;
-		wfi_wait_disarm(&cntr->wait);
+	if (!rc && cntr_news(cntr))
 		rc = -FI_EAGAIN;
-	}
 	wfi_domain_unlock(cntr->domain);
 	return rc;
 }
 
+static int cntr_watch(void *owner)
+{
+	struct wfi_cntr *cntr = owner;
+	int rc;
+
+	wfi_domain_lock(cntr->domain);
+	rc = wfi_wait_watch(&cntr->wait);
+	if (cntr_news(cntr))
+		rc = 1;
+	wfi_domain_unlock(cntr->domain);
+	return rc;
+}
+
+static void cntr_unwatch(void *owner)
+{
+	struct wfi_cntr *cntr = owner;
+
+	wfi_domain_lock(cntr->domain);
+	wfi_wait_disarm(&cntr->wait);
+	wfi_domain_unlock(cntr->domain);
+}
+
+static const struct wfi_member_ops cntr_member_ops = {
+	.watch = cntr_watch,
+	.unwatch = cntr_unwatch,
+};
+
 /* ---- life
  * ------------------------------------------------------------------------------ */
+
+static void cntr_end_wait(struct wfi_cntr *cntr)
+{
+	wfi_wait_leave_set(&cntr->wait);
+	wfi_domain_lock(cntr->domain);
+	wfi_wait_fini(&cntr->wait);
+	wfi_domain_unlock(cntr->domain);
+}
 
 static int cntr_close(struct fid *fid)
 {
@@ -210,15 +276,14 @@ static int cntr_close(struct fid *fid)
 
 	wfi_domain_lock(cntr->domain);
 	busy = wfi_wait_is_busy(&cntr->wait);
-	if (!busy)
-		wfi_wait_fini(&cntr->wait);
 	wfi_domain_unlock(cntr->domain);
 	if (busy) {
 		FI_INFO(&weft_provider, FI_LOG_CNTR,
-			"close: endpoints are still bound to this counter, or somebody "
-			"waits\n");
+			"close: endpoints are still bound to this counter, it is in a "
+			"poll set, or somebody waits\n");
 		return -FI_EBUSY;
 	}
+	cntr_end_wait(cntr);
 	wfi_domain_put(cntr->domain);
 	free(cntr);
 	return 0;
@@ -227,25 +292,12 @@ static int cntr_close(struct fid *fid)
 static int cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct wfi_cntr *cntr = (struct wfi_cntr *)fid;
-	int rc;
 
-	if (!arg)
-		return -FI_EINVAL;
-	switch (command) {
-	case FI_GETWAIT:
-		wfi_domain_lock(cntr->domain);
-		rc = wfi_wait_get(&cntr->wait, cntr->wait_obj, arg);
-		wfi_domain_unlock(cntr->domain);
-		return rc;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = cntr->wait_obj;
-		return 0;
-	case FI_GETOPSFLAG:
+	if (command == FI_GETOPSFLAG && arg) {
 		*(uint64_t *)arg = 0;
 		return 0;
-	default:
-		return -FI_ENOSYS;
 	}
+	return wfi_wait_control(&cntr->wait, cntr->wait_obj, command, arg);
 }
 
 static struct fi_ops cntr_fi_ops = {
@@ -269,7 +321,7 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = cntr_seterr,
 };
 
-static int cntr_check(const struct fi_cntr_attr *attr)
+static int cntr_check(const struct wfi_domain *d, const struct fi_cntr_attr *attr)
 {
 	if (attr->flags)
 		return -FI_EBADFLAGS;
@@ -279,9 +331,7 @@ static int cntr_check(const struct fi_cntr_attr *attr)
 			attr->events);
 		return -FI_ENOSYS;
 	}
-	if (!wfi_wait_obj_good(attr->wait_obj))
-		return -FI_ENOSYS;
-	return 0;
+	return wfi_wait_obj_check(d->fabric, attr->wait_obj, attr->wait_set);
 }
 
 int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
@@ -293,7 +343,7 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 
 	if (!attr)
 		attr = (struct fi_cntr_attr *)&usual;
-	rc = cntr_check(attr);
+	rc = cntr_check(wfi_domain_of(domain), attr);
 	if (rc)
 		return rc;
 	cntr = calloc(1, sizeof(*cntr));
@@ -303,6 +353,14 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	wfi_wait_init(&cntr->wait, cntr->domain);
 	cntr->wait_obj = attr->wait_obj;
 	cntr->wait.yields = attr->wait_obj == FI_WAIT_YIELD;
+	if (attr->wait_obj == FI_WAIT_SET)
+		rc = wfi_wait_enter_set(&cntr->wait, attr->wait_set, &cntr_member_ops,
+					cntr);
+	if (rc) {
+		cntr_end_wait(cntr);
+		free(cntr);
+		return rc;
+	}
 	cntr->fid.fid.fclass = FI_CLASS_CNTR;
 	cntr->fid.fid.context = context;
 	cntr->fid.fid.ops = &cntr_fi_ops;

@@ -4,6 +4,7 @@
 #ifndef WEFT_FI_CNTR_H
 #define WEFT_FI_CNTR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rdma/fi_domain.h>
@@ -21,6 +22,12 @@ struct wfi_domain *wfi_cntr_domain(struct wfi_cntr *cntr);
 
 /* fi_trywait: -FI_EAGAIN while the counts differ from those last read. */
 int wfi_cntr_try(struct wfi_cntr *cntr);
+
+/* Domain lock held. fi_poll: progresses; true when a count changed since the last time,
+ * other than by the application's own calls. */
+bool wfi_cntr_poll(struct wfi_cntr *cntr);
+/* Domain lock held. While somebody holds it, it can't be closed. Counted. */
+void wfi_cntr_hold(struct wfi_cntr *cntr, bool on);
 
 /* Domain lock held; NULL is ignored. Wakes waiters. */
 void wfi_cntr_inc(struct wfi_cntr *cntr);

@@ -119,8 +119,21 @@ struct wfi_domain *wfi_cq_domain(struct wfi_cq *cq)
 	return cq->domain;
 }
 
+void wfi_cq_hold(struct wfi_cq *cq, bool on)
+{
+	cq->wait.holders += on ? 1 : -1u;
+}
+
 /* ---- life
  * ------------------------------------------------------------------------------ */
+
+static void cq_end_wait(struct wfi_cq *cq)
+{
+	wfi_wait_leave_set(&cq->wait);
+	wfi_domain_lock(cq->domain);
+	wfi_wait_fini(&cq->wait);
+	wfi_domain_unlock(cq->domain);
+}
 
 static int cq_close(struct fid *fid)
 {
@@ -130,15 +143,14 @@ static int cq_close(struct fid *fid)
 
 	wfi_domain_lock(cq->domain);
 	busy = wfi_wait_is_busy(&cq->wait);
-	if (!busy)
-		wfi_wait_fini(&cq->wait);
 	wfi_domain_unlock(cq->domain);
 	if (busy) {
 		FI_INFO(&weft_provider, FI_LOG_CQ,
-			"close: endpoints are still bound to this queue, or somebody "
-			"waits\n");
+			"close: endpoints are still bound to this queue, it is in a poll "
+			"set, or somebody waits\n");
 		return -FI_EBUSY;
 	}
+	cq_end_wait(cq);
 	while ((node = list_pop_front(&cq->errors)))
 		free(container_of(node, struct wfi_cq_fault, node));
 	free(cq->ring);
@@ -150,22 +162,8 @@ static int cq_close(struct fid *fid)
 static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct wfi_cq *cq = (struct wfi_cq *)fid;
-	int rc;
 
-	if (!arg)
-		return -FI_EINVAL;
-	switch (command) {
-	case FI_GETWAIT:
-		wfi_domain_lock(cq->domain);
-		rc = wfi_wait_get(&cq->wait, cq->wait_obj, arg);
-		wfi_domain_unlock(cq->domain);
-		return rc;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = cq->wait_obj;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return wfi_wait_control(&cq->wait, cq->wait_obj, command, arg);
 }
 
 static struct fi_ops cq_fi_ops = {
@@ -178,7 +176,7 @@ static struct fi_ops cq_fi_ops = {
 	.ops_set = wfi_no_ops_set,
 };
 
-static int cq_check(const struct fi_cq_attr *attr)
+static int cq_check(const struct wfi_domain *d, const struct fi_cq_attr *attr)
 {
 	/* FI_AFFINITY (a vector for interrupts) is a hint, and there are none. */
 	if (attr->flags & FI_PEER)
@@ -187,10 +185,8 @@ static int cq_check(const struct fi_cq_attr *attr)
 		return -FI_EBADFLAGS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->size > CQ_SIZE_MAX)
 		return -FI_EINVAL;
-	if (!wfi_wait_obj_good(attr->wait_obj))
-		return -FI_ENOSYS;
 	/* FI_CQ_COND_THRESHOLD is a hint: one entry wakes the reader. */
-	return 0;
+	return wfi_wait_obj_check(d->fabric, attr->wait_obj, attr->wait_set);
 }
 
 int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid,
@@ -202,7 +198,7 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 
 	if (!attr)
 		attr = (struct fi_cq_attr *)&usual;
-	rc = cq_check(attr);
+	rc = cq_check(wfi_domain_of(domain), attr);
 	if (rc)
 		return rc;
 	cq = calloc(1, sizeof(*cq));
@@ -215,6 +211,14 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	cq->wait_obj = attr->wait_obj;
 	cq->wait.yields = attr->wait_obj == FI_WAIT_YIELD;
+	if (attr->wait_obj == FI_WAIT_SET)
+		rc = wfi_wait_enter_set(&cq->wait, attr->wait_set, &wfi_cq_member_ops,
+					cq);
+	if (rc) {
+		cq_end_wait(cq);
+		free(cq);
+		return rc;
+	}
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;

@@ -46,6 +46,11 @@ struct wfi_domain *wfi_cq_domain(struct wfi_cq *cq);
 /* fi_trywait: -FI_EAGAIN while there is something to read or to progress. */
 int wfi_cq_try(struct wfi_cq *cq);
 
+/* Domain lock held. fi_poll: progresses; true when there is something to read. */
+bool wfi_cq_poll(struct wfi_cq *cq);
+/* Domain lock held. While somebody holds it, it can't be closed. Counted. */
+void wfi_cq_hold(struct wfi_cq *cq, bool on);
+
 /* All below: domain lock held. Writing wakes whoever waits. Never fails: when memory for
  * growth is gone the queue is marked overrun and reads give -FI_EOVERRUN. */
 void wfi_cq_write(struct wfi_cq *cq, const struct wfi_cq_entry *entry);

@@ -69,6 +69,9 @@ struct wfi_cq_fault {
 	struct wfi_cq_error error;
 };
 
+/* As a member of a wait set. */
+extern const struct wfi_member_ops wfi_cq_member_ops;
+
 /* The calls for a queue of this format, of a domain that needs its lock or doesn't. */
 struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format, bool lock);
 

@@ -513,18 +513,58 @@ static int cq_signal(struct fid_cq *fid)
 	return 0;
 }
 
+static bool cq_has_any(const struct wfi_cq *cq)
+{
+	return cq->head != cq->tail || !list_empty(&cq->errors) || cq->overrun;
+}
+
 int wfi_cq_try(struct wfi_cq *cq)
 {
 	int rc;
 
 	wfi_domain_lock(cq->domain);
 	rc = wfi_wait_try(&cq->wait);
-	if (!rc && (cq->head != cq->tail || !list_empty(&cq->errors) || cq->overrun)) {
+	if (!rc && cq_has_any(cq)) {
 		wfi_wait_disarm(&cq->wait);
 		rc = -FI_EAGAIN;
 	}
 	wfi_domain_unlock(cq->domain);
 	return rc;
+}
+
+static int cq_watch(void *owner)
+{
+	struct wfi_cq *cq = owner;
+	int rc;
+
+	wfi_domain_lock(cq->domain);
+	rc = wfi_wait_watch(&cq->wait);
+	if (cq_has_any(cq) || wfi_wait_interrupted(&cq->wait)) {
+		wfi_wait_disarm(&cq->wait);
+		rc = 1;
+	}
+	wfi_domain_unlock(cq->domain);
+	return rc;
+}
+
+static void cq_unwatch(void *owner)
+{
+	struct wfi_cq *cq = owner;
+
+	wfi_domain_lock(cq->domain);
+	wfi_wait_disarm(&cq->wait);
+	wfi_domain_unlock(cq->domain);
+}
+
+const struct wfi_member_ops wfi_cq_member_ops = {
+	.watch = cq_watch,
+	.unwatch = cq_unwatch,
+};
+
+bool wfi_cq_poll(struct wfi_cq *cq)
+{
+	wfi_wait_progress(&cq->wait);
+	return cq_has_any(cq);
 }
 
 /* By lock needed, by format. */

@@ -23,6 +23,7 @@
 #include "prov/fi/mem_ops.h"
 #include "prov/fi/mr.h"
 #include "prov/fi/nosys.h"
+#include "prov/fi/poll_set.h"
 #include "prov/fi/progress.h"
 #include "prov/mem/params.h"
 
@@ -36,15 +37,6 @@ static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
 	(void)info;
 	(void)sep;
 	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
-			struct fid_poll **pollset)
-{
-	(void)domain;
-	(void)attr;
-	(void)pollset;
 	return -FI_ENOSYS;
 }
 
@@ -175,7 +167,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = wfi_ep_open,
 	.scalable_ep = no_scalable_ep,
 	.cntr_open = wfi_cntr_open,
-	.poll_open = no_poll_open,
+	.poll_open = wfi_poll_open,
 	.stx_ctx = no_stx_ctx,
 	.srx_ctx = no_srx_ctx,
 	.query_atomic = no_query_atomic,

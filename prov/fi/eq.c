@@ -44,8 +44,9 @@ struct wfi_eq {
 	int fd; /* -1: nobody can sleep on it */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	struct wfi_cond *given; /* FI_WAIT_MUTEX_COND; else NULL */
-	struct list events;	/* guarded by lock */
+	struct wfi_cond *given;	   /* FI_WAIT_MUTEX_COND, also of a set; else NULL */
+	struct wfi_member *member; /* FI_WAIT_SET; else NULL */
+	struct list events;	   /* guarded by lock */
 };
 
 static struct wfi_eq *eq_cast(struct fid_eq *fid)
@@ -287,6 +288,11 @@ static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *e
 	return text;
 }
 
+struct wfi_fabric *wfi_eq_fabric(struct wfi_eq *eq)
+{
+	return eq->fabric;
+}
+
 int wfi_eq_try(struct wfi_eq *eq)
 {
 	bool empty;
@@ -297,8 +303,32 @@ int wfi_eq_try(struct wfi_eq *eq)
 	return empty ? 0 : -FI_EAGAIN;
 }
 
+static int eq_watch(void *owner)
+{
+	return wfi_eq_try(owner) ? 1 : 0;
+}
+
+static void eq_unwatch(void *owner)
+{
+	(void)owner; /* its descriptor says what there is, whoever looks */
+}
+
+static const struct wfi_member_ops eq_member_ops = {
+	.watch = eq_watch,
+	.unwatch = eq_unwatch,
+};
+
 /* ---- life
  * ------------------------------------------------------------------------------ */
+
+/* Takes back whatever eq_init made. */
+static void eq_fini(struct wfi_eq *eq)
+{
+	wfi_member_close(eq->member);
+	if (eq->fd >= 0)
+		close(eq->fd);
+	wfi_cond_close(eq->given);
+}
 
 static int eq_close(struct fid *fid)
 {
@@ -312,9 +342,7 @@ static int eq_close(struct fid *fid)
 	}
 	while (eq_first(eq))
 		eq_drop_first(eq);
-	if (eq->fd >= 0)
-		close(eq->fd);
-	wfi_cond_close(eq->given);
+	eq_fini(eq);
 	pthread_cond_destroy(&eq->cond);
 	pthread_mutex_destroy(&eq->lock);
 	atomic_fetch_sub(&eq->fabric->refs, 1);
@@ -328,8 +356,12 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 	if (!arg)
 		return -FI_EINVAL;
+	if (eq->member)
+		return wfi_member_control(eq->member, command, arg);
 	switch (command) {
 	case FI_GETWAIT:
+		if (eq->wait_obj == FI_WAIT_POLLFD)
+			return wfi_pollfd_give(eq->fd, arg);
 		if (eq->given)
 			wfi_cond_give(eq->given, arg);
 		else if (eq->wait_obj == FI_WAIT_FD)
@@ -369,60 +401,82 @@ struct wfi_eq *wfi_eq_of(struct fid *fid)
 	return fid && fid->fclass == FI_CLASS_EQ ? (struct wfi_eq *)fid : NULL;
 }
 
-static int eq_init(struct wfi_eq *eq)
+static int eq_init_wait(struct wfi_eq *eq, struct wfi_wait_set *set)
 {
-	pthread_condattr_t attr;
-	int rc;
+	struct wfi_cond *cond = set ? wfi_wait_set_cond(set) : NULL;
 
-	if (eq->wait_obj == FI_WAIT_FD) {
+	if (set || eq->wait_obj == FI_WAIT_FD || eq->wait_obj == FI_WAIT_POLLFD) {
 		eq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		if (eq->fd < 0)
 			return -errno;
 	}
-	if (eq->wait_obj == FI_WAIT_MUTEX_COND) {
-		eq->given = wfi_cond_open();
+	if (cond || eq->wait_obj == FI_WAIT_MUTEX_COND) {
+		eq->given = wfi_cond_open(cond);
 		if (!eq->given)
 			return -FI_ENOMEM;
 	}
+	/* Its writers tell the condition themselves. */
+	return set ? wfi_member_open(set, eq->fd, true, &eq_member_ops, eq, &eq->member)
+		   : 0;
+}
+
+static int eq_init(struct wfi_eq *eq, struct wfi_wait_set *set)
+{
+	pthread_condattr_t attr;
+	int rc;
+
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	rc = pthread_cond_init(&eq->cond, &attr);
 	pthread_condattr_destroy(&attr);
-	if (rc) {
-		wfi_cond_close(eq->given);
-		if (eq->fd >= 0)
-			close(eq->fd);
+	if (rc)
 		return -rc;
-	}
 	pthread_mutex_init(&eq->lock, NULL);
-	return 0;
+	rc = eq_init_wait(eq, set);
+	if (rc) {
+		eq_fini(eq);
+		pthread_mutex_destroy(&eq->lock);
+		pthread_cond_destroy(&eq->cond);
+	}
+	return rc;
+}
+
+static int eq_check(const struct wfi_fabric *fabric, const struct fi_eq_attr *attr)
+{
+	/* FI_AFFINITY (a vector for interrupts) is a hint, and there are none. */
+	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
+		return -FI_EBADFLAGS;
+	return wfi_wait_obj_check(fabric, attr->wait_obj, attr->wait_set);
 }
 
 int wfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **fid,
 		void *context)
 {
-	enum fi_wait_obj wait_obj = attr ? attr->wait_obj : FI_WAIT_UNSPEC;
+	static const struct fi_eq_attr usual = {.wait_obj = FI_WAIT_UNSPEC};
+	struct wfi_fabric *f = wfi_fabric_of(fabric);
 	struct wfi_eq *eq;
 	int rc;
 
-	/* FI_AFFINITY (a vector for interrupts) is a hint, and there are none. */
-	if (attr && attr->flags & ~(FI_WRITE | FI_AFFINITY))
-		return -FI_EBADFLAGS;
-	if (!wfi_wait_obj_good(wait_obj))
-		return -FI_ENOSYS;
+	if (!attr)
+		attr = (struct fi_eq_attr *)&usual;
+	rc = eq_check(f, attr);
+	if (rc)
+		return rc;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
 	eq->fd = -1;
-	eq->wait_obj = wait_obj;
+	eq->fabric = f;
+	eq->wait_obj = attr->wait_obj;
 	list_init(&eq->events);
-	rc = eq_init(eq);
+	rc = eq_init(eq, attr->wait_obj == FI_WAIT_SET
+				 ? wfi_wait_set_of(attr->wait_set, f)
+				 : NULL);
 	if (rc) {
 		free(eq);
 		return rc;
 	}
-	eq->fabric = wfi_fabric_of(fabric);
-	atomic_fetch_add(&eq->fabric->refs, 1);
+	atomic_fetch_add(&f->refs, 1);
 	eq->fid.fid.fclass = FI_CLASS_EQ;
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = &eq_fi_ops;

@@ -12,6 +12,7 @@
 #include "util/list.h"
 
 struct wfi_eq;
+struct wfi_fabric;
 
 int wfi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		void *context);
@@ -30,6 +31,8 @@ int wfi_eq_report_error(struct wfi_eq *eq, const struct fi_eq_err_entry *error);
  * waits is told, at the release, which needs no lock of ours held. */
 int wfi_eq_hold_error(struct list *held, const struct fi_eq_err_entry *error);
 void wfi_eq_release(struct wfi_eq *eq, struct list *held);
+
+struct wfi_fabric *wfi_eq_fabric(struct wfi_eq *eq);
 
 /* fi_trywait: -FI_EAGAIN while there is something to read. */
 int wfi_eq_try(struct wfi_eq *eq);

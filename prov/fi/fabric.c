@@ -18,6 +18,7 @@
 #include "prov/fi/eq.h"
 #include "prov/fi/info.h"
 #include "prov/fi/nosys.h"
+#include "prov/fi/wait_set.h"
 #include "prov/mem/params.h"
 
 static int fabric_close(struct fid *fid)
@@ -27,7 +28,8 @@ static int fabric_close(struct fid *fid)
 
 	if (refs) {
 		FI_INFO(&weft_provider, FI_LOG_FABRIC,
-			"close: %d domains and event queues are still open\n", refs);
+			"close: %d domains, event queues and wait sets are still open\n",
+			refs);
 		return -FI_EBUSY;
 	}
 	free(f);
@@ -44,16 +46,14 @@ static int fabric_passive_ep(struct fid_fabric *fabric, struct fi_info *info,
 	return -FI_ENOSYS;
 }
 
-static int fabric_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
-			    struct fid_wait **waitset)
+static int wait_set_try(struct fid *fid, const struct wfi_fabric *fabric)
 {
-	(void)fabric;
-	(void)attr;
-	(void)waitset;
-	return -FI_ENOSYS;
+	struct wfi_wait_set *set = wfi_wait_set_of((struct fid_wait *)fid, fabric);
+
+	return set ? wfi_wait_set_try(set) : -FI_EINVAL;
 }
 
-static int fid_try(struct fid *fid)
+static int fid_try(struct fid *fid, const struct wfi_fabric *fabric)
 {
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
@@ -62,18 +62,20 @@ static int fid_try(struct fid *fid)
 		return wfi_cntr_try(wfi_cntr_of(fid));
 	case FI_CLASS_EQ:
 		return wfi_eq_try(wfi_eq_of(fid));
+	case FI_CLASS_WAIT:
+		return wait_set_try(fid, fabric);
 	default:
 		FI_INFO(&weft_provider, FI_LOG_FABRIC,
-			"fi_trywait: class %zu is no queue or counter\n", fid->fclass);
+			"fi_trywait: class %zu is no queue, counter or wait set\n",
+			fid->fclass);
 		return -FI_EINVAL;
 	}
 }
 
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
-	(void)fabric;
 	for (int i = 0; i < count; i++) {
-		int rc = fid_try(fids[i]);
+		int rc = fid_try(fids[i], wfi_fabric_of(fabric));
 
 		if (rc)
 			return rc;
@@ -104,7 +106,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = wfi_domain_open,
 	.passive_ep = fabric_passive_ep,
 	.eq_open = wfi_eq_open,
-	.wait_open = fabric_wait_open,
+	.wait_open = wfi_wait_set_open,
 	.trywait = fabric_trywait,
 	.domain2 = fabric_domain2,
 };

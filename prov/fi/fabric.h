@@ -11,7 +11,7 @@
 
 struct wfi_fabric {
 	struct fid_fabric fid; /* first: libfabric casts */
-	atomic_int refs;       /* domains and event queues */
+	atomic_int refs;       /* domains, event queues, wait sets */
 };
 
 int wfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,

@@ -17,10 +17,12 @@ PROV_SOURCES += \
 	%D%/mem_ops.c %D%/mem_ops.h \
 	%D%/mr.c %D%/mr.h \
 	%D%/nosys.c %D%/nosys.h \
+	%D%/poll_set.c %D%/poll_set.h \
 	%D%/pollable.h \
 	%D%/progress.c %D%/progress.h \
 	%D%/wait.c %D%/wait.h \
-	%D%/wait_cond.c %D%/wait_cond.h
+	%D%/wait_cond.c %D%/wait_cond.h \
+	%D%/wait_set.c %D%/wait_set.h
 
 EXTRA_DIST += %D%/README.md
 
@@ -78,3 +80,9 @@ TESTS += %D%/tests/test_threads %D%/tests/test_spared
 %C%_tests_test_spared_SOURCES = %D%/tests/test_spared.c $(FI_END_SOURCES)
 %C%_tests_test_spared_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
 %C%_tests_test_spared_LDFLAGS = -Wl,--export-dynamic
+
+check_PROGRAMS += %D%/tests/test_sets
+TESTS += %D%/tests/test_sets
+THREAD_TESTS += %D%/tests/test_sets
+%C%_tests_test_sets_SOURCES = %D%/tests/test_sets.c $(FI_TEST_SOURCES)
+%C%_tests_test_sets_LDADD = prov/libprov.la

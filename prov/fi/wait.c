@@ -107,17 +107,31 @@ bool wfi_wait_obj_good(enum fi_wait_obj obj)
 	switch (obj) {
 	case FI_WAIT_NONE:
 	case FI_WAIT_UNSPEC:
+	case FI_WAIT_SET:
 	case FI_WAIT_FD:
 	case FI_WAIT_MUTEX_COND:
 	case FI_WAIT_YIELD:
+	case FI_WAIT_POLLFD:
 		return true;
 	default:
 		FI_INFO(&weft_provider, FI_LOG_CQ,
-			"wait object %d: FI_WAIT_NONE, _UNSPEC, _FD, _MUTEX_COND and "
-			"_YIELD are there\n",
+			"wait object %d: FI_WAIT_NONE, _UNSPEC, _SET, _FD, _MUTEX_COND, "
+			"_YIELD and _POLLFD are there\n",
 			obj);
 		return false;
 	}
+}
+
+int wfi_wait_obj_check(const struct wfi_fabric *fabric, enum fi_wait_obj obj,
+		       struct fid_wait *set)
+{
+	if (!wfi_wait_obj_good(obj))
+		return -FI_ENOSYS;
+	if (obj != FI_WAIT_SET || wfi_wait_set_of(set, fabric))
+		return 0;
+	FI_INFO(&weft_provider, FI_LOG_CQ,
+		"FI_WAIT_SET: wait_set is no wait set of this fabric\n");
+	return -FI_EINVAL;
 }
 
 /* ---- pollables
@@ -368,7 +382,7 @@ void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p)
  * -------------------------------------------------------------------------- */
 
 /* Rounded up, so that a wake-up at the deadline finds it passed. */
-static int epoll_timeout(uint64_t until)
+int wfi_sleep_ms(uint64_t until)
 {
 	uint64_t now, ms;
 
@@ -416,7 +430,7 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 	wakes = w->wakes;
 	sleeping_update(w);
 	wfi_domain_unlock(w->domain);
-	rc = epoll_wait(w->epfd, &ev, 1, epoll_timeout(until));
+	rc = epoll_wait(w->epfd, &ev, 1, wfi_sleep_ms(until));
 	rc = rc < 0 && errno == EINTR ? -FI_EINTR : 0;
 	wfi_domain_lock(w->domain);
 	w->sleepers--;
@@ -429,13 +443,17 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 
 int wfi_wait_try(struct wfi_wait *w)
 {
-	int rc;
-
 	if (w->cond) { /* its waiter hears of everything */
 		wfi_wait_progress(w);
 		return 0;
 	}
-	rc = wait_open(w);
+	return wfi_wait_watch(w);
+}
+
+int wfi_wait_watch(struct wfi_wait *w)
+{
+	int rc = wait_open(w);
+
 	if (rc)
 		return rc;
 	event_drain(w);
@@ -470,7 +488,7 @@ static int wait_get_cond(struct wfi_wait *w, void *arg)
 		return -FI_EOPNOTSUPP;
 	}
 	if (!w->cond)
-		w->cond = wfi_cond_open();
+		w->cond = wfi_cond_open(NULL);
 	if (!w->cond)
 		return -FI_ENOMEM;
 	sleeping_update(w);
@@ -478,16 +496,93 @@ static int wait_get_cond(struct wfi_wait *w, void *arg)
 	return 0;
 }
 
-int wfi_wait_get(struct wfi_wait *w, enum fi_wait_obj obj, void *arg)
+int wfi_pollfd_give(int fd, void *arg)
 {
+	struct fi_wait_pollfd *out = arg;
+
+	if (out->nfds < 1 || !out->fd) {
+		out->nfds = 1;
+		return -FI_ETOOSMALL;
+	}
+	/* It is the same for good, so that there is but one change. */
+	out->change_index = 1;
+	out->nfds = 1;
+	out->fd[0] = (struct pollfd){.fd = fd, .events = POLLIN};
+	return 0;
+}
+
+static int wait_get(struct wfi_wait *w, enum fi_wait_obj obj, void *arg)
+{
+	int fd, rc;
+
 	switch (obj) {
 	case FI_WAIT_FD:
 		return wait_get_fd(w, arg);
+	case FI_WAIT_POLLFD:
+		rc = wait_get_fd(w, &fd);
+		return rc ? rc : wfi_pollfd_give(fd, arg);
 	case FI_WAIT_MUTEX_COND:
 		return wait_get_cond(w, arg);
 	default:
 		return -FI_ENODATA;
 	}
+}
+
+int wfi_wait_control(struct wfi_wait *w, enum fi_wait_obj obj, int command, void *arg)
+{
+	int rc;
+
+	if (!arg)
+		return -FI_EINVAL;
+	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
+	if (w->member)
+		return wfi_member_control(w->member, command, arg);
+	if (command == FI_GETWAITOBJ) {
+		*(enum fi_wait_obj *)arg = obj;
+		return 0;
+	}
+	wfi_domain_lock(w->domain);
+	rc = wait_get(w, obj, arg);
+	wfi_domain_unlock(w->domain);
+	return rc;
+}
+
+/* ---- as a member of a wait set
+ * -------------------------------------------------------------- */
+
+static int enter_open(struct wfi_wait *w, struct wfi_wait_set *set)
+{
+	struct wfi_cond *cond = wfi_wait_set_cond(set);
+	int rc = wait_open(w);
+
+	/* Only the thread of automatic progress may tell a condition. */
+	if (!rc && cond && w->domain->progress) {
+		w->cond = wfi_cond_open(cond);
+		rc = w->cond ? 0 : -FI_ENOMEM;
+		sleeping_update(w);
+	}
+	return rc;
+}
+
+int wfi_wait_enter_set(struct wfi_wait *w, struct fid_wait *fid,
+		       const struct wfi_member_ops *ops, void *owner)
+{
+	struct wfi_wait_set *set = wfi_wait_set_of(fid, w->domain->fabric);
+	int rc;
+
+	wfi_domain_lock(w->domain);
+	rc = enter_open(w, set);
+	wfi_domain_unlock(w->domain);
+	if (rc)
+		return rc;
+	return wfi_member_open(set, w->epfd, w->cond, ops, owner, &w->member);
+}
+
+void wfi_wait_leave_set(struct wfi_wait *w)
+{
+	wfi_member_close(w->member);
+	w->member = NULL;
 }
 
 bool wfi_wait_is_busy(struct wfi_wait *w)
@@ -501,7 +596,7 @@ bool wfi_wait_is_busy(struct wfi_wait *w)
 		sched_yield();
 		wfi_domain_lock(w->domain);
 	}
-	return w->row_count || w->sleepers || (w->cond && w->cond->pins);
+	return w->row_count || w->sleepers || w->holders || (w->cond && w->cond->pins);
 }
 
 void wfi_wait_interrupt(struct wfi_wait *w)

@@ -22,6 +22,7 @@
 #include "prov/fi/domain.h"
 #include "prov/fi/pollable.h"
 #include "prov/fi/wait_cond.h"
+#include "prov/fi/wait_set.h"
 #include "util/list.h"
 
 struct wfi_wait_row {
@@ -45,6 +46,8 @@ struct wfi_wait {
 	bool unjoined;	       /* at the last sleep a pollable had no descriptor yet */
 	bool yields;	       /* FI_WAIT_YIELD: blocking calls never sleep */
 	struct wfi_cond *cond; /* FI_WAIT_MUTEX_COND, once it was asked for */
+	struct wfi_member *member; /* FI_WAIT_SET; else NULL */
+	uint32_t holders;	   /* poll sets that it is in */
 	int epfd;
 	int evfd;
 	int tmfd;
@@ -56,8 +59,17 @@ struct wfi_wait {
 void wfi_wait_init(struct wfi_wait *w, struct wfi_domain *domain);
 void wfi_wait_fini(struct wfi_wait *w);
 
-/* All wait objects but FI_WAIT_SET and FI_WAIT_POLLFD; says so. */
+/* What there is, FI_WAIT_SET among it; says so. */
 bool wfi_wait_obj_good(enum fi_wait_obj obj);
+/* What a queue was asked to be opened with. -FI_ENOSYS; -FI_EINVAL: no set, or not one of
+ * this fabric. */
+int wfi_wait_obj_check(const struct wfi_fabric *fabric, enum fi_wait_obj obj,
+		       struct fid_wait *set);
+
+/* FI_WAIT_SET: enters the set, or leaves it, if there is one. Lock not held. */
+int wfi_wait_enter_set(struct wfi_wait *w, struct fid_wait *set,
+		       const struct wfi_member_ops *ops, void *owner);
+void wfi_wait_leave_set(struct wfi_wait *w);
 
 /* Counted. -FI_ENOMEM. */
 int wfi_wait_attach(struct wfi_wait *w, struct wfi_pollable *p);
@@ -121,10 +133,18 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns);
 /* fi_trywait: 0 when the application may sleep on the descriptor, -FI_EAGAIN when there
  * is work first. */
 int wfi_wait_try(struct wfi_wait *w);
+/* The same, for a wait set that sleeps on the descriptor. */
+int wfi_wait_watch(struct wfi_wait *w);
 
-/* FI_GETWAIT, for a queue that was opened with obj. -FI_ENODATA: there is nothing to get;
- * -FI_EOPNOTSUPP: a condition needs automatic progress; -FI_EMFILE, -FI_ENOMEM. */
-int wfi_wait_get(struct wfi_wait *w, enum fi_wait_obj obj, void *arg);
+/* Lock not held. FI_GETWAIT and FI_GETWAITOBJ, for a queue that was opened with obj.
+ * -FI_ENODATA: there is nothing to get; -FI_EOPNOTSUPP: a condition needs automatic
+ * progress; -FI_ENOSYS: another command; -FI_EMFILE, -FI_ENOMEM, -FI_ETOOSMALL. */
+int wfi_wait_control(struct wfi_wait *w, enum fi_wait_obj obj, int command, void *arg);
+/* FI_WAIT_POLLFD: struct fi_wait_pollfd with this descriptor alone. -FI_ETOOSMALL. */
+int wfi_pollfd_give(int fd, void *arg);
+
+/* Milliseconds until then, for epoll_wait; rounded up. */
+int wfi_sleep_ms(uint64_t until);
 
 /* It can't be ended: pollables are attached, or somebody sleeps. Gives the lock up for a
  * moment where its condition is just being told. */

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-struct wfi_cond *wfi_cond_open(void)
+struct wfi_cond *wfi_cond_open(struct wfi_cond *of)
 {
 	struct wfi_cond *c = calloc(1, sizeof(*c));
 	pthread_mutexattr_t attr;
@@ -20,6 +20,7 @@ struct wfi_cond *wfi_cond_open(void)
 	/* The usual clock, since the application makes the deadlines. */
 	pthread_cond_init(&c->cond, NULL);
 	list_init(&c->due);
+	c->of = of;
 	return c;
 }
 
@@ -35,6 +36,8 @@ void wfi_cond_close(struct wfi_cond *c)
 
 void wfi_cond_tell(struct wfi_cond *c)
 {
+	if (c->of)
+		c = c->of;
 	/* Under the mutex: one who has just found nothing is waiting by now. */
 	pthread_mutex_lock(&c->mutex);
 	pthread_cond_broadcast(&c->cond);

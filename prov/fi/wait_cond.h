@@ -22,12 +22,13 @@ struct wfi_wait;
 struct wfi_cond {
 	pthread_mutex_t mutex; /* recursive: its holder may write into the queue */
 	pthread_cond_t cond;
-	struct list due; /* wfi_progress.due: to be told; domain's lock */
-	uint32_t pins;	 /* being told, without the domain's lock; guarded by it */
+	struct list due;     /* wfi_progress.due: to be told; domain's lock */
+	uint32_t pins;	     /* being told, without the domain's lock; guarded by it */
+	struct wfi_cond *of; /* told in its place: a wait set's; NULL: none */
 };
 
-/* NULL: no memory. */
-struct wfi_cond *wfi_cond_open(void);
+/* of: whom telling it tells, which outlives it; NULL: itself. NULL: no memory. */
+struct wfi_cond *wfi_cond_open(struct wfi_cond *of);
 /* Nobody waits on it or tells it any more. NULL is ignored. */
 void wfi_cond_close(struct wfi_cond *c);
 /* No lock of ours held. */

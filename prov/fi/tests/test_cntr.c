@@ -129,8 +129,11 @@ static void test_refused(void)
 {
 	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_SET};
 
+	tap_is_int(fi_cntr_open(env.domain, &attr, &cntr, NULL), -FI_EINVAL,
+		   "no wait set is given");
+	attr.wait_obj = 99;
 	tap_is_int(fi_cntr_open(env.domain, &attr, &cntr, NULL), -FI_ENOSYS,
-		   "a wait set");
+		   "no such wait object");
 	attr = (struct fi_cntr_attr){.events = 1};
 	tap_is_int(fi_cntr_open(env.domain, &attr, &cntr, NULL), -FI_ENOSYS,
 		   "counting bytes");

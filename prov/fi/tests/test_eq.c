@@ -112,7 +112,11 @@ static void test_refused(void)
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_SET};
 	int fd;
 
-	tap_is_int(fi_eq_open(env.fabric, &attr, &eq, NULL), -FI_ENOSYS, "a wait set");
+	tap_is_int(fi_eq_open(env.fabric, &attr, &eq, NULL), -FI_EINVAL,
+		   "no wait set is given");
+	attr.wait_obj = 99;
+	tap_is_int(fi_eq_open(env.fabric, &attr, &eq, NULL), -FI_ENOSYS,
+		   "no such wait object");
 	attr = (struct fi_eq_attr){.flags = 1ull << 40};
 	tap_is_int(fi_eq_open(env.fabric, &attr, &eq, NULL), -FI_EBADFLAGS,
 		   "unknown flags");
