@@ -29,6 +29,11 @@ TESTS += %D%/own/receives
 %C%_own_receives_SOURCES = %D%/own/receives.c $(fabtests_own)
 %C%_own_receives_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/peek
+TESTS += %D%/own/peek
+%C%_own_peek_SOURCES = %D%/own/peek.c $(fabtests_own)
+%C%_own_peek_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/rma
 TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint's inside, shared by its own files: ep.c (life), ep_bind.c (what it is
- * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_rma.c (operations),
- * ep_fast.c (the frequent ones), ep_done.c (completions), ep_nosys.c (what isn't there).
+ * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_peek.c, ep_rma.c
+ * (operations), ep_fast.c (the frequent ones), ep_done.c (completions), ep_nosys.c (what
+ * isn't there).
  */
 #ifndef WEFT_FI_EP_INT_H
 #define WEFT_FI_EP_INT_H
@@ -149,6 +150,9 @@ void wfi_ep_push(struct wfi_ep *ep);
 /* Takes the lock, checks, posts. m->flags: PROTO_*. */
 ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest);
 ssize_t wfi_ep_recv(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source);
+
+/* fi_trecvmsg with FI_PEEK, FI_CLAIM or FI_DISCARD. */
+ssize_t wfi_ep_peek(struct wfi_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
 
 /* Sum of the pieces; false: too many of them or too long. */
 bool wfi_iov_sum(const struct iovec *iov, size_t count, size_t *len);

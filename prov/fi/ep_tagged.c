@@ -52,16 +52,18 @@ static ssize_t tag_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return tag_recvv_bits(ep, iov, count, source, tag, ignore, context, ep->rx_bits);
 }
 
-#define TRECVMSG_FLAGS (FI_COMPLETION | FI_MORE)
+#define TRECVMSG_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
 static ssize_t tag_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 			   uint64_t flags)
 {
 	struct wfi_ep *ep = wfi_ep_of_ep(fid);
 
-	if (flags & ~TRECVMSG_FLAGS) { /* peek, claim and discard aren't there */
-		return flags & (FI_PEEK | FI_CLAIM | FI_DISCARD) ? -FI_EOPNOTSUPP
-								 : -FI_EBADFLAGS;
+	if (flags & ~TRECVMSG_FLAGS) {
+		return -FI_EBADFLAGS;
+	}
+	if (flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) {
+		return wfi_ep_peek(ep, msg, flags);
 	}
 	return tag_recvv_bits(ep, msg->msg_iov, msg->iov_count, msg->addr, msg->tag,
 			      msg->ignore, msg->context, wfi_ep_rx_bits(ep, flags));

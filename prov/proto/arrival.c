@@ -9,9 +9,10 @@
 
 static const char *const state_names[] = {
 	[ARRIVAL_FREE] = "free",	 [ARRIVAL_UNEXPECTED] = "unexpected",
-	[ARRIVAL_PULL] = "pull",	 [ARRIVAL_OWES_CTS] = "owes-cts",
-	[ARRIVAL_STREAM] = "stream",	 [ARRIVAL_OWES_FIN] = "owes-fin",
-	[ARRIVAL_OWES_ACK] = "owes-ack", [ARRIVAL_ORPHAN] = "orphan",
+	[ARRIVAL_CLAIMED] = "claimed",	 [ARRIVAL_PULL] = "pull",
+	[ARRIVAL_OWES_CTS] = "owes-cts", [ARRIVAL_STREAM] = "stream",
+	[ARRIVAL_OWES_FIN] = "owes-fin", [ARRIVAL_OWES_ACK] = "owes-ack",
+	[ARRIVAL_ORPHAN] = "orphan",
 };
 _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == ARRIVAL_STATES, "names");
 
@@ -22,7 +23,10 @@ static const uint32_t state_next[ARRIVAL_STATES] = {
 			 TO(ARRIVAL_OWES_ACK),
 	[ARRIVAL_UNEXPECTED] = TO(ARRIVAL_PULL) | TO(ARRIVAL_OWES_CTS) |
 			       TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_OWES_ACK) |
-			       TO(ARRIVAL_FREE),
+			       TO(ARRIVAL_CLAIMED) | TO(ARRIVAL_FREE),
+	[ARRIVAL_CLAIMED] = TO(ARRIVAL_PULL) | TO(ARRIVAL_OWES_CTS) |
+			    TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_OWES_ACK) |
+			    TO(ARRIVAL_FREE),
 	[ARRIVAL_PULL] = TO(ARRIVAL_OWES_CTS) | TO(ARRIVAL_OWES_FIN) |
 			 TO(ARRIVAL_STREAM) | TO(ARRIVAL_ORPHAN) | TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_CTS] = TO(ARRIVAL_STREAM) | TO(ARRIVAL_FREE),

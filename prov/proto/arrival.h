@@ -23,6 +23,7 @@ enum arrival_state {
 	ARRIVAL_FREE,
 	ARRIVAL_UNEXPECTED, /* in the match queue; announced ones also on
 			       proto_peer.announced */
+	ARRIVAL_CLAIMED,    /* on no list: whoever claimed it names it by its id */
 	ARRIVAL_PULL,	    /* proto_peer.pulls, from the start or where a stream left
 			       off */
 	ARRIVAL_OWES_CTS,   /* proto_peer.owed */

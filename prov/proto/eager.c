@@ -268,18 +268,21 @@ void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len
 	proto_packet(ep, link, pkt, p.len + sizeof(struct pkt_eager));
 }
 
-void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *claim)
+/* Its payload is no longer needed. */
+static void eager_forget(struct proto_ep *ep, struct arrival *a)
 {
-	struct proto_peer *pp = a->peer;
-	uint32_t cost = credit_cost(a->len);
-
-	iov_scatter(claim->iov, claim->count, 0, a->payload,
-		    a->len < claim->room ? a->len : claim->room);
 	if (a->payload) {
 		payload_release(&ep->payloads, a->payload, a->size_class);
 		a->payload = NULL;
 	}
-	arrival_complete(ep, a, 0);
+}
+
+/* What the sender gets for a message that was kept. */
+static void eager_settle(struct proto_ep *ep, struct arrival *a)
+{
+	struct proto_peer *pp = a->peer;
+	uint32_t cost = credit_cost(a->len);
+
 	if (a->epoch != pp->peer.epoch) { /* that sender is gone */
 		arrival_release(ep, a);
 		return;
@@ -294,4 +297,19 @@ void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *clai
 	if (proto_peer_is_up(pp)) {
 		credit_consume(ep, pp, cost);
 	}
+}
+
+void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *claim)
+{
+	iov_scatter(claim->iov, claim->count, 0, a->payload,
+		    a->len < claim->room ? a->len : claim->room);
+	eager_forget(ep, a);
+	arrival_complete(ep, a, 0);
+	eager_settle(ep, a);
+}
+
+void eager_discard(struct proto_ep *ep, struct arrival *a)
+{
+	eager_forget(ep, a);
+	eager_settle(ep, a);
 }

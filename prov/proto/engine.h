@@ -148,6 +148,29 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *to, const struct proto
  * when there was one. */
 bool proto_cancel(struct proto_ep *ep, const void *context);
 
+/* A message that has arrived and has no receive, or is still arriving. */
+struct proto_found {
+	uint64_t len; /* all of it, however much is here */
+	uint64_t tag;
+	uint64_t data;
+	uint64_t source; /* fi_addr_t */
+	uint64_t id;	 /* of a claimed message */
+	uint32_t flags;	 /* PROTO_TAGGED, PROTO_DATA */
+};
+
+enum proto_peek {
+	PROTO_PEEK_LOOK,    /* it stays where it is */
+	PROTO_PEEK_CLAIM,   /* from now on only found->id names it */
+	PROTO_PEEK_DISCARD, /* it is gone, and its sender doesn't wait for it any more */
+};
+
+/* The message that this receive would take. 0, or -FI_ENOMSG. Nothing is completed. */
+int proto_peek(struct proto_ep *ep, const struct proto_recv *r, enum proto_peek what,
+	       struct proto_found *found);
+/* A claimed message gets its receive, or is dropped. -FI_EINVAL: id names none. */
+int proto_recv_claimed(struct proto_ep *ep, const struct proto_recv *r, uint64_t id);
+int proto_discard_claimed(struct proto_ep *ep, uint64_t id, struct proto_found *found);
+
 /* Receives that are posted later use it. */
 void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
 size_t proto_min_multi_recv(const struct proto_ep *ep);

@@ -181,6 +181,8 @@ void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		   const struct pkt_view *v);
 /* An unexpected eager message got its receive. */
 void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *claim);
+/* Nobody wants it. */
+void eager_discard(struct proto_ep *ep, struct arrival *a);
 
 /* ---- rndv.c: announced messages */
 
@@ -189,6 +191,8 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 		 const struct pkt_view *v);
 /* An announced message got its receive, which is in a->claim. */
 void rndv_start(struct proto_ep *ep, struct arrival *a);
+/* Nobody wants it. */
+void rndv_discard(struct proto_ep *ep, struct arrival *a);
 void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		 const struct pkt_view *v);
 void data_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,

@@ -10,6 +10,7 @@ PROV_SOURCES += \
 	%D%/ep.h \
 	%D%/link.c \
 	%D%/match.c %D%/match.h \
+	%D%/peek.c \
 	%D%/pool.c %D%/pool.h \
 	%D%/rma.c \
 	%D%/rndv.c \

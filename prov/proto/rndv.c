@@ -183,6 +183,14 @@ void rndv_start(struct proto_ep *ep, struct arrival *a)
 	}
 }
 
+void rndv_discard(struct proto_ep *ep, struct arrival *a)
+{
+	list_remove(&a->node);
+	a->fin_err = 0;
+	arrival_set_state(a, ARRIVAL_OWES_FIN);
+	owe(ep, a);
+}
+
 void rndv_take_over(struct proto_ep *ep, struct arrival *a)
 {
 	list_remove(&a->node);
