@@ -2,14 +2,15 @@
 /* Starting a collective, waiting for it, and both at once. */
 #include "config.h"
 
-#include <stdio.h>
-
 #include "coll/api/call.h"
 #include "coll/api/error.h"
 
 /* How long a wait goes on for buffers of a failed call to become safe. Peers that live
  * answer within a round trip; for others waiting longer does not help. */
 #define CALL_GRACE_US INT64_C(1000000)
+
+/* Rounds that move something before other threads get a chance at the lock. */
+#define CALL_ROUNDS 16
 
 /* ---- starting
  * ------------------------------------------------------------------------ */
@@ -27,35 +28,29 @@ static enum weft_result call_failed_earlier(const struct weft_comm *comm)
 			 comm->number, weft_strerror(cause), text);
 }
 
+/* Starts the request, which runs req->plan. */
 static enum weft_result call_start_req(struct weft_comm *comm,
 				       const struct checked_call *call,
 				       struct weft_req *req)
 {
-	struct exec_call run = {
+	const struct exec_call run = {
 		.comm = comm->number,
 		.call = comm->next_call,
+		.plan = req->plan->plan,
 		.src = call->src,
 		.dst = call->dst,
 		.type = call->type,
 		.op = call->op,
 		.timeout_us = call->timeout_us,
-		.what = req->what,
 		.id = {.count = call->plan.count,
 		       .root = call->plan.root,
 		       .coll = (uint8_t)call->coll,
 		       .type = (uint8_t)call->type,
 		       .op = (uint8_t)call->op,
-		       .algorithm = algo_index(call->algo)},
+		       .algorithm = req->plan->algorithm},
 	};
-	enum weft_result result =
-		comm_plan_get(comm, call->coll, call->algo, &call->plan, &req->plan);
+	enum weft_result result = exec_req_start(req->exec, &run);
 
-	if (result != WEFT_SUCCESS)
-		return result;
-	snprintf(req->what, sizeof(req->what), "%s (%s)", call->algo->coll,
-		 call->algo->name);
-	run.plan = req->plan->plan;
-	result = exec_req_start(req->exec, &run);
 	if (result == WEFT_SUCCESS)
 		comm->next_call++;
 	return result;
@@ -66,21 +61,27 @@ static enum weft_result call_start(struct weft_comm *comm, const struct weft_cal
 				   const struct weft_opts *opts, struct weft_req **out)
 {
 	struct checked_call checked;
+	struct comm_plan *plan;
 	struct weft_req *req;
 	enum weft_result result = call_check(comm, call, opts, &checked);
 
 	if (result == WEFT_SUCCESS)
 		result = call_failed_earlier(comm);
 	if (result == WEFT_SUCCESS)
-		result = comm_req_get(comm, &req);
+		result = comm_plan_get(comm, checked.coll, checked.algo, &checked.plan,
+				       &plan);
 	if (result != WEFT_SUCCESS)
 		return result;
+	result = comm_req_get(comm, plan, &req);
+	if (result != WEFT_SUCCESS) {
+		comm_plan_put(comm, plan);
+		return result;
+	}
 	result = call_start_req(comm, &checked, req);
 	if (result != WEFT_SUCCESS) {
 		comm_req_put(req);
 		return result;
 	}
-	exec_progress(comm->ctx->exec);
 	*out = req;
 	return WEFT_SUCCESS;
 }
@@ -96,6 +97,8 @@ enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call 
 				 !comm ? "comm" : (!call ? "call" : "req"));
 	pthread_mutex_lock(&comm->ctx->lock);
 	result = call_start(comm, call, opts, req);
+	if (result == WEFT_SUCCESS)
+		exec_progress(comm->ctx->exec);
 	pthread_mutex_unlock(&comm->ctx->lock);
 	return result;
 }
@@ -137,37 +140,33 @@ static bool call_has_words(struct weft_req *req)
 
 /*
  * Progress until the request is done, `until` has passed, or it has been draining for
- * `grace`. The lock is not held while waiting: other threads work on other requests.
+ * `grace`. Called with the lock, which is not held while waiting, and let go now and then
+ * where there is nothing to wait for: other threads work on other requests.
  */
 static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t grace)
 {
 	struct weft_ctx *ctx = req->comm->ctx;
 	struct exec_idle idle = {0};
 	int64_t drain_until = INT64_MAX;
-	enum exec_state state;
 
-	for (;;) {
+	for (uint32_t round = 1;; round++) {
+		const bool moved = exec_progress(ctx->exec);
+		const enum exec_state state = exec_req_state(req->exec);
 		int64_t now;
-		bool moved, words;
 
-		pthread_mutex_lock(&ctx->lock);
-		moved = exec_progress(ctx->exec);
-		state = exec_req_state(req->exec);
-		words = state == EXEC_DONE && call_has_words(req);
-		pthread_mutex_unlock(&ctx->lock);
-		if (state == EXEC_DONE && !words)
+		if (state == EXEC_DONE && !call_has_words(req))
 			return state;
-		if (moved) {
-			exec_idle_wait(&idle, true);
+		if (moved && round % CALL_ROUNDS)
 			continue;
-		}
-		now = exec_now();
+		now = exec_clock(ctx->exec);
 		if (state != EXEC_RUNNING && drain_until == INT64_MAX &&
 		    grace != INT64_MAX)
 			drain_until = now + grace;
 		if (now >= until || now >= drain_until)
 			return state;
-		exec_idle_wait(&idle, false);
+		pthread_mutex_unlock(&ctx->lock);
+		exec_idle_wait(ctx->exec, &idle, moved);
+		pthread_mutex_lock(&ctx->lock);
 	}
 }
 
@@ -236,13 +235,13 @@ enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us)
 	ctx = req->comm->ctx;
 	pthread_mutex_lock(&ctx->lock);
 	result = call_check_open(req, "weft_req_wait");
-	pthread_mutex_unlock(&ctx->lock);
-	if (result != WEFT_SUCCESS)
+	if (result != WEFT_SUCCESS) {
+		pthread_mutex_unlock(&ctx->lock);
 		return result;
+	}
 	/* By default the request ends by its own deadline; then the grace counts. */
 	state = call_wait(req, until,
 			  timeout_us == WEFT_TIMEOUT_DEFAULT ? CALL_GRACE_US : INT64_MAX);
-	pthread_mutex_lock(&ctx->lock);
 	if (state == EXEC_DONE)
 		result = call_finish(req);
 	else if (state == EXEC_DRAINING)
@@ -250,33 +249,42 @@ enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us)
 	else
 		result = error_set(WEFT_ERR_TIMEOUT,
 				   "%s is not finished after %.3f s; the request goes on",
-				   req->what, (double)timeout_us * 1e-6);
+				   exec_req_what(req->exec), (double)timeout_us * 1e-6);
 	pthread_mutex_unlock(&ctx->lock);
+	return result;
+}
+
+/* A blocking call that failed and whose buffers are not safe yet. */
+static enum weft_result call_leave(struct weft_req *req)
+{
+	const char *text;
+	enum weft_result result = exec_req_result(req->exec, &text);
+
+	error_set(result,
+		  "%s; a peer may still write into the buffers of this call: they are "
+		  "safe when weft_comm_destroy() succeeds",
+		  text);
+	comm_req_hold(req);
 	return result;
 }
 
 enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 			  const struct weft_opts *opts)
 {
+	struct weft_ctx *ctx;
 	struct weft_req *req;
-	enum weft_result result = weft_call_start(comm, call, opts, &req);
-	const char *text;
+	enum weft_result result;
 
-	if (result != WEFT_SUCCESS)
-		return result;
-	if (call_wait(req, INT64_MAX, CALL_GRACE_US) == EXEC_DONE) {
-		pthread_mutex_lock(&comm->ctx->lock);
-		result = call_finish(req);
-		pthread_mutex_unlock(&comm->ctx->lock);
-		return result;
-	}
-	pthread_mutex_lock(&comm->ctx->lock);
-	result = exec_req_result(req->exec, &text);
-	error_set(result,
-		  "%s; a peer may still write into the buffers of this call: they are "
-		  "safe when weft_comm_destroy() succeeds",
-		  text);
-	comm_req_hold(req);
-	pthread_mutex_unlock(&comm->ctx->lock);
+	error_clear();
+	if (!comm)
+		return error_set(WEFT_ERR_ARG, "comm is NULL");
+	ctx = comm->ctx;
+	pthread_mutex_lock(&ctx->lock);
+	result = call_start(comm, call, opts, &req);
+	if (result == WEFT_SUCCESS)
+		result = call_wait(req, INT64_MAX, CALL_GRACE_US) == EXEC_DONE
+				 ? call_finish(req)
+				 : call_leave(req);
+	pthread_mutex_unlock(&ctx->lock);
 	return result;
 }

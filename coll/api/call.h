@@ -18,7 +18,7 @@ struct checked_call {
 };
 
 /* ARG, UNSUPPORTED. opts may be NULL. */
-enum weft_result call_check(const struct weft_comm *comm, const struct weft_call *call,
+enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call,
 			    const struct weft_opts *opts, struct checked_call *out);
 
 /* Starts and waits; what a blocking call does. */

@@ -167,11 +167,9 @@ static enum weft_result check_data(const struct weft_comm *comm,
 	return WEFT_SUCCESS;
 }
 
-static enum weft_result check_algorithm(const struct weft_opts *opts,
-					struct checked_call *out)
+static enum weft_result check_algorithm(const char *name, struct checked_call *out)
 {
 	const char *coll = weft_coll_name(out->coll);
-	const char *name = opts ? opts->algorithm : NULL;
 	char list[256];
 
 	out->algo = name ? algo_find(coll, name) : algo_choose(coll, &out->plan);
@@ -187,7 +185,34 @@ static enum weft_result check_algorithm(const struct weft_opts *opts,
 			 name ? name : "any", coll, list);
 }
 
-enum weft_result call_check(const struct weft_comm *comm, const struct weft_call *call,
+static bool plan_call_same(const struct plan_call *a, const struct plan_call *b)
+{
+	return a->count == b->count && a->elem_size == b->elem_size &&
+	       a->root == b->root && a->average == b->average &&
+	       a->in_place == b->in_place && a->rank == b->rank && a->size == b->size &&
+	       a->chunk_bytes == b->chunk_bytes;
+}
+
+/* Where nobody names one, the same call gets the same algorithm as the last time. */
+static enum weft_result check_choice(struct weft_comm *comm, const struct weft_opts *opts,
+				     struct checked_call *out)
+{
+	struct comm_choice *choice = &comm->choice[out->coll];
+	enum weft_result result;
+
+	if (opts && opts->algorithm)
+		return check_algorithm(opts->algorithm, out);
+	if (choice->algo && plan_call_same(&choice->call, &out->plan)) {
+		out->algo = choice->algo;
+		return WEFT_SUCCESS;
+	}
+	result = check_algorithm(NULL, out);
+	if (result == WEFT_SUCCESS)
+		*choice = (struct comm_choice){.call = out->plan, .algo = out->algo};
+	return result;
+}
+
+enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call,
 			    const struct weft_opts *opts, struct checked_call *out)
 {
 	const struct check_row *row;
@@ -231,7 +256,7 @@ enum weft_result call_check(const struct weft_comm *comm, const struct weft_call
 	if (result != WEFT_SUCCESS)
 		return result;
 	out->plan.elem_size = (uint32_t)weft_type_size(out->type);
-	return check_algorithm(opts, out);
+	return check_choice(comm, opts, out);
 }
 
 const char *weft_algorithm(struct weft_comm *comm, const struct weft_call *call,

@@ -113,8 +113,8 @@ static enum weft_result comm_close(struct weft_comm *comm)
 			WEFT_ERR_BUSY,
 			"weft_comm_destroy: a peer may still write into buffers "
 			"of a call that failed; they are safe when this succeeds");
-	comm_reqs_free(comm);
 	comm_plans_free(comm);
+	comm_reqs_free(comm);
 	exec_comm_close(ctx->exec, comm->number);
 	ctx->comms--;
 	return WEFT_SUCCESS;

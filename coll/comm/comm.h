@@ -24,6 +24,12 @@ struct weft_ctx {
 	int comms;
 };
 
+/* The algorithm that was chosen for the last call of a collective. */
+struct comm_choice {
+	struct plan_call call;
+	const struct algo *algo; /* NULL: none yet */
+};
+
 /* The ranks of a communicator are those of its context, in this version. */
 struct weft_comm {
 	struct weft_ctx *ctx;
@@ -32,7 +38,8 @@ struct weft_comm {
 	int32_t rank, size;
 	struct list plans; /* struct comm_plan, most recently used first */
 	int plan_count;
-	struct list free_reqs; /* kept for reuse */
+	struct comm_choice choice[WEFT_COLL_COUNT];
+	struct list free_reqs; /* kept for reuse, of no plan in particular */
 	struct list held_reqs; /* failed blocking calls that are not safe yet */
 	int open_reqs;	       /* owned by callers */
 };
@@ -44,15 +51,17 @@ struct comm_plan {
 	const struct algo *algo;
 	struct plan_call call;
 	struct plan *plan;
-	uint32_t refs; /* requests that run it */
+	uint8_t algorithm; /* algo_index() */
+	uint32_t refs;	   /* requests that run it */
+	struct list idle;  /* requests that ran it last, a few */
+	int idle_count;
 };
 
 struct weft_req {
-	struct list link; /* comm->free_reqs or comm->held_reqs */
+	struct list link; /* comm->free_reqs, comm->held_reqs or plan->idle */
 	struct weft_comm *comm;
 	struct exec_req *exec;
 	struct comm_plan *plan;
-	char what[64]; /* "allreduce (ring)" */
 };
 
 /* ctx.c: what weft_ctx_open() does once its arguments are good; net is for tests. */
@@ -67,8 +76,12 @@ void comm_plan_put(struct weft_comm *comm, struct comm_plan *plan);
 void comm_plans_free(struct weft_comm *comm);
 
 /* comm_req.c */
-enum weft_result comm_req_get(struct weft_comm *comm, struct weft_req **req);
-void comm_req_put(struct weft_req *req); /* idle or done: to the free list */
+/* For the plan, whose reference it takes over when there is one. */
+enum weft_result comm_req_get(struct weft_comm *comm, struct comm_plan *plan,
+			      struct weft_req **req);
+void comm_req_put(struct weft_req *req); /* idle or done: kept, returns its plan */
+/* The plan goes: the requests that ran it last belong to none. */
+void comm_reqs_forget(struct weft_comm *comm, struct comm_plan *plan);
 /* Keeps a request whose caller does not wait any longer. */
 void comm_req_hold(struct weft_req *req);
 /* Takes back held requests that became safe; true when none is left. */

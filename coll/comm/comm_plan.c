@@ -26,6 +26,7 @@ static void comm_plan_free(struct weft_comm *comm, struct comm_plan *plan)
 {
 	list_remove(&plan->link);
 	comm->plan_count--;
+	comm_reqs_forget(comm, plan);
 	plan_free(plan->plan);
 	free(plan);
 }
@@ -67,6 +68,8 @@ static enum weft_result comm_plan_build(struct weft_comm *comm, enum weft_coll c
 	}
 	plan->coll = coll;
 	plan->algo = algo;
+	plan->algorithm = algo_index(algo);
+	list_init(&plan->idle);
 	plan->call = *call;
 	list_push_front(&comm->plans, &plan->link);
 	comm->plan_count++;
@@ -85,8 +88,10 @@ enum weft_result comm_plan_get(struct weft_comm *comm, enum weft_coll coll,
 
 		if (!comm_plan_fits(plan, coll, algo, call))
 			continue;
-		list_remove(&plan->link);
-		list_push_front(&comm->plans, &plan->link);
+		if (pos != comm->plans.next) {
+			list_remove(&plan->link);
+			list_push_front(&comm->plans, &plan->link);
+		}
 		plan->refs++;
 		*out = plan;
 		return WEFT_SUCCESS;
@@ -102,7 +107,8 @@ enum weft_result comm_plan_get(struct weft_comm *comm, enum weft_coll coll,
 void comm_plan_put(struct weft_comm *comm, struct comm_plan *plan)
 {
 	plan->refs--;
-	comm_plans_trim(comm);
+	if (comm->plan_count > COMM_PLANS_MAX)
+		comm_plans_trim(comm);
 }
 
 void comm_plans_free(struct weft_comm *comm)

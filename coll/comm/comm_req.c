@@ -12,14 +12,24 @@
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
 
-enum weft_result comm_req_get(struct weft_comm *comm, struct weft_req **out)
+/* Requests that wait for another call of their plan; more go back to all. */
+#define COMM_IDLE_MAX 4
+
+enum weft_result comm_req_get(struct weft_comm *comm, struct comm_plan *plan,
+			      struct weft_req **out)
 {
-	struct list *node = list_pop_front(&comm->free_reqs);
+	struct list *node = list_pop_front(&plan->idle);
 	struct weft_req *req;
 
+	if (node)
+		plan->idle_count--;
+	else
+		node = list_pop_front(&comm->free_reqs);
 	if (node) {
-		*out = container_of(node, struct weft_req, link);
+		req = container_of(node, struct weft_req, link);
+		req->plan = plan;
 		comm->open_reqs++;
+		*out = req;
 		return WEFT_SUCCESS;
 	}
 	req = calloc(1, sizeof(*req));
@@ -30,6 +40,7 @@ enum weft_result comm_req_get(struct weft_comm *comm, struct weft_req **out)
 		return error_set(WEFT_ERR_NOMEM, "no memory for a request");
 	}
 	req->comm = comm;
+	req->plan = plan;
 	list_init(&req->link);
 	comm->open_reqs++;
 	*out = req;
@@ -39,12 +50,29 @@ enum weft_result comm_req_get(struct weft_comm *comm, struct weft_req **out)
 void comm_req_put(struct weft_req *req)
 {
 	struct weft_comm *comm = req->comm;
+	struct comm_plan *plan = req->plan;
 
-	if (req->plan)
-		comm_plan_put(comm, req->plan);
-	req->plan = NULL;
 	comm->open_reqs--;
-	list_push_front(&comm->free_reqs, &req->link);
+	req->plan = NULL;
+	if (plan->idle_count < COMM_IDLE_MAX) {
+		list_push_front(&plan->idle, &req->link);
+		plan->idle_count++;
+	} else {
+		exec_req_forget(req->exec);
+		list_push_front(&comm->free_reqs, &req->link);
+	}
+	comm_plan_put(comm, plan);
+}
+
+void comm_reqs_forget(struct weft_comm *comm, struct comm_plan *plan)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&plan->idle))) {
+		exec_req_forget(container_of(node, struct weft_req, link)->exec);
+		list_push_front(&comm->free_reqs, node);
+	}
+	plan->idle_count = 0;
 }
 
 void comm_req_hold(struct weft_req *req)

@@ -275,7 +275,7 @@ void accord_lengths(struct slot *slot, const char *how, uint64_t theirs)
 	snprintf(text, sizeof(text),
 		 "call %u of communicator %u, %s: rank %d %s %llu bytes, rank %d %llu; "
 		 "every rank must give the same count and type",
-		 req->call.call, req->call.comm, req->call.what, slot->inst.peer, how,
+		 req->call.call, req->call.comm, exec_req_what(req), slot->inst.peer, how,
 		 (unsigned long long)theirs, req->x->rank,
 		 (unsigned long long)slot->bytes);
 	accord_begin(req, req->call.call, text, -1);

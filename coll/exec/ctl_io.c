@@ -86,6 +86,7 @@ static int ctl_recv_post(struct exec *x, struct ctl_buf *buf)
 		return -FI_ENOMEM;
 	op->done = ctl_recv_done;
 	op->owner = buf;
+	op->peer = -1;
 	rc = fi_recv(x->net.ep, buf->data, CTL_MAX, buf->desc, FI_ADDR_UNSPEC, op);
 	if (rc)
 		net_op_release(&x->net, op);

@@ -9,12 +9,18 @@
 #include <time.h>
 
 #include "coll/api/error.h"
+#include "coll/exec/crowd.h"
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
 
-#define IDLE_SPIN  4	 /* empty rounds before the processor is offered to others */
-#define IDLE_YIELD 2000	 /* and before the thread sleeps */
-#define IDLE_NAP   50000 /* ns; well under what a stalled collective costs anyway */
+/* How long a wait spins before it offers the processor to others, and how long before it
+ * sleeps. Where ranks share processors it offers at once: what is waited for can't come
+ * before another rank has run. */
+#define IDLE_SPIN_US  50
+#define IDLE_YIELD_US 5000
+#define IDLE_NAP_NS   50000 /* well under what a stalled collective costs anyway */
+
+#define ROUNDS_TIMED 32 /* rounds of progress with movement to a look at the clock */
 
 /* How long closing waits for control messages that the provider did not send yet. */
 #define CLOSE_GRACE_US 200000
@@ -31,6 +37,7 @@ struct engine_card {
 	uint8_t put_pieces;
 	uint8_t data;
 	uint8_t pad[5];
+	struct crowd_place place;
 };
 
 int64_t exec_now(void)
@@ -41,19 +48,24 @@ int64_t exec_now(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-void exec_idle_wait(struct exec_idle *idle, bool moved)
+int64_t exec_clock(const struct exec *x)
+{
+	return x->now;
+}
+
+void exec_idle_wait(const struct exec *x, struct exec_idle *idle, bool moved)
 {
 	if (moved) {
-		idle->empty = 0;
+		idle->since = 0;
 		return;
 	}
-	idle->empty++;
-	if (idle->empty > IDLE_YIELD) {
-		struct timespec nap = {.tv_nsec = IDLE_NAP};
+	if (!idle->since)
+		idle->since = x->now;
+	if (x->now - idle->since > IDLE_YIELD_US) {
+		struct timespec nap = {.tv_nsec = IDLE_NAP_NS};
 
-		idle->empty = IDLE_YIELD;
 		nanosleep(&nap, NULL);
-	} else if (idle->empty > IDLE_SPIN) {
+	} else if (x->tight || x->now - idle->since > IDLE_SPIN_US) {
 		sched_yield();
 	}
 }
@@ -127,6 +139,7 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 	card->message_max = x->net.caps.message_max;
 	card->put = x->net.caps.put;
 	card->put_pieces = x->net.caps.put_pieces;
+	crowd_place_own(&card->place);
 	card->data = x->net.caps.data;
 }
 
@@ -162,6 +175,7 @@ static enum weft_result engine_meet(struct exec *x, struct boot *boot,
 				    enum weft_result result, int64_t timeout_us)
 {
 	struct engine_card own, *cards;
+	struct crowd crowd = {0};
 	enum weft_result met;
 
 	cards = calloc((size_t)x->size, sizeof(*cards));
@@ -177,8 +191,11 @@ static enum weft_result engine_meet(struct exec *x, struct boot *boot,
 	if (met == WEFT_SUCCESS)
 		met = net_peers_reserve(&x->net, x->size);
 	x->caps = x->net.caps;
-	for (int32_t i = 0; i < x->size && met == WEFT_SUCCESS; i++)
+	for (int32_t i = 0; i < x->size && met == WEFT_SUCCESS; i++) {
 		met = engine_card_take(x, i, &own, &cards[i]);
+		crowd_add(&crowd, &own.place, &cards[i].place);
+	}
+	x->tight = crowd_is_tight(&crowd);
 	free(cards);
 	return met;
 }
@@ -224,7 +241,8 @@ enum weft_result exec_close(struct exec *x)
 	/* The last words (REVOKED to a peer that failed) should leave with us. */
 	while (exec_has_words(x) && exec_now() < until) {
 		ctl_io_progress(x);
-		exec_idle_wait(&idle, net_progress(&x->net) > 0);
+		x->now = exec_now();
+		exec_idle_wait(x, &idle, net_progress(&x->net) > 0);
 	}
 	engine_free(x);
 	return WEFT_SUCCESS;
@@ -409,19 +427,28 @@ int stage_desc(struct exec *x, struct stage *stage, void **desc)
 	return 0;
 }
 
+static bool ctl_io_waits(const struct exec *x)
+{
+	return !list_empty(&x->ctl_out) || !list_empty(&x->ctl_repost);
+}
+
 bool exec_progress(struct exec *x)
 {
-	const int64_t now = exec_now();
 	bool moved = net_progress(&x->net) > 0;
+	bool clock;
 
-	if (ctl_io_progress(x))
+	if (ctl_io_waits(x) && ctl_io_progress(x))
 		moved = true;
+	/* Where things move, nothing is late: the clock is looked at now and then. */
+	clock = !moved || ++x->rounds % ROUNDS_TIMED == 0;
+	if (clock)
+		x->now = exec_now();
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 
 		if (req_run(req))
 			moved = true;
-		if (req_clock(req, now))
+		if (clock && req_clock(req, x->now))
 			moved = true;
 	}
 	/* What the requests had to say leaves in the same round. */

@@ -15,6 +15,7 @@
 
 #define EXEC_BUCKETS  64
 #define EXEC_TEXT_MAX 512
+#define EXEC_WHAT_MAX 64
 /* Sends of one message that may fail with a broken connection before its peer counts as
  * lost: where two ranks connect to each other at once, ofi_rxm of libfabric 1.17 may
  * close the connection with what was queued on it. A name is unique, so that a message
@@ -66,25 +67,31 @@ enum slot_state {
 	SLOT_STATES
 };
 
+/* The ranges of an instance, as slot.at and slot.whole count them. */
+enum slot_range { SLOT_DST, SLOT_SRC, SLOT_SRC2, SLOT_RANGES };
+
 /* One instance in the window. */
 struct slot {
 	struct list link; /* runnable, retry, local, or a list of its peer */
 	struct exec_req *req;
 	struct exec_peer *peer;
-	struct plan_instance inst;
 	uint64_t bytes;
+	uint64_t at[SLOT_RANGES]; /* elements: where a whole range begins */
+	uint8_t whole;		  /* bit of a range: it is one piece of all the bytes */
+	uint8_t state;		  /* enum slot_state */
+	uint8_t tries;		  /* sends of its message that failed */
+	bool place_open;	  /* a peer may put into its range */
 	uint32_t k;
-	uint32_t deps_left;
+	uint32_t deps;	     /* that were to be waited for when it was admitted */
+	uint32_t deps_left;  /* of them */
 	uint32_t dependents; /* first edge + 1, 0: none */
-	uint8_t state;	     /* enum slot_state */
-	uint8_t tries;	     /* sends of its message that failed */
-	bool place_open;     /* a peer may put into its range */
 	struct net_op *op;   /* posted receive, for cancelling */
 	struct ready *ready; /* SEND by put: where to */
 	uint32_t seg_count;  /* pieces of that put */
 	uint32_t seg_posted;
 	uint32_t seg_done;
 	struct stage *stage; /* packed payload, when pieces exceed the iov limit */
+	struct plan_instance inst;
 };
 
 /* Links a waiting slot into the list of the one that it waits for. */
@@ -96,9 +103,10 @@ struct edge {
 /* The local step that is being worked on, piece by piece. */
 struct local {
 	struct slot *slot;
-	struct plan_piece_iter it[3]; /* dst, src, src2 */
-	uint64_t at[3];		      /* current piece: element offset */
-	uint64_t left[3];	      /* and what is left of it */
+	bool whole[SLOT_RANGES];    /* the current piece is all */
+	uint64_t at[SLOT_RANGES];   /* current piece: element offset */
+	uint64_t left[SLOT_RANGES]; /* and what is left of it */
+	struct plan_piece_iter it[SLOT_RANGES];
 };
 
 /* Memory of our own: scratch and staging, kept for reuse. */
@@ -130,8 +138,11 @@ struct exec_req {
 	int64_t deadline;
 	enum weft_result result;
 	char text[EXEC_TEXT_MAX];
+	char what[EXEC_WHAT_MAX]; /* "" until somebody asks */
 
 	/* window */
+	const struct plan *warm; /* all of its steps lie in the slots, as admitted */
+	bool awake;		 /* something happened that steps may wait for */
 	struct slot *slot;
 	struct edge *edge;
 	uint32_t slots; /* of the window now, a power of two */
@@ -208,6 +219,7 @@ struct exec {
 	struct mem mem;
 	int32_t rank, size;
 	struct net_caps caps; /* agreed with all ranks */
+	bool tight;	      /* ranks share processors */
 	struct weft_stats stats;
 	struct peer_handle **handles; /* [rank][id], NULL until the peer told one */
 	struct exec_comm *comms;
@@ -222,8 +234,22 @@ struct exec {
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
 	uint32_t ctl_sends; /* in flight */
+	uint32_t rounds;    /* of progress in which something moved */
+	int64_t now;	    /* when the clock was looked at last */
 	uint64_t garbage;   /* control messages and puts that named nothing of ours */
 };
+
+static inline bool slot_is_whole(const struct slot *slot, enum slot_range which)
+{
+	return slot->whole & 1u << which;
+}
+
+/* Where a whole range is; buf is its buffer. */
+static inline char *slot_place(const struct slot *slot, enum slot_range which,
+			       uint8_t buf)
+{
+	return slot->req->buf[buf] + slot->at[which] * slot->req->elem_size;
+}
 
 /* ---- engine.c ---- */
 struct exec_req *engine_find(struct exec *x, uint32_t comm, uint32_t call,
@@ -268,9 +294,10 @@ void req_settle(struct exec_req *req);
 int req_mr(struct exec_req *req, uint8_t buf, bool remote, struct mem_entry **entry);
 /* Descriptor for local use of a buffer; *desc NULL where none is needed. */
 int req_desc(struct exec_req *req, uint8_t buf, void **desc);
-/* Pieces of a range as byte ranges; returns their number, at most max + 1. */
-uint32_t req_pieces(struct exec_req *req, const struct plan_range *range,
-		    struct iovec *iov, uint32_t max);
+/* Pieces of the slot's DST or SRC as byte ranges; returns their number, at most max + 1.
+ */
+uint32_t slot_pieces(const struct slot *slot, enum slot_range which, struct iovec *iov,
+		     uint32_t max);
 
 /* ---- rx.c, tx.c, local.c: the kinds of steps. 0, -FI_EAGAIN, or another error ---- */
 int rx_start(struct slot *slot);

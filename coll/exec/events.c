@@ -350,7 +350,7 @@ void event_peer_lost(struct exec *x, int32_t rank, const char *why)
 			continue;
 		if (req->state == EXEC_RUNNING && req_needs(req, peer))
 			req_fail(req, WEFT_ERR_PEER, rank, "rank %d is lost in %s: %s",
-				 rank, req->call.what, why);
+				 rank, exec_req_what(req), why);
 		/* Nothing of it arrives any more: its places are safe. */
 		if (req->state == EXEC_DRAINING)
 			req_revoked(req, peer);

@@ -63,7 +63,6 @@ struct exec_call {
 	enum weft_op op;
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
 	struct sig_call id; /* what the ranks must agree about */
-	const char *what;   /* "allreduce (ring)", static storage */
 };
 
 enum exec_state {
@@ -73,9 +72,12 @@ enum exec_state {
 	EXEC_DONE,
 };
 
-/* A request is reused for many calls, its memory grows to what they need. */
+/* A request is reused for many calls, its memory grows to what they need. One that ran a
+ * plan to its good end is quickest to run the same plan again: its steps lie there, and
+ * only their states go back. So who frees a plan tells the requests that ran it last. */
 struct exec_req *exec_req_alloc(struct exec *x);
 void exec_req_release(struct exec_req *req); /* must be idle or done */
+void exec_req_forget(struct exec_req *req);  /* the plan; must be idle or done */
 
 /* ARG for late tables that make no sense, NOMEM; then it stays idle. */
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call);
@@ -83,17 +85,23 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 enum exec_state exec_req_state(const struct exec_req *req);
 int64_t exec_req_deadline(const struct exec_req *req); /* INT64_MAX: none */
 
+/* "allreduce (ring)": what it ran last, for messages. */
+const char *exec_req_what(struct exec_req *req);
+
 /* How it ended (state DONE) or is ending (DRAINING), and the sentence. */
 enum weft_result exec_req_result(const struct exec_req *req, const char **text);
 
 /* Monotonic clock, microseconds. */
 int64_t exec_now(void);
 
-/* Waiting between two calls of exec_progress() without the lock: spins a little, then
- * yields, then sleeps. More ranks than cores need the last two. */
+/* The same clock, as the last round of progress that moved nothing saw it. */
+int64_t exec_clock(const struct exec *x);
+
+/* Waiting between two calls of exec_progress() without the lock: spins, then yields, then
+ * sleeps. Where ranks share processors it yields at once. */
 struct exec_idle {
-	uint32_t empty;
+	int64_t since; /* the first round that moved nothing; 0: the last one moved */
 };
-void exec_idle_wait(struct exec_idle *idle, bool moved);
+void exec_idle_wait(const struct exec *x, struct exec_idle *idle, bool moved);
 
 #endif

@@ -169,7 +169,7 @@ void req_fail_op(struct slot *slot, const struct net_result *result)
 	req_fail(slot->req, WEFT_ERR_PEER, slot->inst.peer,
 		 "%s with rank %d failed in %s: %s",
 		 slot->inst.kind == PLAN_SEND ? "sending" : "receiving", slot->inst.peer,
-		 slot->req->call.what, result->text);
+		 exec_req_what(slot->req), result->text);
 }
 
 void req_fail_post(struct slot *slot, const char *what, int rc)
@@ -178,14 +178,14 @@ void req_fail_post(struct slot *slot, const char *what, int rc)
 
 	if (rc == -FI_ENOMEM)
 		req_fail(req, WEFT_ERR_NOMEM, -1, "%s in %s: no memory", what,
-			 req->call.what);
+			 exec_req_what(req));
 	else if (slot->peer)
 		req_fail(req, WEFT_ERR_PEER, slot->inst.peer,
 			 "rank %d cannot be reached in %s: %s", slot->inst.peer,
-			 req->call.what, fi_strerror(-rc));
+			 exec_req_what(req), fi_strerror(-rc));
 	else
-		req_fail(req, WEFT_ERR_INTERNAL, -1, "%s in %s: %s", what, req->call.what,
-			 fi_strerror(-rc));
+		req_fail(req, WEFT_ERR_INTERNAL, -1, "%s in %s: %s", what,
+			 exec_req_what(req), fi_strerror(-rc));
 }
 
 /* ---- waiting
@@ -230,7 +230,7 @@ static void req_timed_out(struct exec_req *req)
 	if (!slot) {
 		req_fail(req, WEFT_ERR_TIMEOUT, -1,
 			 "%s, call %u of communicator %u: not finished within %.3f s",
-			 req->call.what, req->call.call, req->call.comm,
+			 exec_req_what(req), req->call.call, req->call.comm,
 			 (double)req->call.timeout_us * 1e-6);
 		return;
 	}
@@ -239,7 +239,7 @@ static void req_timed_out(struct exec_req *req)
 	req_fail(req, WEFT_ERR_TIMEOUT, req->blame >= 0 ? req->blame : rank,
 		 "%s, call %u of communicator %u: no answer from rank %d within %.3f s "
 		 "(waiting for %s: %llu bytes, pair %u)%s",
-		 req->call.what, req->call.call, req->call.comm, rank,
+		 exec_req_what(req), req->call.call, req->call.comm, rank,
 		 (double)req->call.timeout_us * 1e-6, slot_waits_for(slot),
 		 (unsigned long long)slot->bytes, slot->k, behind);
 }

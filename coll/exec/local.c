@@ -22,8 +22,12 @@ static void local_begin(struct exec_req *req, struct slot *slot)
 
 	local->slot = slot;
 	for (int i = 0; i < count; i++) {
-		plan_piece_begin(&local->it[i], req->call.plan, &req->bind, range[i]);
-		local->left[i] = 0;
+		local->whole[i] = slot_is_whole(slot, (enum slot_range)i);
+		local->at[i] = slot->at[i];
+		local->left[i] = local->whole[i] ? slot->bytes / req->elem_size : 0;
+		if (!local->whole[i])
+			plan_piece_begin(&local->it[i], req->call.plan, &req->bind,
+					 range[i]);
 	}
 }
 
@@ -34,7 +38,8 @@ static uint64_t local_step(struct local *local, int count, uint64_t max)
 
 	for (int i = 0; i < count; i++) {
 		if (local->left[i] == 0 &&
-		    !plan_piece_next(&local->it[i], &local->at[i], &local->left[i]))
+		    (local->whole[i] ||
+		     !plan_piece_next(&local->it[i], &local->at[i], &local->left[i])))
 			return 0;
 		if (local->left[i] < step)
 			step = local->left[i];
@@ -106,8 +111,10 @@ bool local_run(struct exec_req *req)
 			local_begin(req, slot);
 		}
 		moved = true;
-		if (!local_slice(req, &budget))
+		if (!local_slice(req, &budget)) {
+			req->awake = true; /* there is more */
 			break;
+		}
 		req->local.slot = NULL;
 		slot_done(slot);
 	}

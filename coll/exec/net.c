@@ -178,23 +178,6 @@ enum weft_result net_peer_add(struct net *net, int32_t rank, const void *name)
 			 rc < 0 ? fi_strerror(-rc) : "refused");
 }
 
-struct net_op *net_op_alloc(struct net *net)
-{
-	struct net_op *op = pool_get(&net->ops);
-
-	if (op) {
-		op->done = NULL;
-		op->owner = NULL;
-		op->peer = -1;
-	}
-	return op;
-}
-
-void net_op_release(struct net *net, struct net_op *op)
-{
-	pool_put(&net->ops, op);
-}
-
 static void net_op_done(struct net_op *op, const struct net_result *result)
 {
 	/* Some providers report remote events of an endpoint with a context of

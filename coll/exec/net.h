@@ -113,9 +113,16 @@ void net_provider_list(char *text, size_t len);
 void net_provider_list_all(char *text, size_t len);
 
 /* NULL when memory ran out. The pool grows, so that in steady state nothing is allocated.
- */
-struct net_op *net_op_alloc(struct net *net);
-void net_op_release(struct net *net, struct net_op *op);
+ * The caller fills in what it owns. */
+static inline struct net_op *net_op_alloc(struct net *net)
+{
+	return pool_get(&net->ops);
+}
+
+static inline void net_op_release(struct net *net, struct net_op *op)
+{
+	pool_put(&net->ops, op);
+}
 
 /* Handles what has completed; returns how many completions, or -FI_E... of the CQ. */
 int net_progress(struct net *net);

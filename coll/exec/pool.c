@@ -34,28 +34,16 @@ void pool_fini(struct pool *pool)
 	pool->free = NULL;
 }
 
-void *pool_get(struct pool *pool)
+bool pool_grow(struct pool *pool)
 {
-	void **object;
+	struct pool_chunk *chunk =
+		malloc(sizeof(*chunk) + POOL_CHUNK_OBJECTS * pool->size);
 
-	if (!pool->free) {
-		struct pool_chunk *chunk =
-			malloc(sizeof(*chunk) + POOL_CHUNK_OBJECTS * pool->size);
-
-		if (!chunk)
-			return NULL;
-		chunk->next = pool->chunks;
-		pool->chunks = chunk;
-		for (int i = 0; i < POOL_CHUNK_OBJECTS; i++)
-			pool_put(pool, chunk->memory + (size_t)i * pool->size);
-	}
-	object = pool->free;
-	pool->free = *object;
-	return object;
-}
-
-void pool_put(struct pool *pool, void *object)
-{
-	*(void **)object = pool->free;
-	pool->free = object;
+	if (!chunk)
+		return false;
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	for (int i = 0; i < POOL_CHUNK_OBJECTS; i++)
+		pool_put(pool, chunk->memory + (size_t)i * pool->size);
+	return true;
 }

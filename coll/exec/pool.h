@@ -6,6 +6,7 @@
 #ifndef WEFT_EXEC_POOL_H
 #define WEFT_EXEC_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pool {
@@ -17,8 +18,25 @@ struct pool {
 void pool_init(struct pool *pool, size_t size);
 void pool_fini(struct pool *pool);
 
+/* Makes more objects; false when memory ran out. */
+bool pool_grow(struct pool *pool);
+
 /* Not cleared; NULL when memory ran out. */
-void *pool_get(struct pool *pool);
-void pool_put(struct pool *pool, void *object);
+static inline void *pool_get(struct pool *pool)
+{
+	void **object;
+
+	if (!pool->free && !pool_grow(pool))
+		return NULL;
+	object = pool->free;
+	pool->free = *object;
+	return object;
+}
+
+static inline void pool_put(struct pool *pool, void *object)
+{
+	*(void **)object = pool->free;
+	pool->free = object;
+}
 
 #endif

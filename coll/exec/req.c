@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/algo/algo.h"
 #include "coll/api/error.h"
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
@@ -41,6 +42,12 @@ void slot_set_state(struct slot *slot, enum slot_state state)
 	slot->state = (uint8_t)state;
 }
 
+static void slot_enable(struct slot *slot)
+{
+	slot_set_state(slot, SLOT_RUNNABLE);
+	list_push_back(&slot->req->runnable, &slot->link);
+}
+
 /* ---- life
  * ---------------------------------------------------------------------------- */
 
@@ -66,16 +73,6 @@ struct exec_req *exec_req_alloc(struct exec *x)
 	return req;
 }
 
-void exec_req_release(struct exec_req *req)
-{
-	free(req->slot);
-	free(req->edge);
-	free(req->bind_disp);
-	free(req->bind_memory);
-	free(req->peer_of);
-	free(req);
-}
-
 static void req_peers_free(struct exec_req *req)
 {
 	struct list *node;
@@ -91,6 +88,69 @@ static void req_peers_free(struct exec_req *req)
 	}
 }
 
+void exec_req_forget(struct exec_req *req)
+{
+	req_peers_free(req);
+	req->warm = NULL;
+}
+
+const char *exec_req_what(struct exec_req *req)
+{
+	const struct sig_call *id = &req->call.id;
+	const char *coll = weft_coll_name((enum weft_coll)id->coll);
+	const struct algo *algo = algo_at(coll, id->algorithm);
+
+	if (!req->what[0])
+		snprintf(req->what, sizeof(req->what), "%s (%s)", coll,
+			 algo ? algo->name : "?");
+	return req->what;
+}
+
+void exec_req_release(struct exec_req *req)
+{
+	free(req->slot);
+	free(req->edge);
+	free(req->bind_disp);
+	free(req->bind_memory);
+	req_peers_free(req);
+	free(req->peer_of);
+	free(req);
+}
+
+/* What steps that were not done have left. */
+static void req_slots_clear(struct exec_req *req)
+{
+	struct exec *x = req->x;
+
+	for (uint64_t i = req->base; i < req->next; i++) {
+		struct slot *slot = &req->slot[i & (req->slots - 1)];
+
+		if (slot->stage)
+			stage_put(x, slot->stage);
+		if (slot->ready)
+			pool_put(&x->readys, slot->ready);
+		slot->stage = NULL;
+		slot->ready = NULL;
+	}
+}
+
+/* Whether the slots can serve the next call as they are: the window took the whole plan,
+ * nothing in it comes from late tables, and no peer left anything behind. */
+static bool req_stays_warm(const struct exec_req *req)
+{
+	if (req->result != WEFT_SUCCESS || req->bind.disp ||
+	    req->call.plan->instances > req->slots)
+		return false;
+	list_foreach (pos, &req->peers) {
+		const struct exec_peer *peer = container_of(pos, struct exec_peer, link);
+
+		if (!list_empty(&peer->ready) || peer->places || peer->puts ||
+		    peer->msgs || peer->revoke_asked)
+			return false;
+	}
+	return true;
+}
+
 /* Gives back what the finished request held and leaves its outcome. */
 void req_settle(struct exec_req *req)
 {
@@ -104,15 +164,12 @@ void req_settle(struct exec_req *req)
 	if (req->scratch)
 		stage_put(x, req->scratch);
 	req->scratch = NULL;
-	for (uint32_t i = 0; i < req->slots; i++) {
-		if (req->slot[i].stage)
-			stage_put(x, req->slot[i].stage);
-		if (req->slot[i].ready)
-			pool_put(&x->readys, req->slot[i].ready);
-		req->slot[i].stage = NULL;
-		req->slot[i].ready = NULL;
+	if (req_stays_warm(req)) {
+		req->warm = req->call.plan;
+	} else {
+		req_slots_clear(req);
+		exec_req_forget(req);
 	}
-	req_peers_free(req);
 	engine_unlink(req);
 	req->state = EXEC_DONE;
 	if (req->result == WEFT_SUCCESS)
@@ -206,9 +263,32 @@ static enum weft_result req_window(struct exec_req *req, const struct plan *plan
 	if (!req->slot || (edges && !req->edge))
 		return error_set(WEFT_ERR_NOMEM, "no memory for a window of %u steps",
 				 slots);
-	memset(req->slot, 0, slots * sizeof(*req->slot));
 	req->slots = slots;
+	req->base = 0;
+	req->next = 0;
 	return WEFT_SUCCESS;
+}
+
+/* The window as it was when the plan had just been admitted: what depends on what, the
+ * peers and their pair numbers are as they were. */
+static void req_rewind(struct exec_req *req)
+{
+	const uint32_t count = (uint32_t)req->warm->instances;
+
+	req->base = 0;
+	req->next = count;
+	for (uint32_t i = 0; i < count; i++) {
+		struct slot *slot = &req->slot[i];
+
+		slot->state = SLOT_BLOCKED;
+		slot->deps_left = slot->deps;
+		slot->tries = 0;
+		slot->seg_count = 0;
+		slot->seg_posted = 0;
+		slot->seg_done = 0;
+		if (!slot->deps)
+			slot_enable(slot);
+	}
 }
 
 static enum weft_result req_buffers(struct exec_req *req, const struct exec_call *call)
@@ -237,8 +317,8 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->call.bind = NULL;
 	req->result = WEFT_SUCCESS;
 	req->text[0] = '\0';
-	req->base = 0;
-	req->next = 0;
+	req->what[0] = '\0';
+	req->awake = true;
 	req->ops = 0;
 	req->places = 0;
 	req->local.slot = NULL;
@@ -254,23 +334,30 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call)
 {
-	enum weft_result result;
+	const bool warm = req->warm == call->plan;
+	enum weft_result result = WEFT_SUCCESS;
 
 	if (call->comm >= req->x->comms_max ||
 	    req->x->comms[call->comm].state != COMM_OPEN)
 		return error_set(WEFT_ERR_NOMEM, "communicator %u has no place",
 				 call->comm);
-	result = req_window(req, call->plan);
-	if (result == WEFT_SUCCESS)
-		result = req_bind(req, call->plan, call->bind);
+	if (!warm) {
+		exec_req_forget(req);
+		result = req_window(req, call->plan);
+		if (result == WEFT_SUCCESS)
+			result = req_bind(req, call->plan, call->bind);
+	}
 	if (result == WEFT_SUCCESS)
 		result = req_buffers(req, call);
 	if (result != WEFT_SUCCESS)
 		return result;
+	if (warm)
+		req_rewind(req);
 	req_reset(req, call);
 	req->state = EXEC_RUNNING;
 	engine_link(req->x, req);
-	event_stashed(req);
+	if (!list_empty(&req->x->stash))
+		event_stashed(req);
 	req_run(req);
 	return WEFT_SUCCESS;
 }
@@ -326,13 +413,21 @@ int req_desc(struct exec_req *req, uint8_t buf, void **desc)
 	return rc;
 }
 
-uint32_t req_pieces(struct exec_req *req, const struct plan_range *range,
-		    struct iovec *iov, uint32_t max)
+uint32_t slot_pieces(const struct slot *slot, enum slot_range which, struct iovec *iov,
+		     uint32_t max)
 {
+	const struct exec_req *req = slot->req;
+	const struct plan_range *range =
+		which == SLOT_DST ? &slot->inst.dst : &slot->inst.src;
 	struct plan_piece_iter it;
 	uint64_t offset, length;
 	uint32_t count = 0;
 
+	if (slot_is_whole(slot, which)) {
+		iov[0].iov_base = slot_place(slot, which, range->buf);
+		iov[0].iov_len = slot->bytes;
+		return 1;
+	}
 	plan_piece_begin(&it, req->call.plan, &req->bind, range);
 	while (plan_piece_next(&it, &offset, &length)) {
 		if (count == max)
@@ -352,12 +447,6 @@ static struct slot *req_slot(struct exec_req *req, uint64_t number)
 	return &req->slot[number & (req->slots - 1)];
 }
 
-static void slot_enable(struct slot *slot)
-{
-	slot_set_state(slot, SLOT_RUNNABLE);
-	list_push_back(&slot->req->runnable, &slot->link);
-}
-
 uint64_t slot_tag(const struct slot *slot)
 {
 	const struct exec_req *req = slot->req;
@@ -372,6 +461,7 @@ void slot_done(struct slot *slot)
 	uint32_t edge = slot->dependents;
 
 	slot_set_state(slot, SLOT_DONE);
+	req->awake = true;
 	while (edge) {
 		struct slot *waiting = &req->slot[req->edge[edge - 1].slot];
 
@@ -379,7 +469,6 @@ void slot_done(struct slot *slot)
 		if (--waiting->deps_left == 0)
 			slot_enable(waiting);
 	}
-	slot->dependents = 0;
 }
 
 static void slot_add_deps(struct slot *slot)
@@ -404,8 +493,39 @@ static void slot_add_deps(struct slot *slot)
 		req->edge[e].slot = index;
 		req->edge[e].next = on->dependents;
 		on->dependents = e + 1;
-		slot->deps_left++;
+		slot->deps++;
 	}
+	slot->deps_left = slot->deps;
+}
+
+/* A range that is one piece, as almost all are, is looked up once. */
+static void slot_find_range(struct slot *slot, enum slot_range which,
+			    const struct plan_range *range)
+{
+	const struct exec_req *req = slot->req;
+	struct plan_piece_iter it;
+	uint64_t length;
+
+	plan_piece_begin(&it, req->call.plan, &req->bind, range);
+	if (plan_piece_next(&it, &slot->at[which], &length) &&
+	    length * req->elem_size == slot->bytes)
+		slot->whole |= (uint8_t)(1u << which);
+}
+
+static void slot_find_ranges(struct slot *slot)
+{
+	const struct plan_instance *inst = &slot->inst;
+
+	slot->bytes =
+		plan_range_elements(slot->req->call.plan, &slot->req->bind,
+				    inst->kind == PLAN_SEND ? &inst->src : &inst->dst) *
+		slot->req->elem_size;
+	if (inst->kind != PLAN_SEND)
+		slot_find_range(slot, SLOT_DST, &inst->dst);
+	if (inst->kind != PLAN_RECV)
+		slot_find_range(slot, SLOT_SRC, &inst->src);
+	if (inst->kind == PLAN_REDUCE)
+		slot_find_range(slot, SLOT_SRC2, &inst->src2);
 }
 
 /* False when memory ran out. */
@@ -418,11 +538,7 @@ static bool req_admit_one(struct exec_req *req)
 	slot->req = req;
 	slot->state = SLOT_BLOCKED;
 	plan_instance_at(req->call.plan, req->next, &slot->inst);
-	slot->bytes =
-		plan_range_elements(req->call.plan, &req->bind,
-				    slot->inst.kind == PLAN_SEND ? &slot->inst.src
-								 : &slot->inst.dst) *
-		req->elem_size;
+	slot_find_ranges(slot);
 	if (slot->inst.kind == PLAN_SEND || slot->inst.kind == PLAN_RECV) {
 		slot->peer = req_peer(req, slot->inst.peer);
 		if (!slot->peer)
@@ -518,8 +634,9 @@ bool req_run(struct exec_req *req)
 	bool moved = false;
 	struct list *node;
 
-	if (!req_works(req))
+	if (!req_works(req) || (!req->awake && list_empty(&req->retry)))
 		return false;
+	req->awake = false;
 	while ((node = list_pop_front(&req->retry)))
 		list_push_back(&req->runnable, node);
 	do {

@@ -52,7 +52,7 @@ static int rx_message_iov(struct slot *slot, struct iovec *iov, uint32_t *count)
 	struct exec *x = slot->req->x;
 	const uint32_t limit = (uint32_t)x->net.iov_limit;
 
-	*count = req_pieces(slot->req, &slot->inst.dst, iov, limit);
+	*count = slot_pieces(slot, SLOT_DST, iov, limit);
 	if (*count <= limit)
 		return 0;
 	if (!slot->stage)
@@ -64,13 +64,13 @@ static int rx_message_iov(struct slot *slot, struct iovec *iov, uint32_t *count)
 	return 0;
 }
 
-static int rx_post(struct slot *slot)
+/* Many pieces, or memory that needs a descriptor. */
+static int rx_post_general(struct slot *slot, struct net_op *op)
 {
 	struct exec_req *req = slot->req;
 	struct exec *x = req->x;
 	struct iovec iov[NET_IOV_MAX + 1];
 	void *desc[NET_IOV_MAX] = {NULL};
-	struct net_op *op;
 	uint32_t count;
 	int rc;
 
@@ -83,14 +83,29 @@ static int rx_post(struct slot *slot)
 		return rc;
 	for (uint32_t i = 1; i < count; i++)
 		desc[i] = desc[0];
-	op = net_op_alloc(&x->net);
+	return (int)fi_trecvv(x->net.ep, iov, desc, count, x->net.addr[slot->inst.peer],
+			      slot_tag(slot), 0, op);
+}
+
+static int rx_post(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	struct exec *x = req->x;
+	struct net_op *op = net_op_alloc(&x->net);
+	int rc;
+
 	if (!op)
 		return -FI_ENOMEM;
 	op->done = rx_message_done;
 	op->owner = slot;
 	op->peer = slot->inst.peer;
-	rc = (int)fi_trecvv(x->net.ep, iov, desc, count, x->net.addr[slot->inst.peer],
-			    slot_tag(slot), 0, op);
+	if (slot_is_whole(slot, SLOT_DST) && !x->net.mr_local)
+		rc = (int)fi_trecv(x->net.ep,
+				   slot_place(slot, SLOT_DST, slot->inst.dst.buf),
+				   slot->bytes, NULL, x->net.addr[slot->inst.peer],
+				   slot_tag(slot), 0, op);
+	else
+		rc = rx_post_general(slot, op);
 	if (rc) {
 		net_op_release(&x->net, op);
 		return rc;
@@ -109,7 +124,7 @@ static bool rx_may_put(struct slot *slot)
 	struct mem_entry *entry;
 
 	return req->x->caps.put && slot->inst.dst.buf != PLAN_SRC &&
-	       req_pieces(req, &slot->inst.dst, iov, max) <= max &&
+	       slot_pieces(slot, SLOT_DST, iov, max) <= max &&
 	       req_mr(req, slot->inst.dst.buf, true, &entry) == 0 && entry->remote;
 }
 
@@ -177,7 +192,7 @@ static bool rx_add_place(struct slot *slot, struct ctl_ready *ready)
 		ready->entry[ready->entries++] = entry;
 		return true;
 	}
-	count = req_pieces(req, &slot->inst.dst, iov, EXEC_PUT_PIECES_MAX);
+	count = slot_pieces(slot, SLOT_DST, iov, EXEC_PUT_PIECES_MAX);
 	if (ready->entries + count > CTL_ENTRY_MAX)
 		return false;
 	mr = req->mr[slot->inst.dst.buf];

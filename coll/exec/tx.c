@@ -50,7 +50,7 @@ static int tx_message_iov(struct slot *slot, struct iovec *iov, uint32_t *count)
 	struct exec *x = slot->req->x;
 	const uint32_t limit = (uint32_t)x->net.iov_limit;
 
-	*count = req_pieces(slot->req, &slot->inst.src, iov, limit);
+	*count = slot_pieces(slot, SLOT_SRC, iov, limit);
 	if (*count <= limit)
 		return 0;
 	if (!slot->stage) {
@@ -64,7 +64,8 @@ static int tx_message_iov(struct slot *slot, struct iovec *iov, uint32_t *count)
 	return 0;
 }
 
-static int tx_message(struct slot *slot)
+/* Many pieces, or memory that needs a descriptor. */
+static int tx_message_general(struct slot *slot, struct net_op *op)
 {
 	struct exec_req *req = slot->req;
 	struct exec *x = req->x;
@@ -79,7 +80,6 @@ static int tx_message(struct slot *slot)
 	};
 	const uint64_t flags =
 		FI_COMPLETION | (x->caps.data ? FI_REMOTE_CQ_DATA : UINT64_C(0));
-	struct net_op *op;
 	uint32_t count;
 	int rc;
 
@@ -92,15 +92,36 @@ static int tx_message(struct slot *slot)
 		return rc;
 	for (uint32_t i = 1; i < count; i++)
 		desc[i] = desc[0];
-	op = net_op_alloc(&x->net);
+	msg.iov_count = count;
+	msg.context = op;
+	return (int)fi_tsendmsg(x->net.ep, &msg, flags);
+}
+
+static int tx_message_whole(struct slot *slot, struct net_op *op)
+{
+	struct exec_req *req = slot->req;
+	const char *from = slot_place(slot, SLOT_SRC, slot->inst.src.buf);
+
+	return (int)fi_tsenddata(req->x->net.ep, from, slot->bytes, NULL, req->sig,
+				 req->x->net.addr[slot->inst.peer], slot_tag(slot), op);
+}
+
+static int tx_message(struct slot *slot)
+{
+	struct exec_req *req = slot->req;
+	struct exec *x = req->x;
+	struct net_op *op = net_op_alloc(&x->net);
+	int rc;
+
 	if (!op)
 		return -FI_ENOMEM;
 	op->done = tx_message_done;
 	op->owner = slot;
 	op->peer = slot->inst.peer;
-	msg.iov_count = count;
-	msg.context = op;
-	rc = (int)fi_tsendmsg(x->net.ep, &msg, flags);
+	if (slot_is_whole(slot, SLOT_SRC) && x->caps.data && !x->net.mr_local)
+		rc = tx_message_whole(slot, op);
+	else
+		rc = tx_message_general(slot, op);
 	if (rc) {
 		net_op_release(&x->net, op);
 		return rc;
@@ -338,6 +359,7 @@ void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready)
 		slot->ready = ready;
 		slot_set_state(slot, SLOT_RUNNABLE);
 		list_push_back(&req->runnable, &slot->link);
+		req->awake = true;
 		return;
 	}
 	list_push_back(&peer->ready, &ready->link);

@@ -46,3 +46,8 @@ check_PROGRAMS += %D%/test_mismatch
 TESTS += %D%/test_mismatch
 %C%_test_mismatch_SOURCES = %D%/test_mismatch.c %D%/ranks.c
 %C%_test_mismatch_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_repeat
+TESTS += %D%/test_repeat
+%C%_test_repeat_SOURCES = %D%/test_repeat.c %D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_repeat_LDADD = coll/libcoll.la -lm

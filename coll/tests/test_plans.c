@@ -74,7 +74,7 @@ static enum weft_result plans_run(struct weft_ctx *ctx, struct exec_req *req,
 	if (spoil)
 		spoil[1] = UINT64_MAX;
 	while (exec_req_state(req) != EXEC_DONE)
-		exec_idle_wait(&idle, exec_progress(ctx->exec));
+		exec_idle_wait(ctx->exec, &idle, exec_progress(ctx->exec));
 	result = exec_req_result(req, &text);
 	if (result != WEFT_SUCCESS)
 		printf("# (%s: %s)\n", weft_strerror(result), text);
@@ -135,7 +135,7 @@ static int late_mismatch(struct ranks *r, struct weft_ctx *ctx, int bad_rank,
 	struct exec_idle idle = {0};
 
 	while (exec_now() < until)
-		exec_idle_wait(&idle, exec_progress(ctx->exec));
+		exec_idle_wait(ctx->exec, &idle, exec_progress(ctx->exec));
 	if (result == WEFT_ERR_MISMATCH ||
 	    (result == WEFT_SUCCESS && r->rank != bad_rank))
 		return RANKS_GOOD;
@@ -150,8 +150,7 @@ static int late_body(struct ranks *r)
 	struct weft_comm *comm;
 	struct exec_req *req;
 	struct late l;
-	struct exec_call call = {
-		.plan = plan, .type = WEFT_INT32, .timeout_us = 5000000, .what = "late"};
+	struct exec_call call = {.plan = plan, .type = WEFT_INT32, .timeout_us = 5000000};
 	int bad = ranks_open(r, arg->provider, 20000000, &ctx);
 
 	if (bad)
@@ -231,8 +230,7 @@ static int pieces_one(struct ranks *r, struct weft_ctx *ctx, uint32_t number,
 				 .src = src,
 				 .dst = dst,
 				 .type = WEFT_INT32,
-				 .timeout_us = 5000000,
-				 .what = "pieces"};
+				 .timeout_us = 5000000};
 	struct exec_req *req = exec_req_alloc(ctx->exec);
 	int bad = RANKS_GOOD;
 
