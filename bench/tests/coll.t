@@ -13,4 +13,9 @@ ok "the last line is read" grep -qE '^coll vs openmpi: geometric mean [0-9.]+, w
 # Sizes 8, 32, 128 and 512 of three operations, and the barrier.
 ok "every cell is there" test "$(grep -cE '^ +2 [a-z]+ ' "$tmp/out")" = 13
 
+"$top/bench/coll" --quick --sizes 8:32 --cpus 1 >"$tmp/out" 2>"$tmp/err"
+ok "it runs on one processor" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
+ok "every cell says that there were more ranks" \
+	test "$(grep -cE '^ +2 [a-z]+ .*\(more ranks than processors\)$' "$tmp/out")" = 7
+
 done_testing

@@ -129,6 +129,7 @@ ok "p2p: an unknown wire" test "$(status "$bench/p2p" --wire x)" = 2
 ok "p2p: a strange number of rounds" test "$(status "$bench/p2p" --rounds 0)" = 2
 ok "coll: a strange size" test "$(status "$bench/coll" --sizes 8:x)" = 2
 ok "coll: a strange number of ranks" test "$(status "$bench/coll" --ranks 2,,4)" = 2
+ok "coll: no processors" test "$(status "$bench/coll" --cpus 0)" = 2
 
 # A machine on which nothing but the shell's own needs is installed.
 mkdir "$tmp/bin"
