@@ -180,6 +180,9 @@ int main(int argc, char **argv)
 	test_init(argc, argv);
 	cases_run(cases, ARRAY_LEN(cases), "");
 	if (test_is_weft()) {
+		setenv("FI_WEFT_JOINT_SIZE", "1000000000", 1);
+		cases_run(cases, ARRAY_LEN(cases), ", pulled");
+		unsetenv("FI_WEFT_JOINT_SIZE");
 		setenv("FI_WEFT_BULK_SIZE", "16384", 1);
 		cases_run(cases, ARRAY_LEN(cases), ", by slots");
 		unsetenv("FI_WEFT_BULK_SIZE");

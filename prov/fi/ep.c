@@ -152,6 +152,7 @@ int wfi_ep_door(struct wfi_ep *ep)
 		.inject_size = ep->inject_size,
 		.eager_size = params->eager_size,
 		.bulk_size = params->bulk_size,
+		.joint_size = params->joint_size,
 		.connect_timeout = params->connect_timeout_ms * 1000000,
 		.unexpected_max = EP_UNEXPECTED_MAX,
 		.order_rma = ep->msg_order &

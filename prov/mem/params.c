@@ -57,6 +57,17 @@ const struct prov_param prov_param_table[] = {
 			"copy by the receiver",
 	},
 	{
+		.name = "joint_size",
+		.unit = "bytes",
+		.initial = PROV_JOINT_SIZE,
+		.min = 0,
+		.max = (uint64_t)1 << 62,
+		.offset = offsetof(struct prov_params, joint_size),
+		.text = "messages from this size on are copied by both processes at "
+			"once, straight between the two buffers, where the kernel allows "
+			"cross-memory attach",
+	},
+	{
 		.name = "cma",
 		.words = words_cma,
 		.initial = PROV_CMA_AUTO,
@@ -82,6 +93,7 @@ static struct prov_params params = {
 	.connect_timeout_ms = 10000,
 	.eager_size = 8192,
 	.bulk_size = PROV_BULK_SIZE,
+	.joint_size = PROV_JOINT_SIZE,
 	.cma = PROV_CMA_AUTO,
 	.claim_remote = 0,
 };

@@ -17,10 +17,14 @@
 /* Filled with its functions by fi_prov_ini; name and versions are always there. */
 extern struct fi_provider weft_provider;
 
-/* Measured: prov/wire/shm/README.md. */
 /* Off unless asked for, where the receiver can pull: two copies at once were 1.5 times as
- * fast as one on one machine and 0.6 times on another (wire/shm/README.md). */
+ * fast as one on one machine and 0.6 times on another, and one copy by two processors
+ * beats both (wire/shm/README.md). */
 #define PROV_BULK_SIZE (UINT64_C(1) << 62)
+
+/* From here on the second processor is worth a packet: 1.2 times as fast as one copy at
+ * 64 KiB, 1.9 times at 1 MiB (wire/shm/README.md). */
+#define PROV_JOINT_SIZE (UINT64_C(64) << 10)
 
 enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
 
@@ -28,6 +32,7 @@ struct prov_params {
 	uint64_t connect_timeout_ms;
 	uint64_t eager_size;   /* bytes; a wire's packet may allow less */
 	uint64_t bulk_size;    /* bytes from which on bulk slots are used */
+	uint64_t joint_size;   /* bytes from which on both sides copy by attach */
 	uint64_t cma;	       /* enum prov_cma: cross-memory attach */
 	uint64_t claim_remote; /* 0 or 1: announce FI_REMOTE_COMM */
 };

@@ -74,6 +74,7 @@ struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 		a->can_pull = false;
 		a->owes_taken = false;
 		a->lost = false;
+		a->joint = false;
 		proto_peer_ref(pp);
 	}
 	return a;

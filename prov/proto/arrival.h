@@ -56,6 +56,10 @@ struct arrival {
 	bool can_pull;	  /* ARRIVAL_STREAM: the rest may be pulled instead */
 	bool owes_taken;  /* ARRIVAL_STREAM: a TAKEN found no room */
 	bool lost;	  /* ARRIVAL_PULL: pieces that came meanwhile were dropped */
+	bool joint;	  /* ARRIVAL_PULL, ARRIVAL_ORPHAN: the sender takes part */
+	bool joint_met;	  /* all pieces are taken */
+	uint32_t piece;	  /* joint: bytes */
+	struct wire_joint j;
 	uint32_t fin_err; /* ARRIVAL_OWES_FIN: positive fi_errno or 0 */
 	void *payload;	  /* unexpected eager, from the payload store */
 	struct rx_claim claim;

@@ -21,6 +21,7 @@ static const pkt_handler handlers[] = {
 	[PKT_FIN] = fin_arrived,       [PKT_ACK] = ack_arrived,
 	[PKT_CREDIT] = credit_arrived, [PKT_EVENT] = event_arrived,
 	[PKT_CHUNK] = chunk_arrived,   [PKT_TAKEN] = taken_arrived,
+	[PKT_JOIN] = join_arrived,
 };
 _Static_assert(sizeof(handlers) / sizeof(handlers[0]) == PKT_KINDS, "a handler per kind");
 
@@ -103,6 +104,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	ep->inject_size = attr->inject_size;
 	ep->eager_size = attr->eager_size;
 	ep->bulk_size = attr->bulk_size;
+	ep->joint_size = attr->joint_size;
 	ep->unexpected_max = attr->unexpected_max;
 	ep->tx_size = attr->tx_size;
 	ep->rx_size = attr->rx_size;
@@ -314,10 +316,12 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 	moved += streams_run(ep, pp);
 	moved += bulks_run(ep, pp);
 	moved += bulks_in_run(ep, pp);
+	moved += helps_run(ep, pp);
 	moved += pulls_run(ep, pp);
 	if (list_empty(&pp->owed) && !pp->credit_owed && list_empty(&pp->rma) &&
 	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls) &&
-	    list_empty(&pp->bulks) && !pp->bulk_in.watched && !pp->bulk_in.owes_taken) {
+	    list_empty(&pp->bulks) && list_empty(&pp->helps) && !pp->bulk_in.watched &&
+	    !pp->bulk_in.owes_taken) {
 		list_remove(&pp->active);
 	}
 	return moved;
@@ -344,8 +348,12 @@ static __attribute__((noinline)) int chores_run(struct proto_ep *ep)
 		moved += peer_work(ep, container_of(n, struct proto_peer, active));
 	}
 	moved += peer_table_progress(&ep->peers);
+	if (unlikely(ep->joint_orphans)) {
+		moved += joints_settle(ep);
+	}
 	proto_reap(ep);
-	ep->chores = !list_empty(&ep->active) || !list_empty(&ep->reap);
+	ep->chores =
+		!list_empty(&ep->active) || !list_empty(&ep->reap) || ep->joint_orphans;
 	return moved;
 }
 

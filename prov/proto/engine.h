@@ -71,6 +71,7 @@ struct proto_attr {
 	size_t inject_size;
 	size_t eager_size;	  /* most payload bytes of an eager message */
 	size_t bulk_size;	  /* messages from here on may go through bulk slots */
+	size_t joint_size;	  /* messages from here on are copied by both sides */
 	uint64_t connect_timeout; /* ns */
 	size_t unexpected_max;	  /* bytes of unexpected payload that are granted */
 	bool order_rma;		  /* RMA keeps its order (RAR, RAW, WAR or WAW granted) */

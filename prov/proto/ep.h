@@ -61,6 +61,7 @@ struct proto_peer {
 	struct list waiting;	/* struct tx: for ACK, CTS or FIN */
 	struct list streams;	/* struct tx: sending DATA */
 	struct list bulks;	/* struct tx: sending through slots */
+	struct list helps;	/* struct tx: pushing pieces that the receiver wants */
 	struct list rma;	/* struct tx: in order */
 	struct list pulls;	/* struct arrival */
 	struct list streams_in; /* struct arrival */
@@ -69,6 +70,7 @@ struct proto_peer {
 	struct list active;	/* proto_ep.active: has something to do */
 	struct list reap;	/* proto_ep.reap: perhaps of no use any more */
 	uint32_t bulk_out;	/* slots that its messages have out */
+	bool joint_broken;	/* the peer can't push */
 	struct bulk_in bulk_in;
 };
 
@@ -90,6 +92,7 @@ struct proto_ep {
 	size_t inject_size;
 	size_t eager_size;
 	size_t bulk_size;	     /* messages from here on go through slots */
+	size_t joint_size;	     /* messages from here on are copied by both sides */
 	struct match_queue match[2]; /* by PROTO_TAGGED */
 	struct payload_store payloads;
 	struct peer_table peers;
@@ -99,6 +102,7 @@ struct proto_ep {
 	struct list reap;
 	struct list orphan_txs;	     /* struct tx in TX_ORPHAN */
 	struct list orphan_arrivals; /* struct arrival in ARRIVAL_ORPHAN */
+	uint32_t joint_orphans;	     /* those that a peer may still push into */
 	size_t min_multi_recv;
 	size_t unexpected_max;
 	size_t granted; /* sum of windows of peers that are up */
@@ -200,6 +204,8 @@ void data_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *
 void fin_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		 const struct pkt_view *v);
 int pulls_run(struct proto_ep *ep, struct proto_peer *pp);
+/* The receive is complete, the sender must hear of it. */
+void rndv_finish(struct proto_ep *ep, struct arrival *a, int err);
 int streams_run(struct proto_ep *ep, struct proto_peer *pp);
 /* The receive ends in error, the sender is told if it can be. */
 void rndv_fail(struct proto_ep *ep, struct arrival *a, int err);
@@ -233,6 +239,21 @@ int bulks_in_run(struct proto_ep *ep, struct proto_peer *pp);
 /* TAKENs that found no room. */
 int taken_run(struct proto_ep *ep, struct proto_peer *pp);
 void bulk_in_reset(struct proto_peer *pp);
+
+/* ---- joint.c: pulled messages whose sender pushes at the same time */
+
+/* Offers the sender of a message that is about to be pulled a part in it. False: not
+ * worth it, or not possible; the receiver pulls alone. */
+bool joint_offer(struct proto_ep *ep, struct arrival *a);
+/* A turn of the receiver. Returns how many pieces it moved. */
+int joint_pull(struct proto_ep *ep, struct arrival *a);
+/* The receive can't go on. False: the sender may still be writing; joints_settle
+ * completes it. */
+bool joint_abandon(struct proto_ep *ep, struct arrival *a);
+int joints_settle(struct proto_ep *ep);
+void join_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		  const struct pkt_view *v);
+int helps_run(struct proto_ep *ep, struct proto_peer *pp);
 
 /* ---- rma.c */
 

@@ -20,6 +20,7 @@ static void on_init(void *arg, struct peer *p)
 	list_init(&pp->waiting);
 	list_init(&pp->streams);
 	list_init(&pp->bulks);
+	list_init(&pp->helps);
 	list_init(&pp->rma);
 	list_init(&pp->pulls);
 	list_init(&pp->streams_in);
@@ -65,6 +66,7 @@ static void on_up(void *arg, struct peer *p)
 	}
 	credit_open(ep, pp);
 	bulk_in_reset(pp);
+	pp->joint_broken = false;
 	proto_unblock(pp, BLOCK_DOWN);
 	proto_activate(ep, pp);
 }
@@ -125,6 +127,7 @@ static void on_down(void *arg, struct peer *p, int err)
 	fail_txs(ep, &pp->waiting, err);
 	fail_txs(ep, &pp->streams, err);
 	fail_txs(ep, &pp->bulks, err);
+	fail_txs(ep, &pp->helps, err);
 	fail_txs(ep, &pp->msgs, err);
 	fail_arrivals(ep, &pp->pulls, err);
 	fail_arrivals(ep, &pp->streams_in, err);
@@ -161,7 +164,7 @@ static void on_hung_up(void *arg, struct wire_link *link)
 	list_foreach_safe (n, next, &ep->orphan_arrivals) {
 		struct arrival *a = container_of(n, struct arrival, node);
 
-		if (a->pull_link == link) {
+		if (a->pull_link == link && !a->joint) {
 			orphan_done(ep, &a->x);
 		}
 	}
@@ -215,7 +218,7 @@ static bool is_useless(const struct proto_peer *pp)
 {
 	return pp->refs == 0 && list_empty(&pp->msgs) && list_empty(&pp->waiting) &&
 	       list_empty(&pp->streams) && list_empty(&pp->bulks) &&
-	       list_empty(&pp->rma) &&
+	       list_empty(&pp->helps) && list_empty(&pp->rma) &&
 	       (pp->peer.state == PEER_IDLE || pp->peer.state == PEER_DOWN) &&
 	       !peer_has_links(&pp->peer);
 }

@@ -8,6 +8,7 @@ PROV_SOURCES += \
 	%D%/eager.c \
 	%D%/engine.c %D%/engine.h \
 	%D%/ep.h \
+	%D%/joint.c \
 	%D%/link.c \
 	%D%/match.c %D%/match.h \
 	%D%/peek.c \
@@ -23,14 +24,23 @@ PROV_SOURCES += \
 check_PROGRAMS += %D%/tests/test_engine
 TESTS += %D%/tests/test_engine
 %C%_tests_test_engine_SOURCES = %D%/tests/test_engine.c \
-	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_link.h
 %C%_tests_test_engine_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_bulk
 TESTS += %D%/tests/test_bulk
 %C%_tests_test_bulk_SOURCES = %D%/tests/test_bulk.c \
-	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_link.h
 %C%_tests_test_bulk_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_joint
+TESTS += %D%/tests/test_joint
+%C%_tests_test_joint_SOURCES = %D%/tests/test_joint.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+%C%_tests_test_joint_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_match
 TESTS += %D%/tests/test_match

@@ -3,7 +3,8 @@
  * Rendezvous: a message is announced by its header (RTS) and takes its place in the match
  * order with it. Once it has a receive, the receiver pulls the data straight between the
  * two user buffers where the link can name peer memory (caps.raw), or asks for it by CTS
- * and gets a stream of DATA packets, or of CHUNKs: pieces in bulk slots (bulk.c). FIN
+ * and gets a stream of DATA packets, or of CHUNKs: pieces in bulk slots (bulk.c). While
+ * the receiver pulls, the sender may push from the other end (joint.c). FIN
  * gives the sender its buffer back.
  */
 #include "config.h"
@@ -78,8 +79,7 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 	list_push_back(&pp->announced, &a->node);
 }
 
-/* The receive is complete, the sender must hear of it. */
-static void finish(struct proto_ep *ep, struct arrival *a, int err)
+void rndv_finish(struct proto_ep *ep, struct arrival *a, int err)
 {
 	list_remove(&a->node);
 	arrival_complete(ep, a, err);
@@ -121,8 +121,16 @@ static void pull_refused(struct proto_ep *ep, struct arrival *a)
 /* One turn of a pull; true when it has left ARRIVAL_PULL. */
 static bool pull_step(struct proto_ep *ep, struct arrival *a, int *moved)
 {
-	int n = xfer_run(&a->x, a->pull_link, XFER_STEP);
+	int n;
 
+	if (a->joint) {
+		*moved += joint_pull(ep, a);
+		if (a->joint) {
+			return false;
+		}
+		/* Over, or the rest is this side's alone. */
+	}
+	n = xfer_run(&a->x, a->pull_link, XFER_STEP);
 	*moved += n;
 	if (!xfer_is_over(&a->x)) {
 		ep->busy |= n > 0;
@@ -131,7 +139,7 @@ static bool pull_step(struct proto_ep *ep, struct arrival *a, int *moved)
 	if (a->x.err && is_refusal(a->x.err) && !a->lost) {
 		pull_refused(ep, a);
 	} else {
-		finish(ep, a, a->x.err);
+		rndv_finish(ep, a, a->x.err);
 	}
 	return true;
 }
@@ -153,7 +161,9 @@ static void pull_start(struct proto_ep *ep, struct arrival *a, uint64_t offset)
 	}
 	x->total = a->want;
 	xfer_seek(x, offset);
-	if (!pull_step(ep, a, &moved)) {
+	/* Not begun here: others that were announced are offered first, so that the
+	 * sender never waits for the next one. */
+	if ((offset == 0 && joint_offer(ep, a)) || !pull_step(ep, a, &moved)) {
 		list_push_back(&a->peer->pulls, &a->node);
 		proto_activate(ep, a->peer);
 	}
@@ -170,7 +180,7 @@ void rndv_start(struct proto_ep *ep, struct arrival *a)
 	}
 	a->want = a->len < a->claim.room ? a->len : a->claim.room;
 	if (a->want == 0) {
-		finish(ep, a, 0);
+		rndv_finish(ep, a, 0);
 	} else if (a->x.remote_count && wire_link_base(pp->peer.link)->caps.raw) {
 		a->can_pull = bulk_is_better(ep, pp, a->want);
 		if (a->can_pull) {
@@ -204,7 +214,8 @@ void rndv_fail(struct proto_ep *ep, struct arrival *a, int err)
 	if (a->state == ARRIVAL_STREAM) {
 		bulk_unwatch(a);
 	}
-	if (a->x.inflight) { /* rule D3: the buffer is still being written */
+	/* Rule D3: the buffer is still being written. */
+	if (a->x.inflight || (a->joint && !joint_abandon(ep, a))) {
 		if (!a->x.err) {
 			a->x.err = err;
 		}
@@ -234,7 +245,7 @@ void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 {
 	struct tx *tx = tx_find(ep, pp, v->id);
 
-	if (!tx || tx->state != TX_WAIT_CTS) {
+	if (!tx || (tx->state != TX_WAIT_CTS && tx->state != TX_HELP)) {
 		return; /* failed meanwhile */
 	}
 	if (v->total > tx->x.total) {
@@ -342,7 +353,7 @@ void rndv_placed(struct proto_ep *ep, struct arrival *a, size_t len)
 	a->peer->bulk_in.seen = true;
 	if (a->arrived == a->want) {
 		bulk_unwatch(a);
-		finish(ep, a, 0);
+		rndv_finish(ep, a, 0);
 	}
 }
 
@@ -352,8 +363,8 @@ void fin_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 	struct tx *tx = tx_find(ep, pp, v->id);
 
 	(void)link;
-	if (tx && (tx->state == TX_WAIT_CTS || tx->state == TX_STREAM ||
-		   tx->state == TX_WAIT_FIN)) {
+	if (tx && (tx->state == TX_WAIT_CTS || tx->state == TX_HELP ||
+		   tx->state == TX_STREAM || tx->state == TX_WAIT_FIN)) {
 		tx_complete(ep, tx, -(int)v->len);
 	}
 }

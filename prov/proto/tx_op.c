@@ -10,9 +10,9 @@
 
 static const char *const state_names[] = {
 	[TX_FREE] = "free",	    [TX_QUEUED] = "queued", [TX_WAIT_ACK] = "wait-ack",
-	[TX_WAIT_CTS] = "wait-cts", [TX_STREAM] = "stream", [TX_WAIT_FIN] = "wait-fin",
-	[TX_RMA] = "rma",	    [TX_EVENT] = "event",   [TX_OVER] = "over",
-	[TX_ORPHAN] = "orphan",
+	[TX_WAIT_CTS] = "wait-cts", [TX_HELP] = "help",	    [TX_STREAM] = "stream",
+	[TX_WAIT_FIN] = "wait-fin", [TX_RMA] = "rma",	    [TX_EVENT] = "event",
+	[TX_OVER] = "over",	    [TX_ORPHAN] = "orphan",
 };
 _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == TX_STATES, "names");
 
@@ -21,7 +21,8 @@ static const uint32_t state_next[TX_STATES] = {
 	[TX_FREE] = TO(TX_QUEUED) | TO(TX_RMA),
 	[TX_QUEUED] = TO(TX_WAIT_ACK) | TO(TX_WAIT_CTS) | TO(TX_FREE),
 	[TX_WAIT_ACK] = TO(TX_FREE),
-	[TX_WAIT_CTS] = TO(TX_STREAM) | TO(TX_FREE),
+	[TX_WAIT_CTS] = TO(TX_HELP) | TO(TX_STREAM) | TO(TX_FREE),
+	[TX_HELP] = TO(TX_WAIT_CTS) | TO(TX_STREAM) | TO(TX_FREE),
 	[TX_STREAM] = TO(TX_WAIT_FIN) | TO(TX_FREE),
 	[TX_WAIT_FIN] = TO(TX_FREE),
 	[TX_RMA] = TO(TX_EVENT) | TO(TX_OVER) | TO(TX_ORPHAN) | TO(TX_FREE),

@@ -19,6 +19,7 @@ enum tx_state {
 	TX_QUEUED,   /* message: proto_peer.msgs */
 	TX_WAIT_ACK, /* eager, wants to know about delivery: proto_peer.waiting */
 	TX_WAIT_CTS, /* announced; CTS or FIN comes: proto_peer.waiting */
+	TX_HELP,     /* announced; pushes what the receiver leaves: proto_peer.helps */
 	TX_STREAM,   /* sends DATA: proto_peer.streams; or CHUNKs: proto_peer.bulks */
 	TX_WAIT_FIN, /* all DATA sent: proto_peer.waiting */
 	TX_RMA,	     /* proto_peer.rma */
@@ -42,13 +43,20 @@ struct bulk_out {
 	uint64_t end[BULK_DEPTH]; /* offset behind each slot's bytes */
 };
 
+/* The sender's part in a message that the receiver pulls. */
+struct help {
+	struct wire_joint j;
+	uint32_t piece; /* bytes */
+	uint64_t want;	/* bytes of the message that move */
+};
+
 struct tx {
 	struct pool_obj obj;
 	struct list node;
 	enum tx_state state;
 	uint32_t flags; /* PROTO_* */
 	struct proto_peer *peer;
-	struct wire_link *link; /* the one that x's segments are on */
+	struct wire_link *link; /* the one that x's segments are on, or TX_HELP's */
 	void *context;
 	uint64_t tag;
 	uint64_t data;
@@ -57,7 +65,9 @@ struct tx {
 	uint64_t stream_off;
 	uint64_t stream_len;
 	struct bulk_out bulk; /* TX_STREAM, TX_WAIT_FIN; else empty */
-	struct xfer x;	      /* RMA; of a message only local and total */
+	struct help help;     /* TX_HELP */
+	struct xfer x; /* RMA; of a message only local and total, and what TX_HELP pushes
+			*/
 };
 
 void tx_set_state(struct tx *tx, enum tx_state to);

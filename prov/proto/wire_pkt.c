@@ -12,10 +12,39 @@ typedef bool (*pkt_decode)(const void *pkt, size_t len, struct pkt_view *v);
 /* Largest error number that a FIN may carry: libfabric's own end well below. */
 #define PKT_ERR_MAX 4095
 
+/* The v->len pieces of memory at `at`: they lie in the address space, and have v->total
+ * bytes. */
+static bool decode_iov(const char *at, struct pkt_view *v)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < v->len; i++) {
+		struct pkt_iov iov;
+
+		memcpy(&iov, at + i * sizeof(iov), sizeof(iov));
+		v->iov[i].addr = le64_get(iov.addr);
+		v->iov[i].len = le64_get(iov.len);
+		if (v->iov[i].len > v->total - sum ||
+		    v->iov[i].addr > UINT64_MAX - v->iov[i].len) {
+			return false;
+		}
+		sum += v->iov[i].len;
+	}
+	return sum == v->total;
+}
+
+static void put_iov(char *at, const struct pkt_view_iov *iov, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct pkt_iov out = {le64_of(iov[i].addr), le64_of(iov[i].len)};
+
+		memcpy(at + i * sizeof(out), &out, sizeof(out));
+	}
+}
+
 static bool decode_rts(const void *pkt, size_t len, struct pkt_view *v)
 {
 	struct pkt_rts h;
-	uint64_t sum = 0;
 
 	memcpy(&h, pkt, sizeof(h));
 	v->tag = le64_get(h.tag);
@@ -26,20 +55,7 @@ static bool decode_rts(const void *pkt, size_t len, struct pkt_view *v)
 	    v->len > PKT_IOV_MAX || len != sizeof(h) + v->len * sizeof(struct pkt_iov)) {
 		return false;
 	}
-	for (uint32_t i = 0; i < v->len; i++) {
-		struct pkt_iov iov;
-
-		memcpy(&iov, (const char *)pkt + sizeof(h) + i * sizeof(iov),
-		       sizeof(iov));
-		v->iov[i].addr = le64_get(iov.addr);
-		v->iov[i].len = le64_get(iov.len);
-		if (v->iov[i].len > v->total - sum ||
-		    v->iov[i].addr > UINT64_MAX - v->iov[i].len) {
-			return false;
-		}
-		sum += v->iov[i].len;
-	}
-	return v->len == 0 || sum == v->total;
+	return v->len == 0 || decode_iov((const char *)pkt + sizeof(h), v);
 }
 
 static bool decode_cts(const void *pkt, size_t len, struct pkt_view *v)
@@ -116,6 +132,23 @@ static bool decode_taken(const void *pkt, size_t len, struct pkt_view *v)
 	       v->offset <= PKT_MSG_MAX;
 }
 
+static bool decode_join(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_join h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->id = le64_get(h.tx_id);
+	v->total = le64_get(h.want);
+	v->piece = le32_get(h.piece);
+	v->slot = le32_get(h.cell);
+	v->turn = le32_get(h.turn);
+	return v->flags == 0 && h.zero.v == 0 && v->len != 0 && v->len <= PKT_IOV_MAX &&
+	       len == sizeof(h) + v->len * sizeof(struct pkt_iov) && v->total != 0 &&
+	       v->total <= PKT_MSG_MAX && v->piece != 0 &&
+	       (v->total - 1) / v->piece < PKT_JOIN_PIECES &&
+	       decode_iov((const char *)pkt + sizeof(h), v);
+}
+
 static const struct {
 	const char *name;
 	size_t min;
@@ -131,6 +164,7 @@ static const struct {
 	[PKT_EVENT] = {"event", sizeof(struct pkt_event), decode_event},
 	[PKT_CHUNK] = {"chunk", sizeof(struct pkt_chunk), decode_chunk},
 	[PKT_TAKEN] = {"taken", sizeof(struct pkt_taken), decode_taken},
+	[PKT_JOIN] = {"join", sizeof(struct pkt_join), decode_join},
 };
 _Static_assert(sizeof(pkt_rows) / sizeof(pkt_rows[0]) == PKT_KINDS, "a row per kind");
 
@@ -172,11 +206,7 @@ size_t pkt_put_rts(void *pkt, uint8_t flags, uint64_t tag, uint64_t data, uint64
 			    .total = le64_of(total)};
 
 	memcpy(pkt, &h, sizeof(h));
-	for (uint32_t i = 0; i < count; i++) {
-		struct pkt_iov out = {le64_of(iov[i].addr), le64_of(iov[i].len)};
-
-		memcpy((char *)pkt + sizeof(h) + i * sizeof(out), &out, sizeof(out));
-	}
+	put_iov((char *)pkt + sizeof(h), iov, count);
 	return sizeof(h) + count * sizeof(struct pkt_iov);
 }
 
@@ -259,4 +289,18 @@ size_t pkt_put_taken(void *pkt, uint64_t tx_id, uint64_t offset)
 
 	memcpy(pkt, &h, sizeof(h));
 	return sizeof(h);
+}
+
+size_t pkt_put_join(void *pkt, const struct pkt_view *v)
+{
+	struct pkt_join h = {.head = head_of(PKT_JOIN, 0, v->len),
+			     .tx_id = le64_of(v->id),
+			     .want = le64_of(v->total),
+			     .piece = le32_of(v->piece),
+			     .cell = le32_of(v->slot),
+			     .turn = le32_of(v->turn)};
+
+	memcpy(pkt, &h, sizeof(h));
+	put_iov((char *)pkt + sizeof(h), v->iov, v->len);
+	return sizeof(h) + v->len * sizeof(struct pkt_iov);
 }

@@ -58,6 +58,7 @@ enum pkt_kind {
 	PKT_EVENT,     /* a remote write with data is done */
 	PKT_CHUNK,     /* a piece of a streamed message, in a bulk slot */
 	PKT_TAKEN,     /* bulk slots up to here were read */
+	PKT_JOIN,      /* receiver pulls an announced message; the sender may push */
 	PKT_KINDS
 };
 
@@ -144,8 +145,24 @@ struct pkt_taken {
 	struct le64 offset; /* everything before it was read */
 };
 
+/* len: how many iov follow, at least 1: where the bytes that are wanted go. The transfer
+ * has ceil(want / piece) pieces; see joint_open in wire.h. */
+struct pkt_join {
+	struct pkt_head head;
+	struct le64 tx_id;
+	struct le64 want;  /* bytes, from the start of the message */
+	struct le32 piece; /* bytes of each piece but the last */
+	struct le32 cell;
+	struct le32 turn;
+	struct le32 zero;
+	struct pkt_iov iov[];
+};
+
 #define PKT_EAGER_HEAD_MAX (sizeof(struct pkt_eager) + 16)
 #define PKT_RTS_MAX	   (sizeof(struct pkt_rts) + PKT_IOV_MAX * sizeof(struct pkt_iov))
+#define PKT_JOIN_MAX	   (sizeof(struct pkt_join) + PKT_IOV_MAX * sizeof(struct pkt_iov))
+/* Pieces of a joint transfer. */
+#define PKT_JOIN_PIECES 0xffffffu
 
 _Static_assert(sizeof(struct pkt_head) == 8, "pkt_head");
 _Static_assert(sizeof(struct pkt_eager) == 16, "pkt_eager");
@@ -159,6 +176,7 @@ _Static_assert(sizeof(struct pkt_credit) == 8, "pkt_credit");
 _Static_assert(sizeof(struct pkt_event) == 24, "pkt_event");
 _Static_assert(sizeof(struct pkt_chunk) == 32, "pkt_chunk");
 _Static_assert(sizeof(struct pkt_taken) == 24, "pkt_taken");
+_Static_assert(sizeof(struct pkt_join) == 40, "pkt_join");
 
 struct pkt_view_iov {
 	uint64_t addr;
@@ -172,13 +190,14 @@ struct pkt_view {
 	uint32_t len;	 /* payload bytes, iov count, error or credit */
 	uint64_t tag;	 /* EAGER, RTS */
 	uint64_t data;	 /* EAGER with DATA, RTS, EVENT */
-	uint64_t id;	 /* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK, TAKEN; rx id:
-			  * DATA, CHUNK */
+	uint64_t id;	 /* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK, TAKEN, JOIN;
+			  * rx id: DATA, CHUNK */
 	uint64_t rx_id;	 /* CTS */
-	uint64_t total;	 /* RTS, CTS, EVENT */
+	uint64_t total;	 /* RTS, CTS, EVENT; JOIN: wanted */
 	uint64_t offset; /* DATA, CHUNK, TAKEN */
-	uint32_t slot;	 /* CHUNK */
-	uint32_t turn;	 /* CHUNK */
+	uint32_t slot;	 /* CHUNK; JOIN: cell */
+	uint32_t turn;	 /* CHUNK, JOIN */
+	uint32_t piece;	 /* JOIN */
 	struct pkt_view_iov iov[PKT_IOV_MAX];
 	const void *payload; /* EAGER, DATA */
 };
@@ -313,6 +332,8 @@ size_t pkt_put_event(void *pkt, uint64_t data, uint64_t total);
 size_t pkt_put_chunk(void *pkt, uint64_t rx_id, uint64_t offset, uint32_t len,
 		     uint32_t slot, uint32_t turn);
 size_t pkt_put_taken(void *pkt, uint64_t tx_id, uint64_t offset);
+/* What v says: id, total, piece, slot, turn, len and iov. */
+size_t pkt_put_join(void *pkt, const struct pkt_view *v);
 
 /* "eager", "rts", ...; "?" for anything else. */
 const char *pkt_kind_name(uint8_t kind);

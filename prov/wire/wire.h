@@ -42,6 +42,8 @@ struct wire_caps {
 	bool passive;	    /* put and get need no libfabric call at the target */
 	bool raw;    /* put and get may name peer memory by plain address (one copy) */
 	size_t bulk; /* bytes of one of the peer's bulk slots; 0: none can be read */
+	uint32_t joints; /* transfers that both ends may copy at once; 0: none. Where
+			  * there are any, raw segments are done in the call */
 };
 
 /* A bulk slot of one's own. */
@@ -49,6 +51,25 @@ struct wire_bulk {
 	void *at; /* caps.bulk bytes */
 	uint32_t slot;
 	uint32_t turn; /* how often it was given out: tells this use from the next */
+};
+
+/* A transfer that both ends of a link copy at once: see joint_open. */
+struct wire_joint {
+	uint32_t cell;	 /* which of the owner's */
+	uint32_t turn;	 /* how often it was given out: tells this use from the next */
+	uint32_t pieces; /* of the transfer, at most WIRE_JOINT_MAX */
+	uint32_t mine;	 /* owner: pieces that it took itself */
+	uint32_t theirs; /* owner, once closed: pieces that the peer took */
+	uint64_t link;	 /* owner: names the link, also after its end */
+};
+
+#define WIRE_JOINT_MAX	0xffffffu
+#define WIRE_JOINT_NONE UINT32_MAX
+
+enum wire_joint_state {
+	WIRE_JOINT_BUSY,  /* the peer has not finished all that it took */
+	WIRE_JOINT_DONE,  /* it has */
+	WIRE_JOINT_BROKEN /* some of it is missing */
 };
 
 /* Memory of the peer. */
@@ -175,6 +196,31 @@ struct wire_ops {
 	void (*bulk_put)(struct wire_ep *ep, uint32_t slot);
 	const void *(*bulk_peer)(struct wire_link *link, uint32_t slot, size_t len);
 	bool (*bulk_holds)(struct wire_link *link, uint32_t slot, uint32_t turn);
+
+	/*
+	 * Joint transfers: one end (the owner) announces a transfer in pieces to the
+	 * other in a packet (cell, turn, pieces); then both take pieces, the owner from
+	 * the first on, its peer from the last, until they meet, and move what they took
+	 * by put and get. So a peer that is busy elsewhere delays nothing. All are NULL
+	 * where caps.joints is 0 on every link.
+	 *
+	 * joint_open: -FI_EAGAIN when all cells are in use.
+	 * joint_take: the next piece, or WIRE_JOINT_NONE: none is left, or this use is
+	 * over. The peer (owner false) reports each piece by joint_did before it takes
+	 * another; `ok` false: it isn't there.
+	 * joint_look: after the last take: whether every piece was taken, and how far the
+	 * peer is with its own.
+	 * joint_close: the peer takes no more. joint_quiet: after that, true once it
+	 * can't be writing any more (rules D3, D4); the cell is given back then. These
+	 * two may be called after the end of the link.
+	 */
+	int (*joint_open)(struct wire_link *link, uint32_t pieces, struct wire_joint *j);
+	uint32_t (*joint_take)(struct wire_link *link, struct wire_joint *j, bool owner);
+	void (*joint_did)(struct wire_link *link, const struct wire_joint *j, bool ok);
+	enum wire_joint_state (*joint_look)(struct wire_link *link,
+					    const struct wire_joint *j);
+	void (*joint_close)(struct wire_ep *ep, struct wire_joint *j);
+	bool (*joint_quiet)(struct wire_ep *ep, const struct wire_joint *j);
 
 	/* Moves what is there, upcalls included; at most about `budget` packets. Returns
 	 * how many things happened, so that 0 means idle. */

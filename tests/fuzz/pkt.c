@@ -65,6 +65,12 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		return pkt_put_chunk(room, 2, 65536, 32768, 3, 1);
 	case 10:
 		return pkt_put_taken(room, 1, 65536);
+	case 11:
+		return pkt_put_join(room, &(struct pkt_view){.id = 1,
+							     .total = 200000,
+							     .piece = 65536,
+							     .len = 2,
+							     .iov = {iov[0], iov[1]}});
 	default:
 		return 0;
 	}

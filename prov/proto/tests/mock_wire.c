@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "config.h"
 
-#include "prov/proto/tests/mock_wire.h"
+#include "prov/proto/tests/mock_link.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -11,64 +11,6 @@
 #include <rdma/fi_errno.h>
 
 struct mock_net *mock_net;
-
-struct mock_pkt {
-	struct list node;
-	uint64_t due;
-	size_t len;
-	_Alignas(8) char bytes[];
-};
-
-struct mock_seg {
-	struct list node;
-	uint64_t due;
-	bool put;
-	struct wire_segment seg;
-	struct iovec local[4];
-};
-
-struct mock_ep {
-	struct wire_ep_base base;
-	struct mock_net *net;
-	struct wire_ep_attr attr;
-	struct list links;
-	struct mock_region regions[16];
-	int region_count;
-	struct {
-		char *bytes;
-		uint32_t turn;
-		bool taken;
-	} slots[MOCK_SLOTS];
-};
-
-enum mock_state { MOCK_DIALLING, MOCK_NEW, MOCK_UP };
-
-struct mock_link {
-	struct wire_link_base base;
-	struct list node; /* of its endpoint */
-	struct mock_ep *ep;
-	struct mock_link *other;
-	enum mock_state state;
-	uint64_t due;
-	int dying;	/* error to report once drained */
-	struct list in; /* struct mock_pkt for this end */
-	uint32_t in_count;
-	uint64_t last_due;
-	struct list segs;
-	struct mock_pkt *reserved;
-	struct mock_pkt *offered; /* what slot leads to */
-	struct wire_slot slot;
-};
-
-static struct mock_ep *ep_of(struct wire_ep *ep)
-{
-	return (struct mock_ep *)ep;
-}
-
-static struct mock_link *link_of(struct wire_link *link)
-{
-	return (struct mock_link *)link;
-}
 
 uint64_t mock_random(struct mock_net *net)
 {
@@ -169,6 +111,13 @@ static void ep_close(struct wire_ep *wep)
 	for (int i = 0; i < MOCK_EPS; i++) {
 		if (ep->net->eps[i] == wep) {
 			ep->net->eps[i] = NULL;
+		}
+	}
+	/* As the real one does it, which waits for who is in the middle of it. */
+	for (int i = 0; i < MOCK_CELLS; i++) {
+		if (ep->net->cells[i].owner == wep) {
+			mock_pushes_drop(ep->net, (uint32_t)i);
+			ep->net->cells[i].owner = NULL;
 		}
 	}
 	while (!list_empty(&ep->links)) {
@@ -354,7 +303,7 @@ static int segment(struct wire_link *link, const struct wire_segment *seg, bool 
 	if (sum != seg->len || seg->len > l->base.caps.max_segment || seg->len == 0) {
 		abort();
 	}
-	if (mock_chance(l->ep->net, l->ep->net->refuse_segment)) {
+	if (!l->pushing && mock_chance(l->ep->net, l->ep->net->refuse_segment)) {
 		return -FI_EAGAIN;
 	}
 	if (l->dying) {
@@ -364,7 +313,12 @@ static int segment(struct wire_link *link, const struct wire_segment *seg, bool 
 	if (!at) {
 		return err;
 	}
-	if (!mock_chance(l->ep->net, l->ep->net->late_segment)) {
+	if (l->holding && seg->remote.raw && put) {
+		mock_hold(l, seg, at);
+		return 1;
+	}
+	if ((l->base.caps.joints && seg->remote.raw) ||
+	    !mock_chance(l->ep->net, l->ep->net->late_segment)) {
 		move(seg, at, put);
 		return 1;
 	}
@@ -548,7 +502,7 @@ static int link_progress(struct mock_link *l, int budget)
 static int progress(struct wire_ep *wep, int budget)
 {
 	struct mock_ep *ep = ep_of(wep);
-	int done = 0;
+	int done = mock_pushes_run(ep->net);
 
 	list_foreach_safe (n, next, &ep->links) {
 		if (done >= budget) {
@@ -599,6 +553,12 @@ const struct wire_ops mock_wire = {
 	.bulk_put = bulk_put,
 	.bulk_peer = bulk_peer,
 	.bulk_holds = bulk_holds,
+	.joint_open = mock_joint_open,
+	.joint_take = mock_joint_take,
+	.joint_did = mock_joint_did,
+	.joint_look = mock_joint_look,
+	.joint_close = mock_joint_close,
+	.joint_quiet = mock_joint_quiet,
 	.progress = progress,
 	.arm = arm,
 	.fd = fd,

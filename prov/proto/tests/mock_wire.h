@@ -16,12 +16,22 @@
 #define MOCK_EPS       16
 #define MOCK_SLOTS     6
 #define MOCK_SLOT_SIZE 16384
+#define MOCK_CELLS     8
 
 struct mock_region {
 	uint64_t key;
 	char *base;
 	size_t len;
 	uint64_t access;
+};
+
+/* A joint transfer's; like the real ones they outlive their link. */
+struct mock_cell {
+	struct wire_ep *owner; /* NULL: free */
+	uint32_t turn;
+	bool closed;
+	uint32_t pieces, front, back, done;
+	bool broken;
 };
 
 struct mock_net {
@@ -40,6 +50,15 @@ struct mock_net {
 	uint32_t alias_host;
 	uint32_t refuse_slot; /* percent: no bulk slot just now */
 	bool raw_refused;     /* raw gets give -FI_EACCES although caps say raw */
+	/* Joint transfers; percent. */
+	uint32_t refuse_cell;
+	uint32_t refuse_take;
+	uint32_t
+		late_push; /* what was pushed lands later, the link may be gone by then */
+	uint32_t break_push; /* a piece that was pushed isn't there */
+	uint64_t pushed;     /* pieces */
+	struct mock_cell cells[MOCK_CELLS];
+	struct list pushes; /* under way */
 	struct wire_ep *eps[MOCK_EPS];
 	uint64_t links_killed;
 	uint64_t packets;
@@ -59,6 +78,8 @@ bool mock_kill_random(struct mock_net *net);
 void mock_kill_pair(struct mock_net *net);
 /* Puts bytes on a link as if the peer had sent them. */
 void mock_inject(struct wire_link *link, const void *pkt, size_t len);
+/* Cells that are in use. */
+int mock_cells_used(const struct mock_net *net);
 /* Bulk slots of ep that are taken. */
 int mock_slots_taken(struct wire_ep *ep);
 /* Some link of ep that is up, or NULL. */

@@ -186,6 +186,7 @@ void sim_init(struct sim *s, uint64_t seed, int eps)
 				      .inject_size = 256,
 				      .eager_size = 2048,
 				      .bulk_size = 4096,
+				      .joint_size = 4096,
 				      .connect_timeout = 10000000000ULL,
 				      .unexpected_max = 1 << 20,
 				      .order_rma = true,

@@ -37,6 +37,17 @@ static void test_golden(void)
 					0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0};
 	static const uint8_t chunk[] = {9, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
 					3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0};
+	static const struct pkt_view join_view = {.id = 2,
+						  .total = 0x30000,
+						  .piece = 0x10000,
+						  .slot = 5,
+						  .turn = 6,
+						  .len = 1,
+						  .iov = {{0x1000, 0x30000}}};
+	static const uint8_t join[] = {11, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0,
+				       0,  0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0,
+				       5,  0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+				       0,  0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0};
 	static const uint8_t taken[] = {10, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0,
 					0,  0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0};
 	struct pkt_view_iov iov = {0x20000, 0x100};
@@ -66,6 +77,8 @@ static void test_golden(void)
 	tap_is_mem(buf, chunk, sizeof(chunk), "chunk");
 	tap_is_int(pkt_put_taken(buf, 2, 3), sizeof(taken), "taken length");
 	tap_is_mem(buf, taken, sizeof(taken), "taken");
+	tap_is_int(pkt_put_join(buf, &join_view), sizeof(join), "join length");
+	tap_is_mem(buf, join, sizeof(join), "join");
 }
 
 /* Some valid packet of that kind. */
@@ -96,6 +109,15 @@ static size_t make(uint8_t *buf, uint8_t kind)
 				     next_random());
 	case PKT_TAKEN:
 		return pkt_put_taken(buf, next_random(), 8192);
+	case PKT_JOIN:
+		return pkt_put_join(
+			buf,
+			&(struct pkt_view){.id = next_random(),
+					   .total = 100,
+					   .piece = 30,
+					   .slot = (uint32_t)next_random(),
+					   .len = 3,
+					   .iov = {{0x1000, 10}, {0x2000, 0}, {7, 90}}});
 	default:
 		return pkt_put_event(buf, next_random(), next_random());
 	}
@@ -131,6 +153,15 @@ static bool in_range(const struct pkt_view *v, const uint8_t *pkt, size_t len)
 		return v->len > 0 && v->offset <= PKT_MSG_MAX;
 	case PKT_TAKEN:
 		return v->offset <= PKT_MSG_MAX;
+	case PKT_JOIN:
+		if (v->len == 0 || v->len > PKT_IOV_MAX || v->total == 0 ||
+		    v->piece == 0 || (v->total - 1) / v->piece >= PKT_JOIN_PIECES) {
+			return false;
+		}
+		for (uint32_t i = 0; i < v->len; i++) {
+			sum += v->iov[i].len;
+		}
+		return sum == v->total;
 	default:
 		return true;
 	}
@@ -173,6 +204,15 @@ static void test_ranges(void)
 	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: memory longer than the message");
 	len = pkt_put_rts(buf, 0, 0, 0, 0, UINT64_MAX, NULL, 0);
 	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: message too long");
+	v = (struct pkt_view){.total = 10, .piece = 0, .len = 1, .iov = {{0x1000, 10}}};
+	tap_ok(pkt_parse(buf, pkt_put_join(buf, &v), &v) != 0, "join: pieces of nothing");
+	v = (struct pkt_view){.total = 10, .piece = 5, .len = 1, .iov = {{0x1000, 9}}};
+	tap_ok(pkt_parse(buf, pkt_put_join(buf, &v), &v) != 0, "join: less than wanted");
+	v = (struct pkt_view){.total = UINT64_C(1) << 40,
+			      .piece = 1,
+			      .len = 1,
+			      .iov = {{0, UINT64_C(1) << 40}}};
+	tap_ok(pkt_parse(buf, pkt_put_join(buf, &v), &v) != 0, "join: too many pieces");
 	len = pkt_put_cts(buf, 0, 1, 2, 0);
 	tap_ok(pkt_parse(buf, len, &v) != 0, "cts for nothing");
 	len = pkt_put_data(buf, 1, 2, 0);

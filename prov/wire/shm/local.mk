@@ -10,6 +10,7 @@ PROV_SOURCES += \
 	%D%/shm_handshake.c %D%/shm_handshake.h \
 	%D%/shm_helper.c %D%/shm_helper.h \
 	%D%/shm_hub.c %D%/shm_hub.h \
+	%D%/shm_joint.c %D%/shm_joint.h \
 	%D%/shm_link.c %D%/shm_link.h \
 	%D%/shm_ring.c %D%/shm_ring.h \
 	%D%/shm_rma.c %D%/shm_rma.h \
@@ -50,6 +51,12 @@ TESTS += %D%/tests/test_bulk_shm
 	%D%/tests/test_bulk_shm.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_bulk_shm_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_joint_shm
+TESTS += %D%/tests/test_joint_shm
+%C%_tests_test_joint_shm_SOURCES = \
+	%D%/tests/test_joint_shm.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_joint_shm_LDADD = prov/libprov.la
+
 # Figures, not a test: run by hand.
 check_PROGRAMS += %D%/tests/bench_shm
 %C%_tests_bench_shm_SOURCES = %D%/tests/bench_shm.c %D%/tests/rig.c %D%/tests/rig.h
@@ -58,4 +65,5 @@ check_PROGRAMS += %D%/tests/bench_shm
 # Threads: the wire's helper, automatic progress, or two of the test's own.
 THREAD_TESTS += \
 	%D%/tests/test_ring %D%/tests/test_shm %D%/tests/test_life %D%/tests/test_door \
-	%D%/tests/test_sleep %D%/tests/test_many %D%/tests/test_service
+	%D%/tests/test_sleep %D%/tests/test_many %D%/tests/test_service \
+	%D%/tests/test_joint_shm

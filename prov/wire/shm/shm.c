@@ -7,6 +7,7 @@
 #include "prov/wire/shm/shm_bulk.h"
 #include "prov/wire/shm/shm_connect.h"
 #include "prov/wire/shm/shm_ep.h"
+#include "prov/wire/shm/shm_joint.h"
 #include "prov/wire/shm/shm_link.h"
 #include "prov/wire/shm/shm_rma.h"
 
@@ -20,7 +21,8 @@ const struct wire_ops shm_wire_ops = {
 		 .ordered = true,
 		 .passive = true,
 		 .raw = true,
-		 .bulk = SHM_BULK_SLOT},
+		 .bulk = SHM_BULK_SLOT,
+		 .joints = SHM_JOINTS},
 	.ep_open = shm_ep_open,
 	.ep_close = shm_ep_close,
 	.dial = shm_dial,
@@ -33,6 +35,12 @@ const struct wire_ops shm_wire_ops = {
 	.bulk_put = shm_bulk_put,
 	.bulk_peer = shm_bulk_peer,
 	.bulk_holds = shm_bulk_holds,
+	.joint_open = shm_joint_open,
+	.joint_take = shm_joint_take,
+	.joint_did = shm_joint_did,
+	.joint_look = shm_joint_look,
+	.joint_close = shm_joint_close,
+	.joint_quiet = shm_joint_quiet,
 	.progress = shm_progress,
 	.arm = shm_arm,
 	.fd = shm_fd,

@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/wire/shm/shm.h"
+#include "prov/wire/shm/shm_joint.h"
 #include "prov/wire/shm/shm_link.h"
 
 #define EP_LINK_QUOTA 16  /* packets of one link in a row */
@@ -191,6 +192,9 @@ void shm_ep_close(struct wire_ep *wep)
 	/* A forked child has no helper thread, and nothing of this is its to end. */
 	if (getpid() != ep->pid)
 		return;
+	pthread_mutex_lock(&ep->mutex);
+	shm_joint_close_all(ep);
+	pthread_mutex_unlock(&ep->mutex);
 	/* The helper still hears of peers that end meanwhile. */
 	ep_quiesce(ep, NULL, shm_now() + EP_CLOSE_WAIT_NS);
 	shm_helper_stop(ep);

@@ -23,7 +23,7 @@
 /* ---- handshake --------------------------------------------------------------------- */
 
 #define SHM_MAGIC   UINT32_C(0x77667431) /* changes with SHM_VERSION's meaning never */
-#define SHM_VERSION 2
+#define SHM_VERSION 3
 
 enum shm_hello_kind {
 	SHM_HELLO = 1,	/* dialler to acceptor */
@@ -180,7 +180,10 @@ static_assert(offsetof(struct shm_service_mem, chunks) == SHM_PAGE, "whole pages
 /* ---- pair memory: one link ----------------------------------------------------------
  */
 
-/* By the initiator: which of the target's keys it is using just now (rules D3, D4). */
+/* By the initiator: which of the target's keys it is using just now (rules D3, D4), or
+ * that it is at work for a joint transfer. */
+#define SHM_HAZARD_JOINT UINT64_MAX
+
 struct shm_hazard {
 	_Atomic(uint64_t) key;
 	_Atomic(uint32_t) active;
@@ -189,10 +192,26 @@ struct shm_hazard {
 
 static_assert(sizeof(struct shm_hazard) == SHM_CACHE_LINE, "one line");
 
-/* Index 0: written (produced, initiated) by the dialler, 1: by the acceptor. */
+/* A transfer that both ends copy. */
+struct shm_joint_cell {
+	/* By both: turn (16 bits, odd while the cell is in use), pieces that the owner
+	 * took (24), pieces that its peer took (24). */
+	_Atomic(uint64_t) claim;
+	_Atomic(uint32_t) done;	  /* by the peer: pieces that it is through with */
+	_Atomic(uint32_t) broken; /* by the peer: one of them isn't there */
+	uint8_t pad[48];
+};
+
+static_assert(sizeof(struct shm_joint_cell) == SHM_CACHE_LINE, "one line");
+
+#define SHM_JOINTS     16 /* at a time, each way */
+#define SHM_JOINT_BITS 24 /* of a count of pieces */
+
+/* Index 0: written (produced, initiated, owned) by the dialler, 1: by the acceptor. */
 struct shm_pair_mem {
 	struct shm_hazard hazard[2];
-	uint8_t pad[SHM_PAGE - 2 * SHM_CACHE_LINE];
+	struct shm_joint_cell joint[2][SHM_JOINTS];
+	uint8_t pad[SHM_PAGE - (2 + 2 * SHM_JOINTS) * SHM_CACHE_LINE];
 	struct shm_ring_mem ring[2];
 	struct shm_service_mem service[2];
 };

@@ -189,6 +189,8 @@ int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
 	link->base.caps.bulk = mem->bulk && !(link->cma && link->pid == link->ep->pid)
 				       ? SHM_BULK_SLOT
 				       : 0;
+	/* Nor would the other end have a processor of its own. */
+	link->base.caps.joints = link->cma && link->pid != link->ep->pid ? SHM_JOINTS : 0;
 	return link_check_cma(link);
 }
 

@@ -58,6 +58,8 @@ struct shm_link {
 	struct list grave;		      /* in ep->graveyard: DOWN, to be freed */
 
 	struct shm_share share; /* the peer's shared memory for applications */
+	uint32_t joint_used;	/* bit per joint cell of ours that is in use */
+	uint32_t joint_turn;
 
 	/* Mutex. */
 	uint32_t index;	     /* in ep->links; the bit in our hub */

@@ -291,6 +291,18 @@ static void server_register(struct server_state *s, struct wire_link *link,
 }
 
 /* As if this process were stopped in the middle of a put. */
+static void server_join(struct wire_link *link, const struct server_packet *req)
+{
+	struct wire_joint j = {.cell = (uint32_t)req->arg,
+			       .turn = (uint32_t)(req->arg >> 32),
+			       .pieces = (uint32_t)req->arg2};
+
+	if (shm_wire_ops.joint_take(link, &j, false) == WIRE_JOINT_NONE)
+		return;
+	raise(SIGSTOP);
+	shm_wire_ops.joint_did(link, &j, true);
+}
+
 static void server_hold(struct wire_link *link, uint64_t key)
 {
 	struct shm_hazard *hazard = ((struct shm_link *)(void *)link)->hazard_mine;
@@ -358,6 +370,9 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 		break;
 	case SERVER_HOLD:
 		server_hold(link, req.arg);
+		break;
+	case SERVER_JOIN:
+		server_join(link, &req);
 		break;
 	}
 	return true;

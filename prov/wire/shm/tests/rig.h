@@ -74,6 +74,8 @@ enum server_op {
 	SERVER_FORBID,	 /* forbids attach from now on; answers */
 	SERVER_FORK, /* leaves a child that does nothing; answers with its process id */
 	SERVER_HOLD, /* stops in the middle of an access by key arg, until continued */
+	SERVER_JOIN, /* takes a piece of cell arg, turn arg >> 32, which has arg2 pieces,
+			and stops before it reports it */
 };
 
 struct server_packet {
