@@ -41,8 +41,7 @@ _Static_assert(offsetof(struct fi_cq_msg_entry, len) ==
 		       offsetof(struct fi_cq_tagged_entry, len),
 	       "prefix");
 
-/* Entries that are read until a read progresses although there are more; a read of more
- * at once progresses each time. */
+/* Entries that are read until a read progresses although there are more. */
 #define CQ_SIMPLE 64
 
 /* What libfabric 1.20 and later have behind struct fi_cq_err_entry of 1.17. */
@@ -156,11 +155,9 @@ static inline __attribute__((always_inline)) uint64_t cq_read_ready(struct wfi_c
 		cq->head = head + 1;
 		return 1;
 	}
-	if (__builtin_expect(count > cq->simple - head, 0))
-		return 0;
 	if (n > count)
 		n = count;
-	if (!n)
+	if (!n || __builtin_expect(n > cq->simple - head, 0))
 		return 0;
 	cq->head = head + n;
 	for (uint64_t end = head + n; head != end; head++, buf += entry_size)
@@ -172,8 +169,10 @@ static inline __attribute__((always_inline)) uint64_t cq_read_ready(struct wfi_c
 static NOINLINE ssize_t cq_read_last(struct wfi_cq *cq, void *buf, size_t count,
 				     size_t entry_size, bool lock)
 {
-	ssize_t rc = cq_take(cq, buf, count, NULL, entry_size);
+	ssize_t rc = -FI_EAGAIN;
 
+	if (cq->head != cq->tail || !list_empty(&cq->errors) || cq->overrun)
+		rc = cq_take(cq, buf, count, NULL, entry_size);
 	if (lock)
 		wfi_domain_unlock(cq->domain);
 	if (rc == -FI_EAGAIN)

@@ -111,6 +111,33 @@ static void rx_ok(void *arg, void *context, uint64_t flags, size_t len, uint64_t
 	wfi_cq_push(cq);
 }
 
+static void rx_ok_data(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,
+		       uint64_t source, uint64_t data)
+{
+	struct wfi_ep *ep = arg;
+	struct wfi_cq *cq = ep->rx_cq;
+	struct proto_done d;
+
+	if (__builtin_expect(!cq || ep->cntrs[EP_CNTR_RECV] || !wfi_cq_has_room(cq), 0)) {
+		d = (struct proto_done){.context = context,
+					.flags = flags,
+					.len = len,
+					.data = data,
+					.tag = tag,
+					.source = source,
+					.report = true};
+		rx_done(arg, &d);
+		return;
+	}
+	cq->ring[cq->tail & cq->mask] = (struct wfi_cq_entry){.op_context = context,
+							      .flags = flags,
+							      .len = len,
+							      .data = data,
+							      .tag = tag,
+							      .src = source};
+	wfi_cq_push(cq);
+}
+
 /* Plain RMA leaves no trace here; a write with data is an event of the receive side. */
 static void remote_done(void *arg, const struct proto_done *d)
 {
@@ -142,12 +169,14 @@ const struct proto_up wfi_ep_up[2] = {
 	{.tx_done = tx_done,
 	 .rx_done = rx_done,
 	 .rx_ok = rx_ok,
+	 .rx_ok_data = rx_ok_data,
 	 .remote_done = remote_done,
 	 .source = source,
 	 .now = now},
 	{.tx_done = tx_done,
 	 .rx_done = rx_done,
 	 .rx_ok = rx_ok_slow,
+	 .rx_ok_data = rx_ok_data,
 	 .remote_done = remote_done,
 	 .source = source,
 	 .now = now},

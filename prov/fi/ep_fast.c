@@ -43,31 +43,40 @@ FAST void fast_report(struct wfi_cq *cq, void *context, uint64_t flags)
 	cq->tail++;
 }
 
-/* True: it left. report: into the queue, which is there then. */
-FAST bool fast_send(struct wfi_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-		    uint64_t tag, uint32_t tagged, void *context, bool report, bool lock)
+/* True: it left. kind: of PROTO_TAGGED and PROTO_DATA, a constant; report: into the
+ * queue, which is there then. */
+FAST bool fast_send_kind(struct wfi_ep *ep, const void *buf, size_t len, uint64_t data,
+			 fi_addr_t dest, uint64_t tag, uint32_t kind, void *context,
+			 bool report, bool lock)
 {
 	struct wfi_cq *cq = ep->tx_cq;
 	struct proto_peer *pp = NULL;
 
 	fast_lock(ep, lock);
 	if (!report || wfi_cq_is_calm(cq)) {
-		pp = proto_small_open(ep->proto, dest, len);
+		pp = proto_small_open(ep->proto, dest, len, kind);
 	}
 	if (__builtin_expect(pp != NULL, 1)) {
 		/* All that the caller gave is used up before the first call, so that
 		 * nothing of it must be kept over one. */
-		proto_small_write(pp, buf, len, tag, tagged);
+		proto_small_write(pp, buf, len, tag, data, kind);
 		if (report) {
-			fast_report(cq, context, FI_SEND | (tagged ? FI_TAGGED : FI_MSG));
+			fast_report(cq, context,
+				    FI_SEND | (kind & PROTO_TAGGED ? FI_TAGGED : FI_MSG));
 		}
-		proto_small_commit(ep->proto, pp, len);
+		proto_small_commit(ep->proto, pp, len, kind);
 		if (report) {
 			wfi_wait_signal(&cq->wait);
 		}
 	}
 	fast_unlock(ep, lock);
 	return pp;
+}
+
+FAST bool fast_send(struct wfi_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+		    uint64_t tag, uint32_t tagged, void *context, bool report, bool lock)
+{
+	return fast_send_kind(ep, buf, len, 0, dest, tag, tagged, context, report, lock);
 }
 
 /* Only directed receives look at the source. */
@@ -84,6 +93,24 @@ FAST bool fast_recv(struct wfi_ep *ep, void *buf, size_t len, uint64_t tag,
 	fast_lock(ep, lock);
 	/* A full queue is no obstacle: it only stops what comes in. */
 	posted = proto_small_recv(ep->proto, buf, len, tag, context, tagged);
+	fast_unlock(ep, lock);
+	return posted;
+}
+
+/* From one source where the endpoint looks at that, with bits that don't count. */
+FAST bool fast_recv_special(struct wfi_ep *ep, void *buf, size_t len, fi_addr_t source,
+			    uint64_t tag, uint64_t ignore, void *context, bool lock)
+{
+	struct proto_peer *from = NULL;
+	bool posted = true;
+
+	fast_lock(ep, lock);
+	if (source != FI_ADDR_UNSPEC) {
+		from = proto_mapped(ep->proto, source);
+		posted = from != NULL;
+	}
+	posted = posted && proto_small_recv_special(ep->proto, buf, len, from, tag,
+						    ignore, context, PROTO_TAGGED);
 	fast_unlock(ep, lock);
 	return posted;
 }
@@ -169,6 +196,43 @@ static ssize_t tag_recv_bare(struct fid_ep *fid, void *buf, size_t len, void *de
 		return 0;
 	}
 	return wfi_ep_ops_tagged.recv(fid, buf, len, NULL, source, tag, ignore, context);
+}
+
+static ssize_t tag_recv_directed_bare(struct fid_ep *fid, void *buf, size_t len,
+				      void *desc, fi_addr_t source, uint64_t tag,
+				      uint64_t ignore, void *context)
+{
+	(void)desc;
+	if (fast_recv_special(wfi_ep_of_ep(fid), buf, len, source, tag, ignore, context,
+			      false)) {
+		return 0;
+	}
+	return wfi_ep_ops_tagged.recv(fid, buf, len, NULL, source, tag, ignore, context);
+}
+
+static ssize_t tag_senddata_bare(struct fid_ep *fid, const void *buf, size_t len,
+				 void *desc, uint64_t data, fi_addr_t dest, uint64_t tag,
+				 void *context)
+{
+	(void)desc;
+	if (fast_send_kind(wfi_ep_of_ep(fid), buf, len, data, dest, tag,
+			   PROTO_TAGGED | PROTO_DATA, context, true, false)) {
+		return 0;
+	}
+	return wfi_ep_ops_tagged.senddata(fid, buf, len, NULL, data, dest, tag, context);
+}
+
+static ssize_t tag_injectdata_bare(struct fid_ep *fid, const void *buf, size_t len,
+				   uint64_t data, fi_addr_t dest, uint64_t tag)
+{
+	struct wfi_ep *ep = wfi_ep_of_ep(fid);
+
+	if (len <= ep->inject_size &&
+	    fast_send_kind(ep, buf, len, data, dest, tag, PROTO_TAGGED | PROTO_DATA, NULL,
+			   false, false)) {
+		return 0;
+	}
+	return wfi_ep_ops_tagged.injectdata(fid, buf, len, data, dest, tag);
 }
 
 static ssize_t msg_recv_bare(struct fid_ep *fid, void *buf, size_t len, void *desc,
@@ -263,6 +327,42 @@ static ssize_t tag_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	return wfi_ep_ops_tagged.recv(fid, buf, len, NULL, source, tag, ignore, context);
 }
 
+static ssize_t tag_recv_directed(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				 fi_addr_t source, uint64_t tag, uint64_t ignore,
+				 void *context)
+{
+	(void)desc;
+	if (fast_recv_special(wfi_ep_of_ep(fid), buf, len, source, tag, ignore, context,
+			      true)) {
+		return 0;
+	}
+	return wfi_ep_ops_tagged.recv(fid, buf, len, NULL, source, tag, ignore, context);
+}
+
+static ssize_t tag_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			    uint64_t data, fi_addr_t dest, uint64_t tag, void *context)
+{
+	(void)desc;
+	if (fast_send_kind(wfi_ep_of_ep(fid), buf, len, data, dest, tag,
+			   PROTO_TAGGED | PROTO_DATA, context, true, true)) {
+		return 0;
+	}
+	return wfi_ep_ops_tagged.senddata(fid, buf, len, NULL, data, dest, tag, context);
+}
+
+static ssize_t tag_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest, uint64_t tag)
+{
+	struct wfi_ep *ep = wfi_ep_of_ep(fid);
+
+	if (len <= ep->inject_size &&
+	    fast_send_kind(ep, buf, len, data, dest, tag, PROTO_TAGGED | PROTO_DATA, NULL,
+			   false, true)) {
+		return 0;
+	}
+	return wfi_ep_ops_tagged.injectdata(fid, buf, len, data, dest, tag);
+}
+
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			fi_addr_t source, void *context)
 {
@@ -283,22 +383,27 @@ struct fast_calls {
 	typeof(msg_send) *msg_send, *msg_send_quiet;
 	typeof(tag_inject) *tag_inject;
 	typeof(msg_inject) *msg_inject;
-	typeof(tag_recv) *tag_recv;
+	typeof(tag_recv) *tag_recv, *tag_recv_directed;
 	typeof(msg_recv) *msg_recv;
+	typeof(tag_senddata) *tag_senddata;
+	typeof(tag_injectdata) *tag_injectdata;
 };
 
 static const struct fast_calls fast_calls[2] = {
 	{tag_send_bare, tag_send_quiet_bare, msg_send_bare, msg_send_quiet_bare,
-	 tag_inject_bare, msg_inject_bare, tag_recv_bare, msg_recv_bare},
+	 tag_inject_bare, msg_inject_bare, tag_recv_bare, tag_recv_directed_bare,
+	 msg_recv_bare, tag_senddata_bare, tag_injectdata_bare},
 	{tag_send, tag_send_quiet, msg_send, msg_send_quiet, tag_inject, msg_inject,
-	 tag_recv, msg_recv},
+	 tag_recv, tag_recv_directed, msg_recv, tag_senddata, tag_injectdata},
 };
 
 static void select_send(struct wfi_ep *ep, const struct fast_calls *calls)
 {
 	ep->fast_tagged.inject = calls->tag_inject;
+	ep->fast_tagged.injectdata = calls->tag_injectdata;
 	ep->fast_msg.inject = calls->msg_inject;
 	if (ep->tx_bits == PROTO_REPORT) {
+		ep->fast_tagged.senddata = calls->tag_senddata;
 		ep->fast_tagged.send = calls->tag_send;
 		ep->fast_msg.send = calls->msg_send;
 	} else if (ep->tx_bits == 0) {
@@ -317,7 +422,8 @@ void wfi_ep_fast_select(struct wfi_ep *ep)
 		select_send(ep, calls);
 	}
 	if (ep->can_recv && (ep->rx_bits & PROTO_REPORT)) {
-		ep->fast_tagged.recv = calls->tag_recv;
+		ep->fast_tagged.recv =
+			ep->directed ? calls->tag_recv_directed : calls->tag_recv;
 		if (ep->rx_bits == PROTO_REPORT) {
 			ep->fast_msg.recv = calls->msg_recv;
 		}

@@ -241,6 +241,54 @@ static __attribute__((noinline)) void eager_finish(struct proto_ep *ep,
 	}
 }
 
+/* The first receive that takes it, whatever it asks for, if the straight way is made for
+ * it. */
+static struct rx *eager_special_find(struct proto_ep *ep, struct proto_peer *pp,
+				     const struct pkt_plain *p)
+{
+	struct match_recv *m = match_recv_find(&ep->match[p->tagged], pp->ident, p->tag);
+	struct rx *rx;
+
+	if (unlikely(!m || p->len > COPY_SMALL_MAX)) {
+		return NULL;
+	}
+	rx = container_of(m, struct rx, m);
+	return p->len <= rx->usual ? rx : NULL;
+}
+
+/* With data, or into a receive from one source or with bits that don't count. All else
+ * goes the general way. */
+static __attribute__((noinline)) void eager_special(struct proto_ep *ep,
+						    struct wire_link *link,
+						    const void *pkt, size_t len)
+{
+	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
+	struct rx *rx = NULL;
+	uint64_t data = 0, flags = FI_RECV;
+	struct pkt_plain p;
+	void *context;
+
+	if (likely(pp && !ep->closing)) {
+		if (pkt_parse_plain_data(pkt, len, &p, &data)) {
+			flags |= FI_REMOTE_CQ_DATA;
+			rx = eager_special_find(ep, pp, &p);
+		} else if (pkt_parse_plain(pkt, len, &p)) {
+			rx = eager_special_find(ep, pp, &p);
+		}
+	}
+	if (unlikely(!rx)) {
+		proto_packet(ep, link, pkt, len);
+		return;
+	}
+	copy_small(rx->iov[0].iov_base, p.payload, p.len);
+	context = rx->context;
+	match_recv_remove(&ep->match[p.tagged], &rx->m);
+	rx_release(ep, rx);
+	credit_consume(ep, pp, credit_cost(p.len));
+	flags |= p.tagged ? FI_TAGGED : FI_MSG;
+	ep->up->rx_ok_data(ep->arg, context, flags, p.len, p.tag, pp->source, data);
+}
+
 /* In two halves, none of which has to keep anything over a call. */
 void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len)
 {
@@ -252,7 +300,7 @@ void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len
 
 	if (unlikely(!pp || ep->closing || !pkt_parse_plain(pkt, len, &p) ||
 		     p.len > COPY_SMALL_MAX)) {
-		proto_packet(ep, link, pkt, len);
+		eager_special(ep, link, pkt, len);
 		return;
 	}
 	m = match_recv_first(&ep->match[p.tagged], p.tag);
@@ -265,7 +313,7 @@ void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len
 		}
 	}
 	/* len once more from what was parsed: nothing must be kept for this case. */
-	proto_packet(ep, link, pkt, p.len + sizeof(struct pkt_eager));
+	eager_special(ep, link, pkt, p.len + sizeof(struct pkt_eager));
 }
 
 /* Its payload is no longer needed. */

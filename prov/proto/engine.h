@@ -51,6 +51,9 @@ struct proto_up {
 	/* The frequent case of rx_done: success with report, no data, no buffer. */
 	void (*rx_ok)(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,
 		      uint64_t source);
+	/* The same with data. */
+	void (*rx_ok_data)(void *arg, void *context, uint64_t flags, size_t len,
+			   uint64_t tag, uint64_t source, uint64_t data);
 	/* A peer's remote write with data. */
 	void (*remote_done)(void *arg, const struct proto_done *d);
 	/* The lowest index of that address in the address vector, or FI_ADDR_NOTAVAIL */

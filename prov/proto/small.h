@@ -13,13 +13,19 @@
 #include "prov/proto/ep.h"
 #include "util/copy.h"
 
+/* Bytes in front of the payload; flags: of PROTO_TAGGED and PROTO_DATA. */
+static inline size_t proto_small_head(uint32_t flags)
+{
+	return sizeof(struct pkt_eager) + (flags & PROTO_DATA ? sizeof(uint64_t) : 0);
+}
+
 /* The peer to which a message of len bytes can leave now: proto_small_write and
- * proto_small_commit must follow. NULL: no. */
+ * proto_small_commit must follow, with the same flags. NULL: no. */
 static inline struct proto_peer *proto_small_open(struct proto_ep *ep, uint64_t fi_addr,
-						  size_t len)
+						  size_t len, uint32_t flags)
 {
 	struct proto_peer *pp = likely(fi_addr < ep->map_len) ? ep->map[fi_addr] : NULL;
-	int64_t whole = (int64_t)(len + sizeof(struct pkt_eager));
+	int64_t whole = (int64_t)(len + proto_small_head(flags));
 	int64_t credit;
 
 	/* Unsigned first: a length that is out of range is out of any. */
@@ -34,21 +40,36 @@ static inline struct proto_peer *proto_small_open(struct proto_ep *ep, uint64_t 
 	return pp;
 }
 
-/* flags: 0 or PROTO_TAGGED. From here on buf is the caller's. */
+/* data: with PROTO_DATA. From here on buf is the caller's. */
 static inline void proto_small_write(struct proto_peer *pp, const void *buf, size_t len,
-				     uint64_t tag, uint32_t flags)
+				     uint64_t tag, uint64_t data, uint32_t flags)
 {
 	char *at = pp->slot->at;
 
-	pkt_put_plain(at, flags, len, tag);
-	copy_small(at + sizeof(struct pkt_eager), buf, len);
+	if (flags & PROTO_DATA) {
+		pkt_put_plain_data(at, flags & PROTO_TAGGED, len, tag, data);
+	} else {
+		pkt_put_plain(at, flags, len, tag);
+	}
+	copy_small(at + proto_small_head(flags), buf, len);
 }
 
 /* It leaves, and is complete: no tx_done follows. */
 static inline void proto_small_commit(struct proto_ep *ep, struct proto_peer *pp,
-				      size_t len)
+				      size_t len, uint32_t flags)
 {
-	ep->wire->pkt_commit(pp->peer.link, pp->slot->at, len + sizeof(struct pkt_eager));
+	ep->wire->pkt_commit(pp->peer.link, pp->slot->at, len + proto_small_head(flags));
+}
+
+static inline void rx_fill(struct rx *rx, void *buf, size_t len, void *context,
+			   uint32_t flags)
+{
+	rx->flags = flags | PROTO_REPORT;
+	rx->context = context;
+	rx->count = 1;
+	rx->usual = (int64_t)len;
+	rx->iov[0].iov_base = buf;
+	rx->iov[0].iov_len = len;
 }
 
 /* A receive of one piece for one message with exactly this tag, from anybody,
@@ -64,13 +85,35 @@ static inline bool proto_small_recv(struct proto_ep *ep, void *buf, size_t len,
 		return false;
 	}
 	rx = pool_alloc(&ep->rx);
-	rx->flags = flags | PROTO_REPORT;
-	rx->context = context;
-	rx->count = 1;
-	rx->usual = (int64_t)len;
-	rx->iov[0].iov_base = buf;
-	rx->iov[0].iov_len = len;
+	rx_fill(rx, buf, len, context, flags);
 	match_recv_add_any(q, &rx->m, tag);
+	rx_set_state(rx, RX_POSTED);
+	return true;
+}
+
+/* The same from one source (NULL: from anybody), with bits of the tag that don't count.
+ */
+static inline bool proto_small_recv_special(struct proto_ep *ep, void *buf, size_t len,
+					    struct proto_peer *source, uint64_t tag,
+					    uint64_t ignore, void *context,
+					    uint32_t flags)
+{
+	struct match_queue *q = &ep->match[flags & PROTO_TAGGED];
+	struct rx *rx = (struct rx *)ep->rx.free;
+
+	if (unlikely(q->msg_count || !rx || (int64_t)len < 0)) {
+		return false;
+	}
+	rx = pool_alloc(&ep->rx);
+	rx_fill(rx, buf, len, context, flags);
+	rx->m.source = NULL;
+	if (source) {
+		rx->m.source = source->ident;
+		proto_peer_ref(source->ident);
+	}
+	rx->m.tag = tag;
+	rx->m.ignore = ignore;
+	match_recv_add(q, &rx->m);
 	rx_set_state(rx, RX_POSTED);
 	return true;
 }

@@ -278,6 +278,30 @@ static inline bool pkt_parse_plain(const void *pkt, size_t len, struct pkt_plain
 	       p->len == len - sizeof(struct pkt_eager);
 }
 
+/* The same with remote data, and nothing else. */
+static inline bool pkt_parse_plain_data(const void *pkt, size_t len, struct pkt_plain *p,
+					uint64_t *data)
+{
+	struct le64 words[3];
+	uint64_t word;
+
+	if (len < sizeof(words)) {
+		return false;
+	}
+	memcpy(words, pkt, sizeof(words));
+	/* The compiler must not read again what the peer may change meanwhile. */
+	__asm__("" : "+r"(words[0].v));
+	word = le64_get(words[0]);
+	p->tag = le64_get(words[1]);
+	*data = le64_get(words[2]);
+	p->tagged = word >> 8 & PKT_F_TAGGED;
+	p->len = word >> 32;
+	p->payload = (const char *)pkt + sizeof(words);
+	return (word & ~((uint64_t)PKT_F_TAGGED << 8) & UINT32_MAX) ==
+		       (PKT_EAGER | PKT_F_DATA << 8) &&
+	       p->len == len - sizeof(words);
+}
+
 /* Writes its header; flags 0 or PKT_F_TAGGED. */
 static inline void pkt_put_plain(void *pkt, uint32_t flags, size_t len, uint64_t tag)
 {
@@ -285,6 +309,16 @@ static inline void pkt_put_plain(void *pkt, uint32_t flags, size_t len, uint64_t
 				   htole64(tag)};
 
 	memcpy(pkt, words, sizeof(words));
+}
+
+/* The same with remote data. */
+static inline void pkt_put_plain_data(void *pkt, uint32_t flags, size_t len, uint64_t tag,
+				      uint64_t data)
+{
+	const uint64_t word = htole64(data);
+
+	pkt_put_plain(pkt, flags | PKT_F_DATA, len, tag);
+	memcpy((char *)pkt + sizeof(struct pkt_eager), &word, sizeof(word));
 }
 
 /* Header bytes of an eager packet with these flags. */

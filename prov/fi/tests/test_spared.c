@@ -60,11 +60,15 @@ static bool exchange(struct end *a, struct end *b, fi_addr_t to, size_t len)
 	if (fi_trecv(b->ep, in, len, NULL, FI_ADDR_UNSPEC, 1, 0, NULL) ||
 	    fi_tsend(a->ep, out, len, NULL, to, 1, NULL) || !await(a, b) || !await(b, a))
 		return false;
+	if (fi_trecv(b->ep, in, len, NULL, FI_ADDR_UNSPEC, 1, 0, NULL) ||
+	    fi_tsenddata(a->ep, out, len, NULL, 7, to, 1, NULL) || !await(a, b) ||
+	    !await(b, a))
+		return false;
 	if (fi_recv(b->ep, in, len, NULL, FI_ADDR_UNSPEC, NULL) ||
 	    fi_send(a->ep, out, len, NULL, to, NULL) || !await(a, b) || !await(b, a))
 		return false;
 	if (fi_trecv(b->ep, in, len, NULL, FI_ADDR_UNSPEC, 0, ~0ULL, NULL) ||
-	    fi_tinject(a->ep, out, 8, to, 3) || !await(b, a))
+	    fi_tinjectdata(a->ep, out, 8, 7, to, 3) || !await(b, a))
 		return false;
 	/* One read that finds nothing. */
 	return fi_cq_read(a->cq, &entry, 1) == -FI_EAGAIN;
@@ -97,8 +101,8 @@ int main(void)
 {
 	long n = count(FI_THREAD_SAFE);
 
-	/* Lock and unlock for each of the 11 calls of a round at least. */
-	tap_ok(n >= ROUNDS * 22L, "FI_THREAD_SAFE: %ld calls to lock or unlock", n);
+	/* Lock and unlock for each of the 15 calls of a round at least. */
+	tap_ok(n >= ROUNDS * 30L, "FI_THREAD_SAFE: %ld calls to lock or unlock", n);
 	tap_is_int(count(FI_THREAD_DOMAIN), 0, "FI_THREAD_DOMAIN: none");
 	return tap_done();
 }

@@ -112,6 +112,20 @@ static void rx_ok(void *arg, void *context, uint64_t flags, size_t len, uint64_t
 	done(arg, &d, true);
 }
 
+static void rx_ok_data(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,
+		       uint64_t src, uint64_t data)
+{
+	struct proto_done d = {.context = context,
+			       .flags = flags,
+			       .len = len,
+			       .data = data,
+			       .tag = tag,
+			       .source = src,
+			       .report = true};
+
+	done(arg, &d, true);
+}
+
 static void remote_done(void *arg, const struct proto_done *d)
 {
 	struct sim_ep *e = arg;
@@ -141,6 +155,7 @@ static const struct proto_up up = {
 	.tx_done = tx_done,
 	.rx_done = rx_done,
 	.rx_ok = rx_ok,
+	.rx_ok_data = rx_ok_data,
 	.remote_done = remote_done,
 	.source = source,
 	.now = now,
@@ -365,20 +380,20 @@ static bool send_small(struct sim *s, struct sim_op *op, const struct proto_msg 
 {
 	struct sim_ep *e = &s->eps[op->ep];
 	struct proto_done d = {.context = op};
+	uint32_t kind = m->flags & (PROTO_TAGGED | PROTO_DATA);
 	struct proto_peer *pp;
 
-	if (m->count != 1 || (m->flags & ~(PROTO_TAGGED | PROTO_REPORT)) ||
+	if (m->count != 1 || (m->flags & ~(PROTO_TAGGED | PROTO_DATA | PROTO_REPORT)) ||
 	    mock_chance(&s->net, 50)) {
 		return false;
 	}
 	sim_peer(s, op->ep, op->to); /* makes the mapping */
-	pp = proto_small_open(e->ep, op->to, m->len);
+	pp = proto_small_open(e->ep, op->to, m->len, kind);
 	if (!pp) {
 		return false;
 	}
-	proto_small_write(pp, m->iov[0].iov_base, m->len, m->tag,
-			  m->flags & PROTO_TAGGED);
-	proto_small_commit(e->ep, pp, m->len);
+	proto_small_write(pp, m->iov[0].iov_base, m->len, m->tag, m->data, kind);
+	proto_small_commit(e->ep, pp, m->len, kind);
 	s->small_sent++;
 	done(e, &d, false);
 	return true;
@@ -386,12 +401,19 @@ static bool send_small(struct sim *s, struct sim_op *op, const struct proto_msg 
 
 static bool recv_small(struct sim *s, struct sim_op *op, const struct proto_recv *r)
 {
-	if (r->count != 1 || r->ignore || r->source || (r->flags & PROTO_MULTI) ||
-	    !(r->flags & PROTO_REPORT) || mock_chance(&s->net, 50)) {
+	if (r->count != 1 || (r->flags & PROTO_MULTI) || !(r->flags & PROTO_REPORT) ||
+	    mock_chance(&s->net, 50)) {
 		return false;
 	}
-	if (!proto_small_recv(s->eps[op->ep].ep, r->iov[0].iov_base, r->iov[0].iov_len,
-			      r->tag, r->context, r->flags)) {
+	if (r->ignore || r->source) {
+		if (!proto_small_recv_special(s->eps[op->ep].ep, r->iov[0].iov_base,
+					      r->iov[0].iov_len, r->source, r->tag,
+					      r->ignore, r->context, r->flags)) {
+			return false;
+		}
+		s->small_special++;
+	} else if (!proto_small_recv(s->eps[op->ep].ep, r->iov[0].iov_base,
+				     r->iov[0].iov_len, r->tag, r->context, r->flags)) {
 		return false;
 	}
 	s->small_received++;

@@ -54,8 +54,9 @@ struct sim {
 	int ep_count;
 	struct sim_op *ops;
 	int op_count;
-	int open;			     /* operations without completion */
-	uint64_t small_sent, small_received; /* by the frequent way */
+	int open; /* operations without completion */
+	/* By the frequent way; special: from one source, or with ignored bits. */
+	uint64_t small_sent, small_received, small_special;
 	bool plain; /* messages of 8 bytes and more may go without remote data */
 	int bad;    /* things that must not happen, each said in a diagnostic */
 	uint64_t incarnation;

@@ -233,6 +233,21 @@ static bool plain_agrees(const struct pkt_view *v, const uint8_t *pkt, size_t le
 			   p.len == v->len && p.tagged == v->flags);
 }
 
+/* So does the one for messages with data and no other flag. */
+static bool plain_data_agrees(const struct pkt_view *v, const uint8_t *pkt, size_t len)
+{
+	bool wanted = v->kind == PKT_EAGER && (v->flags & ~PKT_F_TAGGED) == PKT_F_DATA;
+	struct pkt_plain p;
+	uint64_t data;
+
+	if (pkt_parse_plain_data(pkt, len, &p, &data) != wanted) {
+		return false;
+	}
+	return !wanted ||
+	       (p.tag == v->tag && p.payload == v->payload && p.len == v->len &&
+		p.tagged == (v->flags & PKT_F_TAGGED) && data == v->data);
+}
+
 static void test_mutation(void)
 {
 	uint64_t passed = 0;
@@ -259,7 +274,8 @@ static void test_mutation(void)
 		} else {
 			v.kind = 0;
 		}
-		good = good && plain_agrees(&v, exact, len);
+		good = good && plain_agrees(&v, exact, len) &&
+		       plain_data_agrees(&v, exact, len);
 		free(exact);
 	}
 	tap_ok(good, "300000 mutated packets: none got through out of range");
