@@ -1,8 +1,8 @@
 # Benchmarks beside peers: see the README.md. The programs are built with everything else, so
-# that they always compile; coll_mpi.c is built by bench/coll, with an MPI's compiler.
-bench_scripts = %D%/instructions %D%/p2p %D%/coll
-EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/lib/common.sh %D%/lib/ucx.sh \
-	%D%/lib/p2p.awk %D%/lib/coll.awk
+# that they always compile; coll_mpi.c and mpi_pair.c are built by bench/coll and bench/mpi, with an MPI's compiler.
+bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi
+EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/mpi_pair.c %D%/lib/common.sh %D%/lib/ucx.sh \
+	%D%/lib/p2p.awk %D%/lib/coll.awk %D%/lib/mpi.awk
 
 bench_say = %D%/say.c %D%/say.h
 bench_node = %D%/node.c %D%/node.h
@@ -20,9 +20,10 @@ noinst_PROGRAMS += %D%/p2p_fi
 	$(bench_node) $(bench_pair) $(bench_say)
 %C%_p2p_fi_LDADD = $(LIBFABRIC_LIBS)
 
-CLEANFILES += %D%/coll_mpi
+CLEANFILES += %D%/coll_mpi %D%/mpi_pair
 
-bench_tests = %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t
+bench_tests = %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t \
+	%D%/tests/mpi.t
 PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 
@@ -30,7 +31,7 @@ EXTRA_DIST += $(bench_tests)
 # that moved too much: the script has said so, and the next one runs.
 bench: all
 	@for b in 'instructions --quick' 'p2p --vs shm --quick' 'p2p --vs ucx --quick' \
-			'coll --quick'; do \
+			'coll --quick' 'mpi --quick'; do \
 		echo "== bench/$$b"; \
 		WEFT_TOP_BUILDDIR='$(abs_top_builddir)' '$(abs_top_srcdir)'/bench/$$b; \
 		status=$$?; \

@@ -107,17 +107,38 @@ ok "with the same last line in JSON" test "$(coll_report json | grep -c \
 coll_report text >/dev/null
 ok "nothing to compare is an error" test $? = 1
 
+# mpi_report ASK WANT: of $tmp/mpi, "round side size us before after".
+mpi_report()
+{
+	awk -v want="$2" -v ask="$1" -v provider=weft -v peer=vader -f "$bench/lib/mpi.awk" \
+		"$tmp/mpi"
+}
+MPI_HEAD=machine
+export MPI_HEAD
+for r in 1 2 3; do
+	printf '%s\n' "$r weft 8 0.$((r + 1)) 55 60" "$r peer 8 0.$((2 * r + 2)) 60 55" \
+		"$r weft 65536 $r 55 60" "$r peer 65536 $((2 * r)) 60 $((r == 3 ? 200 : 55))"
+done >"$tmp/mpi"
+ok "mpi: medians of one mode" test "$(mpi_report text 2 | tail -n 1)" = \
+	"mpi over weft vs vader (near, 2 rounds): 8B 0.50, 64KiB 0.50"
+mpi_report text 3 >/dev/null
+ok "mpi: two of three is not good" test $? = 3
+ok "mpi: the last round was mixed for one" test "$(mpi_report enough 2)" = \
+	"1 near, 0 far, 1 mixed"
+ok "mpi: with the same last line in JSON" test "$(mpi_report json 2 | grep -c \
+	'"summary": "mpi over weft vs vader (near, 2 rounds): 8B 0.50, 64KiB 0.50"')" = 1
+
 # status COMMAND...: prints its exit status; what it says is in $tmp/said.
 status()
 {
 	"$@" >"$tmp/said" 2>&1
 	echo $?
 }
-for b in instructions p2p coll; do
+for b in instructions p2p coll mpi; do
 	ok "$b: help" test "$(status "$bench/$b" --help)" = 0
 	ok "$b: an unknown option" test "$(status "$bench/$b" --nonsense)" = 2
 	ok "$b: an option without its value" test \
-		"$(status "$bench/$b" --"$([ $b = coll ] && echo ranks || echo wire)")" = 2
+		"$(status "$bench/$b" --"$(case $b in coll) echo ranks ;; mpi) echo sizes ;; *) echo wire ;; esac)")" = 2
 done
 ok "instructions: an unknown wire" test "$(status "$bench/instructions" --wire=x)" = 2
 ok "instructions: an unknown level" test \
@@ -127,6 +148,8 @@ ok "instructions: an unknown operation" test \
 ok "instructions: a strange size" test "$(status "$bench/instructions" --size 8,0)" = 2
 ok "p2p: an unknown wire" test "$(status "$bench/p2p" --wire x)" = 2
 ok "p2p: a strange number of rounds" test "$(status "$bench/p2p" --rounds 0)" = 2
+ok "mpi: a strange size" test "$(status "$bench/mpi" --sizes 8,x)" = 2
+ok "mpi: an unknown peer" test "$(status "$bench/mpi" --vs x)" = 2
 ok "coll: a strange size" test "$(status "$bench/coll" --sizes 8:x)" = 2
 ok "coll: a strange number of ranks" test "$(status "$bench/coll" --ranks 2,,4)" = 2
 ok "coll: no processors" test "$(status "$bench/coll" --cpus 0)" = 2
@@ -144,6 +167,7 @@ missing()
 }
 missing p2p --vs ucx ucx-utils
 missing coll --vs openmpi openmpi-bin
+missing mpi --vs vader openmpi-bin
 missing instructions --wire shm valgrind
 
 done_testing
