@@ -9,7 +9,7 @@ EXTRA_DIST += %D%/README.md %D%/upstream %D%/soak %D%/exclude/weft \
 EXTRA_DIST += %D%/clients/run %D%/clients/lib/job.sh %D%/clients/lib/openmpi.sh \
 	%D%/clients/lib/result.sh %D%/clients/mpi/check.c %D%/clients/mpi/check.h \
 	%D%/clients/mpi/coll.c %D%/clients/mpi/onesided.c %D%/clients/mpi/p2p.c \
-	%D%/clients/mpi/spawn.c %D%/clients/mpi/threads.c \
+	%D%/clients/mpi/probe.c %D%/clients/mpi/spawn.c %D%/clients/mpi/threads.c \
 	%D%/clients/mpi/types.c
 
 EXTRA_DIST += %D%/tests/clients.t %D%/tests/upstream.t

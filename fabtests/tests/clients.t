@@ -59,11 +59,11 @@ expect "fewer when short" 0 '2 passed, 0 failed, 0 same failure on tcp'
 # shellcheck disable=SC2016 # for the fake
 echo '[ "$FI_PROVIDER:$area" != weft:coll ] || exit 1' >"$tmp/do"
 clients_run openmpi --short --only '2 ranks'
-expect "one that fails, and not over tcp" 1 '5 passed, 1 failed, 0 same failure on tcp'
+expect "one that fails, and not over tcp" 1 '6 passed, 1 failed, 0 same failure on tcp'
 # shellcheck disable=SC2016 # for the fake
 echo '[ "$area" != coll ] || exit 1' >"$tmp/do"
 clients_run openmpi --short --only '2 ranks'
-expect "one that fails over tcp too" 0 '5 passed, 0 failed, 1 same failure on tcp'
+expect "one that fails over tcp too" 0 '6 passed, 0 failed, 1 same failure on tcp'
 echo 'used=sockets' >"$tmp/do"
 clients_run openmpi --only 'p2p 2 ranks' --provider tcp
 expect "another provider was used" 1 '0 passed, 1 failed, 0 same failure on tcp'

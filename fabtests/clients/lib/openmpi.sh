@@ -5,7 +5,7 @@
 # only, list.
 # shellcheck disable=SC2154
 
-openmpi_areas=(p2p coll types onesided threads spawn)
+openmpi_areas=(p2p coll types onesided probe threads spawn)
 
 openmpi_need()
 {
@@ -81,7 +81,7 @@ openmpi_run()
 	[ $short = no ] || ranks=(2 4)
 	[ "$list" = yes ] || openmpi_build
 	for n in "${ranks[@]}"; do
-		for area in p2p coll types; do
+		for area in p2p coll types probe; do
 			openmpi_test mtl "$n" $area
 		done
 		openmpi_test mtl "$n" onesided --mca osc pt2pt
