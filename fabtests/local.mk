@@ -92,6 +92,12 @@ TESTS += %D%/own/churn
 	%D%/own/remote.c %D%/own/remote.h $(fabtests_soak)
 %C%_own_churn_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/forks
+TESTS += %D%/own/forks
+%C%_own_forks_SOURCES = %D%/own/forks.c %D%/own/remote.c %D%/own/remote.h \
+	$(fabtests_soak)
+%C%_own_forks_LDADD = $(LIBFABRIC_LIBS)
+
 TESTS += %D%/own/pingpong.t
 EXTRA_DIST += %D%/own/pingpong.t
 

@@ -22,6 +22,10 @@ struct fi_info *node_hints(const struct want *want)
 	hints->tx_attr->op_flags = want->tx_op_flags;
 	hints->tx_attr->msg_order = want->msg_order;
 	hints->rx_attr->msg_order = want->msg_order;
+	if (want->automatic) {
+		hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+		hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
+	}
 	hints->fabric_attr->prov_name = strdup(test_provider());
 	return hints;
 }

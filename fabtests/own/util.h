@@ -39,6 +39,7 @@ struct want {
 	bool selective;		   /* bind with FI_SELECTIVE_COMPLETION */
 	bool stranger;		   /* do not put the peer into the address vector */
 	bool counters;
+	bool automatic;	     /* progress by a thread of the provider */
 	const char *service; /* NULL: an ephemeral port */
 };
 

@@ -281,6 +281,8 @@ static int av_close(struct fid *fid)
 	struct wfi_av *av = (struct wfi_av *)fid;
 	bool busy;
 
+	if (wfi_domain_is_inherited(av->domain))
+		return 0;
 	wfi_domain_lock(av->domain);
 	busy = !list_empty(&av->users);
 	wfi_domain_unlock(av->domain);

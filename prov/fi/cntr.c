@@ -274,6 +274,8 @@ static int cntr_close(struct fid *fid)
 	struct wfi_cntr *cntr = (struct wfi_cntr *)fid;
 	bool busy;
 
+	if (wfi_domain_is_inherited(cntr->domain))
+		return 0;
 	wfi_domain_lock(cntr->domain);
 	busy = wfi_wait_is_busy(&cntr->wait);
 	wfi_domain_unlock(cntr->domain);

@@ -141,6 +141,8 @@ static int cq_close(struct fid *fid)
 	struct list *node;
 	bool busy;
 
+	if (wfi_domain_is_inherited(cq->domain))
+		return 0;
 	wfi_domain_lock(cq->domain);
 	busy = wfi_wait_is_busy(&cq->wait);
 	wfi_domain_unlock(cq->domain);

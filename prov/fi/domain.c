@@ -127,6 +127,8 @@ static int domain_close(struct fid *fid)
 	struct wfi_domain *d = (struct wfi_domain *)fid;
 	int refs = atomic_load(&d->refs);
 
+	if (wfi_domain_is_inherited(d))
+		return 0;
 	if (refs) {
 		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
 			"close: %d objects of this domain are still open\n", refs);
@@ -234,6 +236,7 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	list_init(&d->eps);
 	list_init(&d->sleeping);
 	atomic_init(&d->refs, 0);
+	d->born = mem_fork_generation();
 	d->fabric = wfi_fabric_of(fabric);
 	d->api_version = fabric->api_version;
 	domain_take_attr(d, info);

@@ -15,6 +15,7 @@
 #include <rdma/fi_eq.h>
 
 #include "prov/mem/arena.h"
+#include "prov/mem/fork.h"
 #include "prov/mem/keytab.h"
 #include "util/list.h"
 
@@ -40,7 +41,15 @@ struct wfi_domain {
 	struct wfi_progress *progress; /* NULL: manual progress */
 	struct wfi_eq *eq;	       /* bound; NULL: none */
 	uint32_t addr_format;	       /* of addresses inserted into its vectors */
+	uint32_t born; /* mem_fork_generation of the process that opened it */
 };
+
+/* A child got it by fork. Closing anything of it there does nothing: it is the parent's,
+ * its thread isn't there, and its locks may be held by threads that aren't either. */
+static inline bool wfi_domain_is_inherited(const struct wfi_domain *d)
+{
+	return d->born != mem_fork_generation();
+}
 
 static inline void wfi_domain_lock(struct wfi_domain *d)
 {

@@ -187,6 +187,9 @@ static int ep_close(struct fid *fid)
 	struct wfi_domain *domain = ep->domain;
 	uint64_t deadline = wfi_now_ns() + EP_DRAIN_NS;
 
+	if (wfi_domain_is_inherited(domain)) {
+		return 0;
+	}
 	wfi_domain_lock(domain);
 	if (ep->enabled) {
 		proto_set_closing(ep->proto);
@@ -280,6 +283,12 @@ int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 			"fi_info that fi_getinfo returned\n",
 			info && info->ep_attr ? (int)info->ep_attr->type : -1);
 		return -FI_EINVAL;
+	}
+	if (wfi_domain_is_inherited(d)) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"endpoint: its domain was opened by the process that forked this "
+			"one: open a domain here\n");
+		return -FI_EOPBADSTATE;
 	}
 	ep = calloc(1, sizeof(*ep));
 	if (!ep) {

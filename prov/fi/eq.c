@@ -334,6 +334,8 @@ static int eq_close(struct fid *fid)
 {
 	struct wfi_eq *eq = (struct wfi_eq *)fid;
 
+	if (wfi_fabric_is_inherited(eq->fabric))
+		return 0;
 	if (atomic_load(&eq->refs)) {
 		FI_INFO(&weft_provider, FI_LOG_EQ,
 			"close: %d objects are still bound to this event queue\n",

@@ -26,6 +26,8 @@ static int fabric_close(struct fid *fid)
 	struct wfi_fabric *f = (struct wfi_fabric *)fid;
 	int refs = atomic_load(&f->refs);
 
+	if (wfi_fabric_is_inherited(f))
+		return 0;
 	if (refs) {
 		FI_INFO(&weft_provider, FI_LOG_FABRIC,
 			"close: %d domains, event queues and wait sets are still open\n",
@@ -131,6 +133,7 @@ int wfi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	if (!f)
 		return -FI_ENOMEM;
 	atomic_init(&f->refs, 0);
+	f->born = mem_fork_generation();
 	f->fid.fid.fclass = FI_CLASS_FABRIC;
 	f->fid.fid.context = context;
 	f->fid.fid.ops = &fabric_fi_ops;

@@ -21,6 +21,8 @@ static int mem_alloc(struct fid_domain *fid, size_t len, uint64_t flags, void **
 	if (flags)
 		return -FI_EBADFLAGS;
 	d = wfi_domain_of(fid);
+	if (wfi_domain_is_inherited(d))
+		return -FI_EOPBADSTATE;
 	ret = mem_arena_alloc(d->arena, len, addr);
 	if (ret) {
 		FI_INFO(&weft_provider, FI_LOG_DOMAIN, "%zu bytes of shared memory: %s\n",
@@ -39,6 +41,9 @@ static int mem_free(struct fid_domain *fid, void *addr)
 	if (!fid || !wfi_domain_is(fid))
 		return -FI_EINVAL;
 	d = wfi_domain_of(fid);
+	/* The pages are the parent's as well. */
+	if (wfi_domain_is_inherited(d))
+		return 0;
 	ret = mem_arena_free(d->arena, addr);
 	if (ret)
 		return ret;

@@ -78,6 +78,8 @@ static int mr_close(struct fid *fid)
 	struct wfi_mr *mr = (struct wfi_mr *)fid;
 	int rc;
 
+	if (wfi_domain_is_inherited(mr->domain))
+		return 0;
 	if (mr->in_table) {
 		rc = mem_keytab_remove(mr->domain->keys, mr->fid.key);
 		if (rc)
@@ -195,6 +197,12 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t
 
 	if (rc)
 		return rc;
+	if (wfi_domain_is_inherited(d)) {
+		FI_WARN(&weft_provider, FI_LOG_MR,
+			"registration: its domain was opened by the process that forked "
+			"this one: open a domain here\n");
+		return -FI_EOPBADSTATE;
+	}
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;

@@ -202,6 +202,8 @@ static int poll_close(struct fid *fid)
 {
 	struct wfi_poll *set = (struct wfi_poll *)fid;
 
+	if (wfi_domain_is_inherited(set->domain))
+		return 0;
 	wfi_domain_lock(set->domain);
 	for (uint32_t i = 0; i < set->count; i++)
 		member_ops_of(set->members[i])->hold(set->members[i], false);

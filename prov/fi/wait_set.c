@@ -255,6 +255,8 @@ static int set_close(struct fid *fid)
 	struct wfi_wait_set *set = (struct wfi_wait_set *)fid;
 	bool busy;
 
+	if (wfi_fabric_is_inherited(set->fabric))
+		return 0;
 	pthread_mutex_lock(&set->lock);
 	busy = !list_empty(&set->members);
 	pthread_mutex_unlock(&set->lock);

@@ -1,5 +1,5 @@
 # Sources of prov/mem (libprov.la) and the unit tests beside them.
-PROV_SOURCES += %D%/arena.c %D%/arena.h %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
+PROV_SOURCES += %D%/arena.c %D%/arena.h %D%/fork.c %D%/fork.h %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
 	%D%/keyview.c %D%/memfd.c %D%/memfd.h
 
 EXTRA_DIST += %D%/README.md

@@ -6,6 +6,7 @@ PROV_SOURCES += \
 	%D%/shm_connect.c %D%/shm_connect.h \
 	%D%/shm_door.c %D%/shm_door.h \
 	%D%/shm_ep.c %D%/shm_ep.h \
+	%D%/shm_fork.c %D%/shm_fork.h \
 	%D%/shm_format.c %D%/shm_format.h \
 	%D%/shm_handshake.c %D%/shm_handshake.h \
 	%D%/shm_helper.c %D%/shm_helper.h \

@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/wire/shm/shm.h"
+#include "prov/wire/shm/shm_fork.h"
 #include "prov/wire/shm/shm_joint.h"
 #include "prov/wire/shm/shm_link.h"
 
@@ -124,6 +125,7 @@ int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
 	ret = shm_helper_start(ep);
 	if (ret)
 		goto err_door;
+	shm_fork_enter(ep);
 	*ep_out = (struct wire_ep *)(void *)ep;
 	return 0;
 
@@ -195,6 +197,7 @@ void shm_ep_close(struct wire_ep *wep)
 	pthread_mutex_lock(&ep->mutex);
 	shm_joint_close_all(ep);
 	pthread_mutex_unlock(&ep->mutex);
+	shm_fork_leave(ep);
 	/* The helper still hears of peers that end meanwhile. */
 	ep_quiesce(ep, NULL, shm_now() + EP_CLOSE_WAIT_NS);
 	shm_helper_stop(ep);

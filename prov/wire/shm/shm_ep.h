@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "prov/mem/fork.h"
 #include "prov/mem/keytab.h"
 #include "prov/mem/params.h"
 #include "prov/wire/shm/shm_bulk.h"
@@ -58,6 +59,7 @@ struct shm_ep {
 	struct list news;	/* mutex: links that progress must hear about */
 	_Atomic(bool) has_news; /* read without */
 	struct shm_helper helper;
+	struct mem_fork fork;
 };
 
 static inline struct shm_ep *shm_ep_of(struct wire_ep *ep)
