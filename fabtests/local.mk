@@ -98,6 +98,12 @@ TESTS += %D%/own/forks
 	$(fabtests_soak)
 %C%_own_forks_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/chaos
+TESTS += %D%/own/chaos
+%C%_own_chaos_SOURCES = %D%/own/chaos.c %D%/own/remote.c %D%/own/remote.h \
+	$(fabtests_soak)
+%C%_own_chaos_LDADD = $(LIBFABRIC_LIBS)
+
 TESTS += %D%/own/pingpong.t
 EXTRA_DIST += %D%/own/pingpong.t
 
