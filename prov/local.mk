@@ -26,5 +26,5 @@ EXTRA_DIST += prov/libweft-fi.map prov/README.md prov/LOCKING.md
 # libtool leaves the module in prov/.libs; FI_PROVIDER_PATH=build/prov must work.
 ALL_LOCAL += prov/libweft-fi.so
 prov/libweft-fi.so: prov/libweft-fi.la
-	$(AM_V_GEN)ln -sf .libs/libweft-fi.so $@
+	$(AM_V_GEN)ln -sf .libs/libweft-fi.so $@ && touch $@
 CLEANFILES += prov/libweft-fi.so

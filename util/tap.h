@@ -110,6 +110,16 @@ __attribute__((unused)) static bool tap_short(void)
 	return env && *env && strcmp(env, "0") != 0;
 }
 
+/* Whether this program was built with a sanitizer that cares who loads what, or where. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TAP_SANITIZED 1
+#elif defined(__has_feature)
+#define TAP_SANITIZED \
+	(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define TAP_SANITIZED 0
+#endif
+
 /* A failure that makes going on pointless. */
 __attribute__((unused, noreturn, format(printf, 1, 2))) static void tap_bail(
 	const char *fmt, ...)

@@ -178,8 +178,13 @@ status=${PIPESTATUS[0]}
 [ "$status" -eq 141 ]
 ok $? "a reader that leaves ends the job"
 
-run 0 "somebody who escaped and keeps the pipe" -n 1 setsid -f sleep 1007
-pkill -f '^sleep 1007$'
+# A duration that no other run of this test has; it may not have got as far as sleeping.
+run 0 "somebody who escaped and keeps the pipe" -n 1 setsid -f sleep $((100000 + $$))
+for i in {1..100}; do
+	pkill -f "^sleep $((100000 + $$))\$" && break
+	sleep 0.1
+done
+[ "$i" -lt 100 ]
 ok $? "is not waited for"
 
 # ---- binding

@@ -199,6 +199,10 @@ static int absent_body(struct ranks *r)
 	struct weft_ctx *ctx;
 	int absent;
 
+	/* The copy of libfabric that is asked for the names cannot load a module that
+	 * needs a sanitizer's run-time library. */
+	if (TAP_SANITIZED)
+		unsetenv("FI_PROVIDER_PATH");
 	setenv("FI_PROVIDER", "nonsense", 1);
 	absent = ranks_open(r, NULL, 1000000, &ctx);
 	ranks_say(r, "(%s)", weft_error_detail());
@@ -227,7 +231,7 @@ int main(void)
 	char names[1][32];
 
 	ranks_providers("tcp", names, 1);
-	test_absent(names[0]);
+	test_absent(TAP_SANITIZED ? "tcp" : names[0]);
 	unsetenv("FI_PROVIDER");
 	opts.provider = names[0];
 	if (weft_ctx_open(&opts, &ctx) != WEFT_SUCCESS ||

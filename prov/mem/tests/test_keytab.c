@@ -462,7 +462,7 @@ static void test_refused(void)
 	setrlimit(RLIMIT_NOFILE, &none);
 	tap_is_int(mem_keytab_open(64, &tab), -FI_EMFILE, "no descriptor left");
 	setrlimit(RLIMIT_NOFILE, &old);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !TAP_SANITIZED
 	getrlimit(RLIMIT_AS, &old);
 	none.rlim_cur = 256u << 20;
 	none.rlim_max = old.rlim_max;

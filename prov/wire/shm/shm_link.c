@@ -43,9 +43,11 @@ void shm_link_set_state(struct shm_link *link, enum shm_link_state state)
 	assert(state_next[link->state] & 1u << state);
 	FI_TRACE(&weft_provider, FI_LOG_EP_CTRL, "link %u (pid %d): %s, now %s\n",
 		 link->index, link->pid, state_names[link->state], state_names[state]);
-	link->state = state;
-	if (state != SHM_LINK_UP)
+	/* Only a link that was up has room in its slot, and only then is tx this
+	 * thread's: the helper may be filling it in while a dial is hung up. */
+	if (link->state == SHM_LINK_UP)
 		link->tx.slot.room = -1;
+	link->state = state;
 }
 
 /* ---- life ---------------------------------------------------------------------------
@@ -77,6 +79,7 @@ int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link_out)
 		.ep = ep,
 		.state = SHM_LINK_NEW,
 		.hot_at = -1,
+		.tx = {.slot = {.room = -1}},
 		.peer_hub = {.wake = -1},
 		.index = index,
 		.generation = ++ep->link_generation,

@@ -129,11 +129,15 @@ static void test_death_while_waking(void)
 {
 	int overslept = 0, status;
 	uint64_t word = 1, end;
+	struct wire_addr addr;
 	struct rig rig;
+	int tell[2];
 	pid_t pid;
 
-	rig_open(&rig, false);
+	if (pipe(tell))
+		tap_bail("pipe");
 	fflush(stdout);
+	/* Before this process has threads: a sanitizer wants it so. */
 	pid = fork();
 	if (pid == 0) {
 		struct rig peer;
@@ -141,13 +145,20 @@ static void test_death_while_waking(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(20);
 		rig_open(&peer, false);
-		if (rig_dial(&peer, &wire_ep_base(rig.ep)->addr))
+		if (read(tell[0], &addr, sizeof(addr)) != sizeof(addr) ||
+		    rig_dial(&peer, &addr))
 			_exit(1);
 		usleep(300000); /* it sleeps by then, its side of the link is cold */
 		die_in_send = true;
 		rig_send(&peer, peer.dialled, &word, sizeof(word));
 		_exit(2); /* it did not sleep */
 	}
+	rig_open(&rig, false);
+	addr = wire_ep_base(rig.ep)->addr;
+	if (write(tell[1], &addr, sizeof(addr)) != sizeof(addr))
+		tap_bail("write");
+	close(tell[0]);
+	close(tell[1]);
 	end = rig_now() + 10 * UINT64_C(1000000000);
 	while (rig.downs == 0 && rig_now() < end)
 		rig_sleep(&rig, &overslept);
