@@ -178,8 +178,12 @@ status=${PIPESTATUS[0]}
 [ "$status" -eq 141 ]
 ok $? "a reader that leaves ends the job"
 
-# A duration that no other run of this test has; it may not have got as far as sleeping.
-run 0 "somebody who escaped and keeps the pipe" -n 1 setsid -f sleep $((100000 + $$))
+# The rank ends when the other has a session of its own: before, it is killed with the rank.
+# Its duration is one that no other run of this test has.
+escape='setsid sh -c "echo >$1; exec sleep $2" &
+	until [ -e "$1" ]; do sleep 0.05; done'
+run 0 "somebody who escaped and keeps the pipe" -n 1 sh -c "$escape" sh "$dir/escaped" \
+	$((100000 + $$))
 for i in {1..100}; do
 	pkill -f "^sleep $((100000 + $$))\$" && break
 	sleep 0.1
