@@ -34,6 +34,11 @@ TESTS += %D%/own/peek
 %C%_own_peek_SOURCES = %D%/own/peek.c $(fabtests_own)
 %C%_own_peek_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/counted
+TESTS += %D%/own/counted
+%C%_own_counted_SOURCES = %D%/own/counted.c $(fabtests_own)
+%C%_own_counted_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/rma
 TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)

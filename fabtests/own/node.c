@@ -68,6 +68,16 @@ static void node_open_queues(struct side *s, struct node *n, const struct want *
 	if (want->selective)
 		flags |= FI_SELECTIVE_COMPLETION;
 	side_must(s, fi_ep_bind(n->ep, &n->cq->fid, flags), "fi_ep_bind cq");
+	if (want->remote_counters) {
+		side_must(s, fi_cntr_open(n->domain, &cntr, &n->write_cntr, NULL),
+			  "fi_cntr_open");
+		side_must(s, fi_cntr_open(n->domain, &cntr, &n->read_cntr, NULL),
+			  "fi_cntr_open");
+		side_must(s, fi_ep_bind(n->ep, &n->write_cntr->fid, FI_REMOTE_WRITE),
+			  "fi_ep_bind counter");
+		side_must(s, fi_ep_bind(n->ep, &n->read_cntr->fid, FI_REMOTE_READ),
+			  "fi_ep_bind counter");
+	}
 	if (!want->counters)
 		return;
 	side_must(s, fi_cntr_open(n->domain, &cntr, &n->tx_cntr, NULL), "fi_cntr_open");
@@ -114,6 +124,8 @@ void node_close(struct side *s, struct node *n)
 		n->cq ? &n->cq->fid : NULL,
 		n->tx_cntr ? &n->tx_cntr->fid : NULL,
 		n->rx_cntr ? &n->rx_cntr->fid : NULL,
+		n->write_cntr ? &n->write_cntr->fid : NULL,
+		n->read_cntr ? &n->read_cntr->fid : NULL,
 		n->wait_set ? &n->wait_set->fid : NULL,
 		n->av ? &n->av->fid : NULL,
 		n->domain ? &n->domain->fid : NULL,

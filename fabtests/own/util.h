@@ -39,8 +39,9 @@ struct want {
 	bool selective;		   /* bind with FI_SELECTIVE_COMPLETION */
 	bool stranger;		   /* do not put the peer into the address vector */
 	bool counters;
-	bool automatic;	     /* progress by a thread of the provider */
-	const char *service; /* NULL: an ephemeral port */
+	bool automatic;	      /* progress by a thread of the provider */
+	bool remote_counters; /* of peers' writes and reads */
+	const char *service;  /* NULL: an ephemeral port */
 };
 
 struct node {
@@ -52,6 +53,7 @@ struct node {
 	struct fid_wait *wait_set;	    /* only with FI_WAIT_SET */
 	struct fid_cntr *tx_cntr, *rx_cntr; /* only with want.counters */
 	struct fid_ep *ep;
+	struct fid_cntr *write_cntr, *read_cntr; /* only with remote_counters */
 	char name[64];
 	size_t name_len;
 	fi_addr_t self, peer;

@@ -42,6 +42,14 @@ void wfi_cntr_inc(struct wfi_cntr *cntr)
 	wfi_wait_signal(&cntr->wait);
 }
 
+void wfi_cntr_add(struct wfi_cntr *cntr, uint64_t count)
+{
+	if (!cntr)
+		return;
+	cntr->value += count;
+	wfi_wait_signal(&cntr->wait);
+}
+
 void wfi_cntr_inc_error(struct wfi_cntr *cntr)
 {
 	if (!cntr)

@@ -31,6 +31,7 @@ void wfi_cntr_hold(struct wfi_cntr *cntr, bool on);
 
 /* Domain lock held; NULL is ignored. Wakes waiters. */
 void wfi_cntr_inc(struct wfi_cntr *cntr);
+void wfi_cntr_add(struct wfi_cntr *cntr, uint64_t count);
 void wfi_cntr_inc_error(struct wfi_cntr *cntr);
 
 int wfi_cntr_attach(struct wfi_cntr *cntr, struct wfi_pollable *p);

@@ -235,6 +235,7 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	pthread_mutex_init(&d->lock, NULL);
 	list_init(&d->eps);
 	list_init(&d->sleeping);
+	list_init(&d->counted);
 	atomic_init(&d->refs, 0);
 	d->born = mem_fork_generation();
 	d->fabric = wfi_fabric_of(fabric);

@@ -38,6 +38,7 @@ struct wfi_domain {
 	struct mem_arena *arena; /* memory of WEFT_FI_MEM_OPS */
 	struct list eps;      /* struct wfi_ep.domain_node: quiesced when an MR closes */
 	struct list sleeping; /* struct wfi_wait.node: somebody sleeps on it */
+	struct list counted;  /* struct wfi_mr.node: regions with counters */
 	struct wfi_progress *progress; /* NULL: manual progress */
 	struct wfi_eq *eq;	       /* bound; NULL: none */
 	uint32_t addr_format;	       /* of addresses inserted into its vectors */
@@ -85,10 +86,11 @@ static inline void wfi_domain_put(struct wfi_domain *d)
 	atomic_fetch_sub_explicit(&d->refs, 1, memory_order_release);
 }
 
-/* One row of domain->eps: how fi_close(mr) reaches the wires without knowing endpoints.
+/* One row of domain->eps: how fi_mr reaches the wires without knowing endpoints.
  */
 struct wfi_quiesce {
 	struct list node;
+	struct wfi_pollable *pollable; /* who drives the wire */
 	int (*quiesce)(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns);
 };
 

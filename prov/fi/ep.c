@@ -9,6 +9,7 @@
 #include "prov/fi/addr_resolve.h"
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/mr.h"
 #include "prov/fi/nosys.h"
 #include "prov/mem/params.h"
 
@@ -201,6 +202,7 @@ static int ep_close(struct fid *fid)
 		}
 	}
 	wfi_ep_unbind_all(ep);
+	wfi_mr_detach(domain, &ep->pollable);
 	list_remove(&ep->quiesce.node);
 	if (ep->proto) {
 		proto_ep_close(ep->proto);
@@ -275,6 +277,7 @@ int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 {
 	struct wfi_domain *d = wfi_domain_of(domain);
 	struct wfi_ep *ep;
+	int rc;
 
 	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM) {
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
@@ -307,16 +310,26 @@ int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	ep->domain = d;
 	ep->pollable.ops = &ep_pollable_ops;
 	ep->quiesce.quiesce = ep_quiesce;
+	ep->quiesce.pollable = &ep->pollable;
 	ep->av_user.inserted = ep_av_inserted;
 	ep->av_user.removed = ep_av_removed;
 	list_init(&ep->av_user.node);
 	ep_set_caps(ep, info);
 	ep_set_attr(ep, info);
 	ep_set_addr(ep, info);
-	wfi_domain_get(d);
 	wfi_domain_lock(d);
-	list_push_back(&d->eps, &ep->quiesce.node);
+	rc = wfi_mr_attach(d, &ep->pollable);
+	if (!rc)
+		list_push_back(&d->eps, &ep->quiesce.node);
 	wfi_domain_unlock(d);
+	if (rc) {
+		free(ep);
+		return rc;
+	}
+	/* Before its door is open, so that every peer knows. */
+	if (ep->caps & FI_RMA_EVENT)
+		mem_keytab_want(d->keys, MEM_EVENTS_EP);
+	wfi_domain_get(d);
 	*out = &ep->fid;
 	return 0;
 }

@@ -75,6 +75,9 @@ static int bind_cntr(struct wfi_ep *ep, struct wfi_cntr *cntr, uint64_t flags)
 	if (wfi_cntr_domain(cntr) != ep->domain) {
 		return refuse("the counter is of another domain", -FI_EINVAL);
 	}
+	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) {
+		mem_keytab_want(ep->domain->keys, MEM_EVENTS_EP);
+	}
 	for (int i = 0; i < EP_CNTRS; i++) {
 		int ret;
 

@@ -4,6 +4,7 @@
 
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/mr.h"
 
 static inline struct wfi_cq_entry entry_of(const struct proto_done *d)
 {
@@ -151,6 +152,21 @@ static void remote_done(void *arg, const struct proto_done *d)
 	wfi_cntr_inc(ep->cntrs[EP_CNTR_REMOTE_WRITE]);
 }
 
+/* Accesses of peers that had no data to tell by. */
+static void remote_count(void *arg, uint64_t key, uint32_t count, bool read, bool for_ep,
+			 bool for_region)
+{
+	struct wfi_ep *ep = arg;
+
+	if (for_ep) {
+		wfi_cntr_add(ep->cntrs[read ? EP_CNTR_REMOTE_READ : EP_CNTR_REMOTE_WRITE],
+			     count);
+	}
+	if (for_region) {
+		wfi_mr_count(ep->domain, key, count, read);
+	}
+}
+
 static uint64_t source(void *arg, const struct wire_addr *addr)
 {
 	struct wfi_ep *ep = arg;
@@ -171,6 +187,7 @@ const struct proto_up wfi_ep_up[2] = {
 	 .rx_ok = rx_ok,
 	 .rx_ok_data = rx_ok_data,
 	 .remote_done = remote_done,
+	 .remote_count = remote_count,
 	 .source = source,
 	 .now = now},
 	{.tx_done = tx_done,
@@ -178,6 +195,7 @@ const struct proto_up wfi_ep_up[2] = {
 	 .rx_ok = rx_ok_slow,
 	 .rx_ok_data = rx_ok_data,
 	 .remote_done = remote_done,
+	 .remote_count = remote_count,
 	 .source = source,
 	 .now = now},
 };

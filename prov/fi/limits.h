@@ -7,7 +7,7 @@
 #define WFI_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
 #define WFI_RX_CAPS                                                                 \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
-	 FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
+	 FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT)
 
 #define WFI_IOV_LIMIT	  4
 #define WFI_RMA_IOV_LIMIT 4

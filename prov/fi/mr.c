@@ -11,6 +11,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/fi/cntr.h"
 #include "prov/fi/domain.h"
 #include "prov/fi/limits.h"
 #include "prov/fi/nosys.h"
@@ -31,7 +32,12 @@ struct wfi_mr {
 	uint64_t share[WFI_MR_IOV_LIMIT]; /* pieces that are held in the arena; 0: not */
 	bool in_table;			  /* the key names it */
 	bool remote;			  /* was in the table: peers may be using it */
+	struct list node;		  /* wfi_domain.counted, while it has counters */
+	struct wfi_cntr *cntrs[2];	  /* by MR_READS, MR_WRITES; NULL: none */
 };
+
+/* Which accesses a counter of a region counts. */
+enum { MR_WRITES, MR_READS, MR_CNTRS };
 
 _Static_assert(WFI_MR_IOV_LIMIT <= MEM_REGION_IOV,
 	       "the key table takes what we announce");
@@ -73,6 +79,118 @@ static void mr_drop(struct wfi_mr *mr)
 	}
 }
 
+/* ---- counters
+ * -------------------------------------------------------------------------- */
+
+static void row_detach(struct wfi_cntr *cntr, struct list *until, struct wfi_domain *d)
+{
+	for (struct list *n = d->eps.next; n != until; n = n->next)
+		wfi_cntr_detach(cntr,
+				container_of(n, struct wfi_quiesce, node)->pollable);
+}
+
+/* All or none. */
+static int cntr_attach_all(struct wfi_domain *d, struct wfi_cntr *cntr)
+{
+	list_foreach (n, &d->eps) {
+		int rc = wfi_cntr_attach(
+			cntr, container_of(n, struct wfi_quiesce, node)->pollable);
+
+		if (rc) {
+			row_detach(cntr, n, d);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static int bind_cntr(struct wfi_mr *mr, struct wfi_cntr *cntr, uint64_t flags)
+{
+	static const uint64_t flag[MR_CNTRS] = {FI_REMOTE_WRITE, FI_REMOTE_READ};
+	struct wfi_domain *d = mr->domain;
+
+	if (!flags || flags & ~(FI_REMOTE_WRITE | FI_REMOTE_READ))
+		return -FI_EBADFLAGS;
+	if (wfi_cntr_domain(cntr) != d)
+		return -FI_EINVAL;
+	for (int i = 0; i < MR_CNTRS; i++) {
+		if ((flags & flag[i]) && mr->cntrs[i])
+			return -FI_EINVAL;
+	}
+	for (int i = 0; i < MR_CNTRS; i++) {
+		int rc;
+
+		if (!(flags & flag[i]))
+			continue;
+		rc = cntr_attach_all(d, cntr);
+		if (rc)
+			return rc;
+		wfi_cntr_hold(cntr, true);
+		mr->cntrs[i] = cntr;
+	}
+	if (list_empty(&mr->node))
+		list_push_back(&d->counted, &mr->node);
+	mem_keytab_want(d->keys, MEM_EVENTS_MR);
+	return 0;
+}
+
+static void unbind_cntrs(struct wfi_mr *mr)
+{
+	wfi_domain_lock(mr->domain);
+	list_remove(&mr->node);
+	for (int i = 0; i < MR_CNTRS; i++) {
+		if (!mr->cntrs[i])
+			continue;
+		row_detach(mr->cntrs[i], &mr->domain->eps, mr->domain);
+		wfi_cntr_hold(mr->cntrs[i], false);
+	}
+	wfi_domain_unlock(mr->domain);
+}
+
+void wfi_mr_count(struct wfi_domain *d, uint64_t key, uint64_t count, bool read)
+{
+	list_foreach (n, &d->counted) {
+		struct wfi_mr *mr = container_of(n, struct wfi_mr, node);
+
+		if (mr->fid.key == key) {
+			wfi_cntr_add(mr->cntrs[read ? MR_READS : MR_WRITES], count);
+			return;
+		}
+	}
+}
+
+void wfi_mr_detach(struct wfi_domain *d, struct wfi_pollable *p)
+{
+	list_foreach (n, &d->counted) {
+		struct wfi_mr *mr = container_of(n, struct wfi_mr, node);
+
+		for (int i = 0; i < MR_CNTRS; i++) {
+			if (mr->cntrs[i])
+				wfi_cntr_detach(mr->cntrs[i], p);
+		}
+	}
+}
+
+int wfi_mr_attach(struct wfi_domain *d, struct wfi_pollable *p)
+{
+	list_foreach (n, &d->counted) {
+		struct wfi_mr *mr = container_of(n, struct wfi_mr, node);
+
+		for (int i = 0; i < MR_CNTRS; i++) {
+			int rc = mr->cntrs[i] ? wfi_cntr_attach(mr->cntrs[i], p) : 0;
+
+			if (rc) {
+				wfi_mr_detach(d, p);
+				return rc;
+			}
+		}
+	}
+	return 0;
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------ */
+
 static int mr_close(struct fid *fid)
 {
 	struct wfi_mr *mr = (struct wfi_mr *)fid;
@@ -94,23 +212,28 @@ static int mr_close(struct fid *fid)
 			(unsigned long long)mr->fid.key);
 		return -FI_EBUSY;
 	}
+	unbind_cntrs(mr);
 	mr_drop(mr);
 	wfi_domain_put(mr->domain);
 	free(mr);
 	return 0;
 }
 
-/* Only FI_MR_ENDPOINT and FI_MR_RMA_EVENT, which nobody is asked for, give a binding a
- * meaning. An endpoint may be bound all the same; a counter would have to count. */
+/* Only FI_MR_ENDPOINT, which nobody is asked for, gives binding an endpoint a meaning; it
+ * may be bound all the same. */
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	(void)fid;
-	(void)flags;
+	struct wfi_mr *mr = (struct wfi_mr *)fid;
+	int rc;
+
 	switch (bfid->fclass) {
 	case FI_CLASS_EP:
 		return 0;
 	case FI_CLASS_CNTR:
-		return -FI_ENOSYS;
+		wfi_domain_lock(mr->domain);
+		rc = bind_cntr(mr, wfi_cntr_of(bfid), flags);
+		wfi_domain_unlock(mr->domain);
+		return rc;
 	default:
 		return -FI_EINVAL;
 	}
@@ -207,6 +330,7 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t
 	if (!mr)
 		return -FI_ENOMEM;
 	mr->domain = d;
+	list_init(&mr->node);
 	mr->fid.fid.fclass = FI_CLASS_MR;
 	mr->fid.fid.context = attr->context;
 	mr->fid.fid.ops = &mr_fi_ops;

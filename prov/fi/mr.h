@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory registration. A region is in the domain's key table while it is open, if anybody
- * else may use it. */
+ * else may use it. It may have counters that hear of its peers' reads and writes. */
 #ifndef WEFT_FI_MR_H
 #define WEFT_FI_MR_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <rdma/fi_domain.h>
 
 /* The domain's table of registration calls. */
 extern struct fi_ops_mr wfi_mr_ops;
+
+struct wfi_domain;
+struct wfi_pollable;
+
+/* All with the domain's lock held. Reads or writes by that key, for its counters, if it
+ * has any. */
+void wfi_mr_count(struct wfi_domain *d, uint64_t key, uint64_t count, bool read);
+
+/* An endpoint comes or goes: waiting for a region's counter drives all of them.
+ * -FI_ENOMEM: it is driven by none of them. */
+int wfi_mr_attach(struct wfi_domain *d, struct wfi_pollable *p);
+void wfi_mr_detach(struct wfi_domain *d, struct wfi_pollable *p);
 
 #endif

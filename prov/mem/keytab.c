@@ -103,6 +103,13 @@ void mem_keytab_close(struct mem_keytab *tab)
 	free(tab);
 }
 
+void mem_keytab_want(struct mem_keytab *tab, uint32_t events)
+{
+	struct keytab_header *header = tab->map;
+
+	atomic_fetch_or(&header->events, events);
+}
+
 static uint64_t entry_get(const _Atomic(uint64_t) *field)
 {
 	return atomic_load_explicit(field, memory_order_relaxed);

@@ -49,6 +49,12 @@ int mem_keytab_remove(struct mem_keytab *tab, uint64_t key);
 /* The descriptor to send to peers; stays the table's. */
 int mem_keytab_fd(const struct mem_keytab *tab);
 
+/* The owner wants to hear, for its counters, of each access that succeeded: for the
+ * endpoint that the link leads to, and for the key. Once wanted, for good. */
+#define MEM_EVENTS_EP 1u
+#define MEM_EVENTS_MR 2u
+void mem_keytab_want(struct mem_keytab *tab, uint32_t events);
+
 /* ---- reader (a peer, or the owner for itself)
  * -------------------------------------------- */
 
@@ -69,6 +75,9 @@ int mem_keyview_own(struct mem_keytab *tab, struct mem_keyview **view);
 int mem_keyview_find(const struct mem_keyview *view, uint64_t key, uint64_t addr,
 		     uint64_t len, uint64_t access, struct iovec *iov,
 		     uint32_t *iov_count, uint32_t *incarnation);
+
+/* MEM_EVENTS_* */
+uint32_t mem_keyview_events(const struct mem_keyview *view);
 
 /* The same, with where peers may find it. */
 struct mem_place {

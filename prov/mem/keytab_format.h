@@ -24,7 +24,7 @@
 #include "prov/mem/keytab.h"
 
 #define KEYTAB_MAGIC	    UINT64_C(0x3062617479656b77) /* "wkeytab0" */
-#define KEYTAB_VERSION	    2
+#define KEYTAB_VERSION	    3
 #define KEYTAB_HEADER_SIZE  4096
 #define KEYTAB_CAPACITY_MIN 64u
 #define KEYTAB_CAPACITY_MAX (1u << 24)
@@ -37,7 +37,8 @@ struct keytab_header {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t entry_size;
-	uint32_t capacity; /* power of two */
+	uint32_t capacity;	  /* power of two */
+	_Atomic(uint32_t) events; /* MEM_EVENTS_*; bits are set and never cleared */
 };
 
 enum keytab_entry_flags {

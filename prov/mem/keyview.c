@@ -21,6 +21,7 @@
 #include "prov/mem/memfd.h"
 
 struct mem_keyview {
+	const struct keytab_header *header;
 	const struct keytab_entry *entries;
 	uint32_t capacity; /* checked once against the size; never read again */
 	void *map;	   /* to unmap, or NULL for the owner's own */
@@ -70,6 +71,7 @@ static int view_create(const void *map, size_t size, struct mem_keyview **view_o
 	if (!view)
 		return -FI_ENOMEM;
 	view->capacity = capacity;
+	view->header = map;
 	view->entries = (const void *)((const char *)map + KEYTAB_HEADER_SIZE);
 	*view_out = view;
 	return 0;
@@ -101,6 +103,12 @@ int mem_keyview_own(struct mem_keytab *tab, struct mem_keyview **view)
 	const void *map = mem_keytab_map(tab, &size);
 
 	return view_create(map, size, view);
+}
+
+uint32_t mem_keyview_events(const struct mem_keyview *view)
+{
+	return atomic_load_explicit(&view->header->events, memory_order_acquire) &
+	       (MEM_EVENTS_EP | MEM_EVENTS_MR);
 }
 
 void mem_keyview_close(struct mem_keyview *view)

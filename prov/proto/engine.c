@@ -21,7 +21,7 @@ static const pkt_handler handlers[] = {
 	[PKT_FIN] = fin_arrived,       [PKT_ACK] = ack_arrived,
 	[PKT_CREDIT] = credit_arrived, [PKT_EVENT] = event_arrived,
 	[PKT_CHUNK] = chunk_arrived,   [PKT_TAKEN] = taken_arrived,
-	[PKT_JOIN] = join_arrived,
+	[PKT_JOIN] = join_arrived,     [PKT_COUNT] = count_arrived,
 };
 _Static_assert(sizeof(handlers) / sizeof(handlers[0]) == PKT_KINDS, "a handler per kind");
 
@@ -312,6 +312,7 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 	}
 	moved = owed_run(ep, pp);
 	moved += rma_run(ep, pp);
+	moved += counts_run(ep, pp);
 	moved += msgs_run(ep, pp);
 	moved += streams_run(ep, pp);
 	moved += bulks_run(ep, pp);
@@ -321,7 +322,7 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 	if (list_empty(&pp->owed) && !pp->credit_owed && list_empty(&pp->rma) &&
 	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls) &&
 	    list_empty(&pp->bulks) && list_empty(&pp->helps) && !pp->bulk_in.watched &&
-	    !pp->bulk_in.owes_taken) {
+	    !pp->bulk_in.owes_taken && !pp->counts.rows) {
 		list_remove(&pp->active);
 	}
 	return moved;

@@ -56,6 +56,10 @@ struct proto_up {
 			   uint64_t tag, uint64_t source, uint64_t data);
 	/* A peer's remote write with data. */
 	void (*remote_done)(void *arg, const struct proto_done *d);
+	/* A peer's reads or writes that counters want to hear of: how many, of the
+	 * region with that key, for the endpoint, for the region. NULL: none do. */
+	void (*remote_count)(void *arg, uint64_t key, uint32_t count, bool read, bool ep,
+			     bool region);
 	/* The lowest index of that address in the address vector, or FI_ADDR_NOTAVAIL */
 	uint64_t (*source)(void *arg, const struct wire_addr *addr);
 	uint64_t (*now)(void *arg); /* monotonic ns */

@@ -35,6 +35,21 @@ struct bulk_in {
 	uint32_t penalty; /* how many the next disappointment costs */
 };
 
+/* Accesses that the peer's counters want to hear of, and that found no room yet. They are
+ * added up, so that a peer that makes no call holds nobody up. */
+#define COUNT_ROWS 32
+
+struct count_row {
+	uint64_t key;
+	uint32_t count;
+	uint8_t flags; /* PKT_COUNT_* */
+};
+
+struct counts {
+	uint32_t rows;
+	struct count_row row[COUNT_ROWS];
+};
+
 /* One per peer. Hot fields of both directions first. */
 struct proto_peer {
 	struct peer peer; /* first: peer.h */
@@ -72,6 +87,7 @@ struct proto_peer {
 	uint32_t bulk_out;	/* slots that its messages have out */
 	bool joint_broken;	/* the peer can't push */
 	struct bulk_in bulk_in;
+	struct counts counts;
 };
 
 struct proto_ep {
@@ -259,6 +275,18 @@ int helps_run(struct proto_ep *ep, struct proto_peer *pp);
 
 int rma_run(struct proto_ep *ep, struct proto_peer *pp);
 void event_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		   const struct pkt_view *v);
+
+/* ---- count.c: remote accesses that are counted at the target */
+
+/* Whether the peer wants to hear of this operation, which was done: MEM_EVENTS_*. */
+uint32_t counts_wanted(const struct proto_ep *ep, const struct proto_peer *pp);
+/* Notes it; false: no place for it until something left. */
+bool counts_add(struct proto_ep *ep, struct proto_peer *pp, const struct tx *tx,
+		uint32_t wanted);
+/* Tells what was noted. */
+int counts_run(struct proto_ep *ep, struct proto_peer *pp);
+void count_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		   const struct pkt_view *v);
 
 /* ---- ack.c: control packets that must not get lost for want of room */

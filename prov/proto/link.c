@@ -67,6 +67,7 @@ static void on_up(void *arg, struct peer *p)
 	credit_open(ep, pp);
 	bulk_in_reset(pp);
 	pp->joint_broken = false;
+	pp->counts.rows = 0;
 	proto_unblock(pp, BLOCK_DOWN);
 	proto_activate(ep, pp);
 }
@@ -121,6 +122,7 @@ static void on_down(void *arg, struct peer *p, int err)
 	pp->eager_max = 0;
 	pp->small_max = 0;
 	credit_close(ep, pp);
+	pp->counts.rows = 0;
 	list_remove(&pp->active);
 	fail_txs(ep, &pp->rma, err);
 	pp->rma_done = pp->rma_posted;

@@ -4,6 +4,7 @@ PROV_SOURCES += \
 	%D%/arrival.c %D%/arrival.h \
 	%D%/bulk.c \
 	%D%/bulk_copy.c %D%/bulk_copy.h \
+	%D%/count.c \
 	%D%/credit.c \
 	%D%/eager.c \
 	%D%/engine.c %D%/engine.h \

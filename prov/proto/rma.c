@@ -25,6 +25,18 @@ static bool event_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx
 	return true;
 }
 
+/* It is done: its target's counters and its data. False: no room. */
+static bool target_told(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
+	if (tx->wanted) {
+		if (!counts_add(ep, pp, tx, tx->wanted)) {
+			return false;
+		}
+		tx->wanted = 0;
+	}
+	return !(tx->flags & PROTO_DATA) || event_send(ep, pp, tx);
+}
+
 /* One turn of one operation; true when the next one may have its turn. */
 static bool rma_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 		     size_t *budget, int *moved)
@@ -43,11 +55,13 @@ static bool rma_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 			ep->busy |= n > 0 && !xfer_is_issued(&tx->x);
 			return xfer_is_issued(&tx->x) && !serial;
 		}
-		tx_set_state(tx,
-			     !tx->x.err && (tx->flags & PROTO_DATA) ? TX_EVENT : TX_OVER);
+		tx->wanted = tx->x.err ? 0 : counts_wanted(ep, pp);
+		tx_set_state(tx, tx->wanted || (!tx->x.err && (tx->flags & PROTO_DATA))
+					 ? TX_EVENT
+					 : TX_OVER);
 	}
 	if (tx->state == TX_EVENT) {
-		if (!event_send(ep, pp, tx)) {
+		if (!target_told(ep, pp, tx)) {
 			return false;
 		}
 		tx_set_state(tx, TX_OVER);

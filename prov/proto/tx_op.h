@@ -60,6 +60,7 @@ struct tx {
 	void *context;
 	uint64_t tag;
 	uint64_t data;
+	uint32_t wanted; /* TX_EVENT: counters that must still hear of it, MEM_EVENTS_* */
 	uint64_t rma_barrier; /* message: may leave when peer.rma_done is there */
 	uint64_t rx_id;	      /* TX_STREAM: the receiver's arrival */
 	uint64_t stream_off;

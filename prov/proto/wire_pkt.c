@@ -149,6 +149,17 @@ static bool decode_join(const void *pkt, size_t len, struct pkt_view *v)
 	       decode_iov((const char *)pkt + sizeof(h), v);
 }
 
+static bool decode_count(const void *pkt, size_t len, struct pkt_view *v)
+{
+	struct pkt_count h;
+
+	memcpy(&h, pkt, sizeof(h));
+	v->key = le64_get(h.key);
+	return len == sizeof(h) && v->len != 0 &&
+	       (v->flags & (PKT_COUNT_EP | PKT_COUNT_MR)) &&
+	       (v->flags & ~(PKT_COUNT_READ | PKT_COUNT_EP | PKT_COUNT_MR)) == 0;
+}
+
 static const struct {
 	const char *name;
 	size_t min;
@@ -165,6 +176,7 @@ static const struct {
 	[PKT_CHUNK] = {"chunk", sizeof(struct pkt_chunk), decode_chunk},
 	[PKT_TAKEN] = {"taken", sizeof(struct pkt_taken), decode_taken},
 	[PKT_JOIN] = {"join", sizeof(struct pkt_join), decode_join},
+	[PKT_COUNT] = {"count", sizeof(struct pkt_count), decode_count},
 };
 _Static_assert(sizeof(pkt_rows) / sizeof(pkt_rows[0]) == PKT_KINDS, "a row per kind");
 
@@ -253,6 +265,15 @@ size_t pkt_put_ack(void *pkt, uint64_t tx_id)
 size_t pkt_put_credit(void *pkt, uint32_t bytes)
 {
 	struct pkt_credit h = {.head = head_of(PKT_CREDIT, 0, bytes)};
+
+	memcpy(pkt, &h, sizeof(h));
+	return sizeof(h);
+}
+
+size_t pkt_put_count(void *pkt, uint8_t flags, uint32_t count, uint64_t key)
+{
+	struct pkt_count h = {.head = head_of(PKT_COUNT, flags, count),
+			      .key = le64_of(key)};
 
 	memcpy(pkt, &h, sizeof(h));
 	return sizeof(h);

@@ -59,6 +59,7 @@ enum pkt_kind {
 	PKT_CHUNK,     /* a piece of a streamed message, in a bulk slot */
 	PKT_TAKEN,     /* bulk slots up to here were read */
 	PKT_JOIN,      /* receiver pulls an announced message; the sender may push */
+	PKT_COUNT,     /* remote accesses that counters of the target want to hear of */
 	PKT_KINDS
 };
 
@@ -131,6 +132,15 @@ struct pkt_event {
 	struct le64 total; /* bytes that were written */
 };
 
+#define PKT_COUNT_READ 0x01 /* they read, else they wrote */
+#define PKT_COUNT_EP   0x02 /* counts for the endpoint */
+#define PKT_COUNT_MR   0x04 /* counts for the region with this key */
+
+struct pkt_count {
+	struct pkt_head head; /* len: how many, not 0 */
+	struct le64 key;
+};
+
 struct pkt_chunk {
 	struct pkt_head head; /* len: bytes in the slot, not 0 */
 	struct le64 rx_id;
@@ -174,6 +184,7 @@ _Static_assert(sizeof(struct pkt_data) == 24, "pkt_data");
 _Static_assert(sizeof(struct pkt_done) == 16, "pkt_done");
 _Static_assert(sizeof(struct pkt_credit) == 8, "pkt_credit");
 _Static_assert(sizeof(struct pkt_event) == 24, "pkt_event");
+_Static_assert(sizeof(struct pkt_count) == 16, "pkt_count");
 _Static_assert(sizeof(struct pkt_chunk) == 32, "pkt_chunk");
 _Static_assert(sizeof(struct pkt_taken) == 24, "pkt_taken");
 _Static_assert(sizeof(struct pkt_join) == 40, "pkt_join");
@@ -187,13 +198,14 @@ struct pkt_view_iov {
 struct pkt_view {
 	uint8_t kind;
 	uint8_t flags;
-	uint32_t len;	 /* payload bytes, iov count, error or credit */
+	uint32_t len;	 /* payload bytes, iov count, error, credit or count */
 	uint64_t tag;	 /* EAGER, RTS */
 	uint64_t data;	 /* EAGER with DATA, RTS, EVENT */
 	uint64_t id;	 /* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK, TAKEN, JOIN;
 			  * rx id: DATA, CHUNK */
 	uint64_t rx_id;	 /* CTS */
 	uint64_t total;	 /* RTS, CTS, EVENT; JOIN: wanted */
+	uint64_t key;	 /* COUNT */
 	uint64_t offset; /* DATA, CHUNK, TAKEN */
 	uint32_t slot;	 /* CHUNK; JOIN: cell */
 	uint32_t turn;	 /* CHUNK, JOIN */
@@ -363,6 +375,7 @@ size_t pkt_put_fin(void *pkt, uint64_t tx_id, uint32_t err);
 size_t pkt_put_ack(void *pkt, uint64_t tx_id);
 size_t pkt_put_credit(void *pkt, uint32_t bytes);
 size_t pkt_put_event(void *pkt, uint64_t data, uint64_t total);
+size_t pkt_put_count(void *pkt, uint8_t flags, uint32_t count, uint64_t key);
 size_t pkt_put_chunk(void *pkt, uint64_t rx_id, uint64_t offset, uint32_t len,
 		     uint32_t slot, uint32_t turn);
 size_t pkt_put_taken(void *pkt, uint64_t tx_id, uint64_t offset);

@@ -178,6 +178,10 @@ struct wire_ops {
 	int (*put)(struct wire_link *link, const struct wire_segment *seg);
 	int (*get)(struct wire_link *link, const struct wire_segment *seg);
 
+	/* Which counters of the peer want to hear of puts and gets on this link
+	 * (MEM_EVENTS_*); once set, for good. NULL: none on any link. */
+	uint32_t (*events)(struct wire_link *link);
+
 	/*
 	 * Bulk slots: a little memory of this endpoint that all its peers can read, for
 	 * messages that both sides copy at once. The owner takes a slot, fills it, names

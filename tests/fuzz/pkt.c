@@ -71,6 +71,8 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 							     .piece = 65536,
 							     .len = 2,
 							     .iov = {iov[0], iov[1]}});
+	case 12:
+		return pkt_put_count(room, PKT_COUNT_EP | PKT_COUNT_READ, 2, 77);
 	default:
 		return 0;
 	}

@@ -148,10 +148,13 @@ static void test_bind(void)
 	tap_is_int(fi_mr_bind(mr, &fake_ep, 0), 0, "binding an endpoint does no harm");
 	tap_is_int(fi_mr_enable(mr), 0, "nor does enabling");
 	fi_cntr_open(e.domain, &cntr_attr, &cntr, NULL);
-	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), -FI_ENOSYS,
-		   "a counter would have to count");
-	fi_close(&cntr->fid);
-	fi_close(&mr->fid);
+	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_SEND), -FI_EBADFLAGS,
+		   "no sends are counted");
+	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0, "writes are");
+	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), -FI_EINVAL, "once");
+	tap_is_int(fi_close(&cntr->fid), -FI_EBUSY, "the region holds it");
+	tap_is_int(fi_close(&mr->fid), 0, "the region closes");
+	tap_is_int(fi_close(&cntr->fid), 0, "and gives it back");
 	attr.iface = FI_HMEM_CUDA;
 	tap_is_int(fi_mr_regattr(e.domain, &attr, 0, &mr), -FI_ENOSYS, "device memory");
 	env_close(&e);

@@ -159,6 +159,15 @@ static void test_D2_incarnation(struct mem_keytab *tab, struct mem_keyview *view
 	mem_keytab_remove(tab, k2);
 }
 
+static void test_events(struct mem_keytab *tab, struct mem_keyview *view)
+{
+	tap_ok(mem_keyview_events(view) == 0, "nobody wants to hear of accesses");
+	mem_keytab_want(tab, MEM_EVENTS_MR);
+	tap_ok(mem_keyview_events(view) == MEM_EVENTS_MR, "now somebody does");
+	mem_keytab_want(tab, MEM_EVENTS_EP);
+	tap_ok(mem_keyview_events(view) == (MEM_EVENTS_EP | MEM_EVENTS_MR), "for good");
+}
+
 static void test_full(void)
 {
 	struct mem_region r = region_make(0x1000, 10, RW, false);
@@ -488,6 +497,7 @@ int main(void)
 	test_ranges(tab, peer);
 	test_pieces(tab, peer);
 	test_D2_incarnation(tab, peer);
+	test_events(tab, peer);
 	test_read_only(tab);
 	mem_keyview_close(own);
 	mem_keyview_close(peer);

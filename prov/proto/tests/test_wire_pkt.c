@@ -50,6 +50,7 @@ static void test_golden(void)
 				       0,  0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0};
 	static const uint8_t taken[] = {10, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0,
 					0,  0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0};
+	static const uint8_t count[] = {12, 6, 0, 0, 3, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1};
 	struct pkt_view_iov iov = {0x20000, 0x100};
 	uint8_t buf[128];
 	char *at;
@@ -79,6 +80,9 @@ static void test_golden(void)
 	tap_is_mem(buf, taken, sizeof(taken), "taken");
 	tap_is_int(pkt_put_join(buf, &join_view), sizeof(join), "join length");
 	tap_is_mem(buf, join, sizeof(join), "join");
+	tap_is_int(pkt_put_count(buf, PKT_COUNT_EP | PKT_COUNT_MR, 3, 0x0102030405060708),
+		   sizeof(count), "count length");
+	tap_is_mem(buf, count, sizeof(count), "count");
 }
 
 /* Some valid packet of that kind. */
@@ -118,6 +122,9 @@ static size_t make(uint8_t *buf, uint8_t kind)
 					   .slot = (uint32_t)next_random(),
 					   .len = 3,
 					   .iov = {{0x1000, 10}, {0x2000, 0}, {7, 90}}});
+	case PKT_COUNT:
+		return pkt_put_count(buf, PKT_COUNT_EP | (flags & PKT_COUNT_READ),
+				     1 + next_random() % 9, next_random());
 	default:
 		return pkt_put_event(buf, next_random(), next_random());
 	}
@@ -162,6 +169,8 @@ static bool in_range(const struct pkt_view *v, const uint8_t *pkt, size_t len)
 			sum += v->iov[i].len;
 		}
 		return sum == v->total;
+	case PKT_COUNT:
+		return v->len > 0 && (v->flags & (PKT_COUNT_EP | PKT_COUNT_MR));
 	default:
 		return true;
 	}

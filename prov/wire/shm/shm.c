@@ -31,6 +31,7 @@ const struct wire_ops shm_wire_ops = {
 	.pkt_commit = shm_pkt_commit,
 	.put = shm_put,
 	.get = shm_get,
+	.events = shm_events,
 	.bulk_get = shm_bulk_get,
 	.bulk_put = shm_bulk_put,
 	.bulk_peer = shm_bulk_peer,

@@ -122,3 +122,10 @@ int shm_get(struct wire_link *link, const struct wire_segment *seg)
 {
 	return move(link, seg, false);
 }
+
+uint32_t shm_events(struct wire_link *wlink)
+{
+	struct shm_link *link = (struct shm_link *)(void *)wlink;
+
+	return mem_keyview_events(link->keys);
+}

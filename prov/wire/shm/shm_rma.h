@@ -7,5 +7,6 @@
 
 int shm_put(struct wire_link *link, const struct wire_segment *seg);
 int shm_get(struct wire_link *link, const struct wire_segment *seg);
+uint32_t shm_events(struct wire_link *link);
 
 #endif
