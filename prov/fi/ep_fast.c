@@ -430,4 +430,5 @@ void wfi_ep_fast_select(struct wfi_ep *ep)
 	}
 	ep->fid.msg = &ep->fast_msg;
 	ep->fid.tagged = &ep->fast_tagged;
+	wfi_ep_fast_select_rma(ep);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint's inside, shared by its own files: ep.c (life), ep_bind.c (what it is
  * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_peek.c, ep_rma.c
- * (operations), ep_fast.c (the frequent ones), ep_done.c (completions), ep_nosys.c (what
- * isn't there).
+ * (operations), ep_fast.c, ep_fast_rma.c (the frequent ones), ep_done.c (completions),
+ * ep_nosys.c (what isn't there).
  */
 #ifndef WEFT_FI_EP_INT_H
 #define WEFT_FI_EP_INT_H
@@ -73,6 +73,7 @@ struct wfi_ep {
 	uint64_t due_told;	    /* sleepers know of this */
 	struct fi_ops_msg fast_msg; /* what fid points to from enable on */
 	struct fi_ops_tagged fast_tagged;
+	struct fi_ops_rma fast_rma;
 };
 
 static inline struct wfi_ep *wfi_ep_of(struct fid *fid)
@@ -110,6 +111,11 @@ extern const struct proto_up wfi_ep_up[2];
 
 /* Lock held. The calls for an endpoint that is enabled, or got other flags. */
 void wfi_ep_fast_select(struct wfi_ep *ep);
+
+/* ---- ep_fast_rma.c */
+
+/* Part of wfi_ep_fast_select. */
+void wfi_ep_fast_select_rma(struct wfi_ep *ep);
 
 /* ---- operations */
 

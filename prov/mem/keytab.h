@@ -7,6 +7,7 @@
 #ifndef WEFT_MEM_KEYTAB_H
 #define WEFT_MEM_KEYTAB_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +90,40 @@ struct mem_place {
 
 int mem_keyview_locate(const struct mem_keyview *view, uint64_t key, uint64_t addr,
 		       uint64_t len, uint64_t access, struct mem_place *place);
+
+/*
+ * A region of one piece that was looked up, for those who come again: what it says is
+ * true while it is fresh. Nothing in it can be changed by the owner. The view must still
+ * be open.
+ */
+struct mem_keyhit {
+	const _Atomic(uint32_t) *seq_at; /* NULL: nothing was looked up */
+	uint64_t key;
+	uint64_t base;	 /* remote address of its first byte */
+	uint64_t len;	 /* never 0 */
+	uint64_t addr;	 /* in the owner's process; does not wrap */
+	uint64_t share;	 /* where it is shared; 0: not. May be a lie */
+	uint32_t seq;	 /* of the entry when it was read */
+	uint32_t access; /* FI_REMOTE_READ | FI_REMOTE_WRITE, as far as granted */
+};
+
+/* False: no such key, not of one piece, or nonsense; then *hit is empty. */
+bool mem_keyview_hit(const struct mem_keyview *view, uint64_t key,
+		     struct mem_keyhit *hit);
+
+/* Whether the registration is still there: for a wire that has said that it uses the key
+ * (rule D3) and has a full fence behind that. */
+static inline bool mem_keyhit_is_fresh(const struct mem_keyhit *hit)
+{
+	return atomic_load_explicit(hit->seq_at, memory_order_acquire) == hit->seq;
+}
+
+/* Whether [addr, addr + len) is inside; then *offset is from the region's start. */
+static inline bool mem_keyhit_covers(const struct mem_keyhit *hit, uint64_t addr,
+				     uint64_t len, uint64_t *offset)
+{
+	*offset = addr - hit->base;
+	return *offset <= hit->len && len <= hit->len - *offset;
+}
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
 #include "prov/mem/arena.h"
@@ -30,6 +31,8 @@ struct mem_keyview {
 
 /* A private copy of an entry. */
 struct entry_copy {
+	const struct keytab_entry *from;
+	uint32_t seq;
 	uint64_t access;
 	uint32_t flags;
 	uint32_t iov_count;
@@ -136,6 +139,8 @@ static bool entry_read(const struct keytab_entry *e, uint64_t key,
 
 	if (load64(&e->key) != key || (seq & 1))
 		return false;
+	copy->from = e;
+	copy->seq = seq;
 	copy->flags = load32(&e->flags);
 	copy->access = load64(&e->access);
 	copy->iov_count = load32(&e->iov_count);
@@ -240,6 +245,25 @@ int mem_keyview_locate(const struct mem_keyview *view, uint64_t key, uint64_t ad
 	}
 	place->incarnation = e.incarnation;
 	return region_cut(&e, offset, len, place);
+}
+
+bool mem_keyview_hit(const struct mem_keyview *view, uint64_t key, struct mem_keyhit *hit)
+{
+	struct entry_copy e;
+
+	hit->seq_at = NULL;
+	if (!view_lookup(view, key, &e) || e.iov_count != 1 || e.iov[0].len == 0 ||
+	    e.iov[0].len - 1 > UINT64_MAX - e.iov[0].addr)
+		return false;
+	hit->key = key;
+	hit->base = e.flags & KEYTAB_VIRT_ADDR ? e.iov[0].addr : 0;
+	hit->len = e.iov[0].len;
+	hit->addr = e.iov[0].addr;
+	hit->share = e.iov[0].share;
+	hit->seq = e.seq;
+	hit->access = (uint32_t)e.access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+	hit->seq_at = &e.from->seq;
+	return true;
 }
 
 int mem_keyview_find(const struct mem_keyview *view, uint64_t key, uint64_t addr,

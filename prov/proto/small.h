@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The frequent operations, inline: messages of one piece that leave at once, and plain
- * receives. For callers of engine.h that want no call in between; what is inside the
- * endpoint is none of their business all the same. Endpoint lock held.
+ * The frequent operations, inline: messages of one piece that leave at once, plain
+ * receives, and puts and gets of one piece that are done at once. For callers of engine.h
+ * that want no call in between; what is inside the endpoint is none of their business all
+ * the same. Endpoint lock held.
  *
  * Where one of these says no, nothing has happened, and the calls of engine.h find out
  * what to do.
@@ -116,6 +117,47 @@ static inline bool proto_small_recv_special(struct proto_ep *ep, void *buf, size
 	match_recv_add(q, &rx->m);
 	rx_set_state(rx, RX_POSTED);
 	return true;
+}
+
+/* The peer for a put or get of len bytes that may be tried now; NULL: none. Nothing that
+ * order could keep it behind (rule E2) is under way to such a peer. */
+static inline struct proto_peer *proto_now_open(struct proto_ep *ep, uint64_t fi_addr,
+						size_t len)
+{
+	struct proto_peer *pp = likely(fi_addr < ep->map_len) ? ep->map[fi_addr] : NULL;
+
+	if (unlikely(!pp || !proto_peer_is_up(pp) || !list_empty(&pp->rma) ||
+		     len - 1 >= XFER_STEP || !ep->wire->put_now)) {
+		return NULL;
+	}
+	return pp;
+}
+
+/* True: it is done and complete, no tx_done follows. */
+static inline bool proto_now_put(struct proto_ep *ep, struct proto_peer *pp, uint64_t key,
+				 uint64_t addr, const void *from, size_t len)
+{
+	return ep->wire->put_now(pp->peer.link, key, addr, from, len);
+}
+
+static inline bool proto_now_get(struct proto_ep *ep, struct proto_peer *pp, uint64_t key,
+				 uint64_t addr, void *to, size_t len)
+{
+	return ep->wire->get_now(pp->peer.link, key, addr, to, len);
+}
+
+/* Whether the remote event of a put can leave behind it; asked before the put. */
+static inline bool proto_now_has_room(const struct proto_peer *pp)
+{
+	return pp->slot->room >= (int64_t)sizeof(struct pkt_event);
+}
+
+static inline void proto_now_event(struct proto_ep *ep, struct proto_peer *pp,
+				   uint64_t data, size_t len)
+{
+	void *at = pp->slot->at;
+
+	ep->wire->pkt_commit(pp->peer.link, at, pkt_put_event(at, data, len));
 }
 
 #endif

@@ -183,6 +183,17 @@ struct wire_ops {
 	uint32_t (*events)(struct wire_link *link);
 
 	/*
+	 * One piece of a put or get that is done in the call or not at all, by key. True:
+	 * done, as where put returns 1. False: ask put, which may also say what is wrong;
+	 * bytes may have moved that it moves again. Leaves the link's slot as it is. Both
+	 * are NULL where a wire has nothing of the kind.
+	 */
+	bool (*put_now)(struct wire_link *link, uint64_t key, uint64_t addr,
+			const void *from, size_t len);
+	bool (*get_now)(struct wire_link *link, uint64_t key, uint64_t addr, void *to,
+			size_t len);
+
+	/*
 	 * Bulk slots: a little memory of this endpoint that all its peers can read, for
 	 * messages that both sides copy at once. The owner takes a slot, fills it, names
 	 * it (slot, turn, length) in a packet, and gives it back when the reader said in

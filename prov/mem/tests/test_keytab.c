@@ -49,6 +49,29 @@ static struct mem_region region_make(uint64_t addr, uint64_t len, uint64_t acces
 	return r;
 }
 
+/* Look-ups that a hit answers otherwise than the table does; hits that were good. */
+static int hits_wrong, hits_good;
+
+static void hit_check(struct mem_keyview *view, uint64_t key, uint64_t addr, uint64_t len,
+		      uint64_t access, int ret, const struct iovec *found)
+{
+	struct mem_keyhit hit;
+	uint64_t offset;
+	bool good;
+
+	if (!mem_keyview_hit(view, key, &hit)) {
+		hits_wrong += hit.seq_at != NULL;
+		return;
+	}
+	good = mem_keyhit_is_fresh(&hit) && (hit.access & access) == access &&
+	       mem_keyhit_covers(&hit, addr, len, &offset);
+	hits_wrong += good != (ret == 0);
+	hits_wrong += good && len > 0 &&
+		      (hit.addr + offset != (uintptr_t)found->iov_base ||
+		       hit.addr + offset < hit.addr);
+	hits_good += good;
+}
+
 static int find1(struct mem_keyview *view, uint64_t key, uint64_t addr, uint64_t len,
 		 uint64_t access, struct iovec *iov)
 {
@@ -57,6 +80,7 @@ static int find1(struct mem_keyview *view, uint64_t key, uint64_t addr, uint64_t
 	int ret =
 		mem_keyview_find(view, key, addr, len, access, got, &count, &incarnation);
 
+	hit_check(view, key, addr, len, access, ret, got);
 	if (ret == 0 && len > 0 && count != 1)
 		return 1000;
 	if (ret == 0 && len > 0)
@@ -166,6 +190,44 @@ static void test_events(struct mem_keytab *tab, struct mem_keyview *view)
 	tap_ok(mem_keyview_events(view) == MEM_EVENTS_MR, "now somebody does");
 	mem_keytab_want(tab, MEM_EVENTS_EP);
 	tap_ok(mem_keyview_events(view) == (MEM_EVENTS_EP | MEM_EVENTS_MR), "for good");
+}
+
+/* What was looked up stays true exactly as long as the registration. */
+static void test_hit(struct mem_keytab *tab, struct mem_keyview *view)
+{
+	struct mem_region r = region_make(0x10000, 100, RW, true);
+	struct mem_region pieces = {.iov_count = 2, .access = RW};
+	struct mem_keyhit hit, later;
+	const uint64_t key = 77;
+	uint64_t offset;
+
+	tap_ok(!mem_keyview_hit(view, key, &hit) && !hit.seq_at, "no such key");
+	r.share[0] = 5;
+	mem_keytab_insert_at(tab, &r, key);
+	tap_ok(mem_keyview_hit(view, key, &hit), "a key is looked up");
+	tap_ok(hit.addr == 0x10000 && hit.base == 0x10000 && hit.len == 100 &&
+		       hit.share == 5 && hit.access == RW,
+	       "with all that it says");
+	tap_ok(mem_keyhit_covers(&hit, 0x10063, 1, &offset) && offset == 99 &&
+		       !mem_keyhit_covers(&hit, 0x10063, 2, &offset) &&
+		       !mem_keyhit_covers(&hit, 0xffff, 1, &offset) &&
+		       !mem_keyhit_covers(&hit, 0, 1, &offset) &&
+		       !mem_keyhit_covers(&hit, 0x10001, UINT64_MAX, &offset),
+	       "its bounds hold");
+	tap_ok(mem_keyhit_is_fresh(&hit), "fresh");
+	mem_keytab_remove(tab, key);
+	tap_ok(!mem_keyhit_is_fresh(&hit), "not any more when the key is gone");
+	mem_keytab_insert_at(tab, &r, key);
+	tap_ok(!mem_keyhit_is_fresh(&hit), "nor when it is back");
+	tap_ok(mem_keyview_hit(view, key, &later) && mem_keyhit_is_fresh(&later),
+	       "then it is looked up again");
+	mem_keytab_remove(tab, key);
+	pieces.iov[0] = (struct iovec){(void *)0x1000, 10};
+	pieces.iov[1] = (struct iovec){(void *)0x2000, 10};
+	mem_keytab_insert_at(tab, &pieces, key);
+	tap_ok(!mem_keyview_hit(view, key, &hit) && !hit.seq_at,
+	       "several pieces are not for this");
+	mem_keytab_remove(tab, key);
 }
 
 static void test_full(void)
@@ -425,9 +487,13 @@ static void test_hostile(uint64_t seed)
 		uint64_t len = rng_next(&seed) >> (addr % 64), sum = 0;
 		struct iovec iov[MEM_REGION_IOV];
 		uint32_t count = 0, incarnation;
+		int ret;
 
 		entry_scribble(&entries[(uint32_t)key], key, round, &seed);
-		if (mem_keyview_find(view, key, addr, len, 0, iov, &count, &incarnation))
+		ret = mem_keyview_find(view, key, addr, len, 0, iov, &count,
+				       &incarnation);
+		hit_check(view, key, addr, len, 0, ret, iov);
+		if (ret)
 			continue;
 		found++;
 		for (uint32_t i = 0; i < count && i < MEM_REGION_IOV; i++) {
@@ -498,6 +564,8 @@ int main(void)
 	test_pieces(tab, peer);
 	test_D2_incarnation(tab, peer);
 	test_events(tab, peer);
+	test_hit(tab, own);
+	test_hit(tab, peer);
 	test_read_only(tab);
 	mem_keyview_close(own);
 	mem_keyview_close(peer);
@@ -507,6 +575,9 @@ int main(void)
 	test_concurrent();
 	test_not_a_table();
 	test_hostile(seed);
+	tap_ok(hits_wrong == 0 && hits_good > 100,
+	       "what is looked up once says the same as the table (%d wrong, %d good)",
+	       hits_wrong, hits_good);
 	test_refused();
 	return tap_done();
 }

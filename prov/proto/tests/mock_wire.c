@@ -342,6 +342,45 @@ static int get(struct wire_link *link, const struct wire_segment *seg)
 	return segment(link, seg, false);
 }
 
+/* In the call or not at all, whatever else is under way: order is the caller's. */
+static bool move_now(struct wire_link *link, uint64_t key, uint64_t addr, void *local,
+		     size_t len, bool put)
+{
+	struct mock_link *l = link_of(link);
+	struct iovec iov = {local, len};
+	struct wire_segment seg = {.local = &iov,
+				   .local_count = 1,
+				   .remote = {.addr = addr, .key = key},
+				   .len = len};
+	char *at;
+	int err;
+
+	if (len == 0 || len > l->base.caps.max_segment) {
+		abort();
+	}
+	if (l->dying || mock_chance(l->ep->net, l->ep->net->refuse_segment) ||
+	    mock_chance(l->ep->net, l->ep->net->late_segment)) {
+		return false;
+	}
+	at = resolve(l, &seg, put, &err);
+	if (at) {
+		move(&seg, at, put);
+	}
+	return at;
+}
+
+static bool put_now(struct wire_link *link, uint64_t key, uint64_t addr, const void *from,
+		    size_t len)
+{
+	return move_now(link, key, addr, (void *)(uintptr_t)from, len, true);
+}
+
+static bool get_now(struct wire_link *link, uint64_t key, uint64_t addr, void *to,
+		    size_t len)
+{
+	return move_now(link, key, addr, to, len, false);
+}
+
 static int bulk_get(struct wire_ep *wep, struct wire_bulk *bulk)
 {
 	struct mock_ep *ep = ep_of(wep);
@@ -549,6 +588,8 @@ const struct wire_ops mock_wire = {
 	.pkt_commit = pkt_commit,
 	.put = put,
 	.get = get,
+	.put_now = put_now,
+	.get_now = get_now,
 	.bulk_get = bulk_get,
 	.bulk_put = bulk_put,
 	.bulk_peer = bulk_peer,

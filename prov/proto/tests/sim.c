@@ -473,6 +473,37 @@ struct sim_op *sim_recv(struct sim *s, int ep, int from, size_t len, uint64_t ta
 	return posted(s, op, proto_recv(s->eps[ep].ep, &r));
 }
 
+static bool rma_now(struct sim *s, struct sim_op *op, const struct proto_rma *r)
+{
+	const struct proto_rma_iov *remote = r->remote;
+	struct sim_ep *e = &s->eps[op->ep];
+	struct proto_done d = {.context = op};
+	struct proto_peer *pp;
+	bool good;
+
+	if (mock_chance(&s->net, 50)) {
+		return false;
+	}
+	sim_peer(s, op->ep, op->to); /* makes the mapping */
+	pp = proto_now_open(e->ep, op->to, r->len);
+	if (!pp || ((r->flags & PROTO_DATA) && !proto_now_has_room(pp))) {
+		return false;
+	}
+	good = op->kind == SIM_WRITE ? proto_now_put(e->ep, pp, remote->key, remote->addr,
+						     op->buf, r->len)
+				     : proto_now_get(e->ep, pp, remote->key, remote->addr,
+						     op->buf, r->len);
+	if (!good) {
+		return false;
+	}
+	if (r->flags & PROTO_DATA) {
+		proto_now_event(e->ep, pp, r->data, r->len);
+	}
+	s->moved_now++;
+	done(e, &d, false);
+	return true;
+}
+
 struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
 		       uint64_t key, uint32_t flags)
 {
@@ -493,6 +524,9 @@ struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
 	op->remote_off = off;
 	sim_pattern(op->buf, len, op->id);
 	r.count = cut(s, op->buf, len, iov);
+	if (rma_now(s, op, &r)) {
+		return posted(s, op, 0);
+	}
 	ret = proto_rma(s->eps[ep].ep, sim_peer(s, ep, to), &r);
 	if (flags & PROTO_INJECT) {
 		memset(op->buf, 0xdd, len);

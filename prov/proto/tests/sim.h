@@ -57,8 +57,9 @@ struct sim {
 	int open; /* operations without completion */
 	/* By the frequent way; special: from one source, or with ignored bits. */
 	uint64_t small_sent, small_received, small_special;
-	bool plain; /* messages of 8 bytes and more may go without remote data */
-	int bad;    /* things that must not happen, each said in a diagnostic */
+	uint64_t moved_now; /* RMA, likewise */
+	bool plain;	    /* messages of 8 bytes and more may go without remote data */
+	int bad;	    /* things that must not happen, each said in a diagnostic */
 	uint64_t incarnation;
 	struct proto_peer *other_name; /* endpoint 0 knows endpoint 1 by it */
 	struct proto_attr attr;	       /* defaults for every endpoint */

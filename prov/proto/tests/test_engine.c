@@ -90,7 +90,7 @@ static void random_rma(struct sim *s)
 }
 
 /* Over all cases. */
-static uint64_t small_sent, small_received, small_special;
+static uint64_t small_sent, small_received, small_special, moved_now;
 
 static void random_case(uint64_t seed, bool deaths)
 {
@@ -149,6 +149,7 @@ static void random_case(uint64_t seed, bool deaths)
 	settled &= sim_settle(&s);
 	sim_check(&s);
 	small_sent += s.small_sent;
+	moved_now += s.moved_now;
 	small_received += s.small_received;
 	small_special += s.small_special;
 	for (int e = 0; e < s.ep_count; e++) {
@@ -306,6 +307,33 @@ static void test_e2_message_after_rma(void)
 		sim_fini(&s);
 	}
 	tap_ok(good, "E2: a message after a write finds the data there (50 schedules)");
+}
+
+/* Rule E2: nor does a put that could be done at once overtake one that is under way. */
+static void test_e2_put_after_put(void)
+{
+	uint64_t now = 0;
+	bool good = true;
+
+	for (uint64_t seed = 1; seed < 50; seed++) {
+		struct sim s;
+		struct sim_op *first, *then, *last;
+
+		sim_init(&s, seed, 2);
+		sim_rma(&s, 0, 1, 8, 0, 1, PROTO_WRITE | PROTO_REPORT);
+		sim_settle(&s);
+		s.net.late_segment = 50;
+		first = sim_rma(&s, 0, 1, 5000, 0, 1, PROTO_WRITE | PROTO_REPORT);
+		then = sim_rma(&s, 0, 1, 8, 0, 1, PROTO_WRITE | PROTO_REPORT);
+		last = sim_rma(&s, 0, 1, 8, 0, 1, PROTO_REPORT);
+		sim_settle(&s);
+		good &= first->done && sim_is_pattern(s.eps[1].region, 8, then->id) &&
+			sim_is_pattern(last->buf, 8, then->id);
+		now += s.moved_now;
+		sim_fini(&s);
+	}
+	tap_ok(good, "E2: put, put and get of the same bytes keep their order");
+	tap_ok(now > 0, "some of them done at once (%" PRIu64 ")", now);
 }
 
 /* Messages of every protocol into multi-receive buffers: each arrives once, none overlaps
@@ -561,6 +589,7 @@ int main(int argc, char **argv)
 	test_b2_announced_flood();
 	test_rma();
 	test_e2_message_after_rma();
+	test_e2_put_after_put();
 	test_multi_recv();
 	test_peer_never_there();
 	test_restart();
@@ -574,9 +603,9 @@ int main(int argc, char **argv)
 	tap_ok(tap_state.failed == before, "property: seeds %" PRIu64 " to %" PRIu64,
 	       base, base + count - 1);
 	tap_ok(count == 1 || (small_sent > count && small_received > 10 * count &&
-			      small_special > 10 * count),
+			      small_special > 10 * count && moved_now > count),
 	       "the frequent ways were among them: %" PRIu64 " sent, %" PRIu64
-	       " received",
-	       small_sent, small_received);
+	       " received, %" PRIu64 " put or got",
+	       small_sent, small_received, moved_now);
 	return tap_done();
 }

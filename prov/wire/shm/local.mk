@@ -14,7 +14,8 @@ PROV_SOURCES += \
 	%D%/shm_joint.c %D%/shm_joint.h \
 	%D%/shm_link.c %D%/shm_link.h \
 	%D%/shm_ring.c %D%/shm_ring.h \
-	%D%/shm_rma.c %D%/shm_rma.h \
+	%D%/shm_rma.c %D%/shm_rma.h %D%/shm_hazard.h \
+	%D%/shm_route.c %D%/shm_route.h \
 	%D%/shm_service.c %D%/shm_service.h \
 	%D%/shm_share.c %D%/shm_share.h
 

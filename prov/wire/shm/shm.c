@@ -10,6 +10,7 @@
 #include "prov/wire/shm/shm_joint.h"
 #include "prov/wire/shm/shm_link.h"
 #include "prov/wire/shm/shm_rma.h"
+#include "prov/wire/shm/shm_route.h"
 
 const struct wire_ops shm_wire_ops = {
 	.name = "shm",
@@ -32,6 +33,8 @@ const struct wire_ops shm_wire_ops = {
 	.put = shm_put,
 	.get = shm_get,
 	.events = shm_events,
+	.put_now = shm_put_now,
+	.get_now = shm_get_now,
 	.bulk_get = shm_bulk_get,
 	.bulk_put = shm_bulk_put,
 	.bulk_peer = shm_bulk_peer,

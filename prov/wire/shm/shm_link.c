@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -107,6 +108,7 @@ static void link_release_peer(struct shm_link *link)
 	if (link->keys)
 		mem_keyview_close(link->keys);
 	link->keys = NULL;
+	memset(link->routes, 0, sizeof(link->routes));
 	if (link->peer_hub.mem)
 		munmap(link->peer_hub.mem, SHM_HUB_SIZE);
 	link->peer_hub.mem = NULL;

@@ -18,6 +18,7 @@
 #include "prov/wire/shm/shm_handshake.h"
 #include "prov/wire/shm/shm_hub.h"
 #include "prov/wire/shm/shm_ring.h"
+#include "prov/wire/shm/shm_route.h"
 #include "prov/wire/shm/shm_service.h"
 #include "prov/wire/shm/shm_share.h"
 #include "prov/wire/wire.h"
@@ -60,6 +61,7 @@ struct shm_link {
 	struct shm_share share; /* the peer's shared memory for applications */
 	uint32_t joint_used;	/* bit per joint cell of ours that is in use */
 	uint32_t joint_turn;
+	struct shm_route routes[SHM_ROUTES]; /* to regions that were used last */
 
 	/* Mutex. */
 	uint32_t index;	     /* in ep->links; the bit in our hub */

@@ -10,23 +10,9 @@
 
 #include "prov/wire/shm/shm_cma.h"
 #include "prov/wire/shm/shm_ep.h"
+#include "prov/wire/shm/shm_hazard.h"
 #include "prov/wire/shm/shm_link.h"
 #include "prov/wire/shm/shm_share.h"
-
-/* Rule D3: says which key is in use before the key is looked up. Either the owner, which
- * removes the key first and has a fence behind that, sees this, or the lookup sees the
- * removal. */
-static void hazard_set(struct shm_link *link, uint64_t key)
-{
-	atomic_store_explicit(&link->hazard_mine->key, key, memory_order_relaxed);
-	atomic_store_explicit(&link->hazard_mine->active, 1, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
-}
-
-static void hazard_clear(struct shm_link *link)
-{
-	atomic_store_explicit(&link->hazard_mine->active, 0, memory_order_release);
-}
 
 /* What the copy's result means for the caller: 1 or an error, as the wire contract has
  * it. */
@@ -72,7 +58,7 @@ static int move_keyed(struct shm_link *link, const struct wire_segment *seg, boo
 	struct mem_place place;
 	int ret;
 
-	hazard_set(link, seg->remote.key);
+	shm_hazard_set(link->hazard_mine, seg->remote.key);
 	ret = mem_keyview_locate(link->keys, seg->remote.key, seg->remote.addr, seg->len,
 				 write ? FI_REMOTE_WRITE : FI_REMOTE_READ, &place);
 	if (ret == 0) {
@@ -87,7 +73,7 @@ static int move_keyed(struct shm_link *link, const struct wire_segment *seg, boo
 		else
 			ret = -FI_EPERM;
 	}
-	hazard_clear(link);
+	shm_hazard_clear(link->hazard_mine);
 	return ret;
 }
 

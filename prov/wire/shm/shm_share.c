@@ -98,8 +98,7 @@ void shm_share_fini(struct shm_share *share)
 /* ---- load and store ------------------------------------------------------------------
  */
 
-/* Where the len bytes of a word are here; NULL: not mapped, or a lie. */
-static uint8_t *share_find(struct shm_link *link, uint64_t word, size_t len)
+uint8_t *shm_share_find(struct shm_link *link, uint64_t word, size_t len)
 {
 	uint32_t segment = mem_share_segment(word);
 	uint64_t offset = mem_share_offset(word);
@@ -120,18 +119,23 @@ static uint8_t *share_find(struct shm_link *link, uint64_t word, size_t len)
 	return offset <= s->size && len <= s->size - offset ? map + offset : NULL;
 }
 
-/* An aligned word is written in one piece: targets poll for it. */
-static void copy(uint8_t *shared, uint8_t *local, size_t len, bool write)
+void shm_share_move_short(uint8_t *shared, uint8_t *local, size_t len, bool write)
 {
-	if (len == 8 && write && ((uintptr_t)shared & 7) == 0) {
-		uint64_t word;
+	uint8_t *to = write ? shared : local;
+	const uint8_t *from = write ? local : shared;
+	uint32_t word;
+	uint16_t half;
 
-		memcpy(&word, local, sizeof(word));
-		*(volatile uint64_t *)(void *)shared = word;
-	} else if (write) {
-		memcpy(shared, local, len);
+	if (len == sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		__asm__("" : "+r"(word));
+		memcpy(to, &word, sizeof(word));
+	} else if (len == sizeof(half)) {
+		memcpy(&half, from, sizeof(half));
+		__asm__("" : "+r"(half));
+		memcpy(to, &half, sizeof(half));
 	} else {
-		memcpy(local, shared, len);
+		memcpy(to, from, len);
 	}
 }
 
@@ -142,7 +146,7 @@ bool shm_share_copy(struct shm_link *link, const struct mem_place *place,
 	size_t piece = 0, done = 0; /* of the local list; bytes of its current piece */
 
 	for (uint32_t i = 0; i < place->count; i++) {
-		at[i] = share_find(link, place->share[i], place->iov[i].iov_len);
+		at[i] = shm_share_find(link, place->share[i], place->iov[i].iov_len);
 		if (!at[i])
 			return false;
 	}
@@ -153,7 +157,7 @@ bool shm_share_copy(struct shm_link *link, const struct mem_place *place,
 			const struct iovec *l = &seg->local[piece];
 			size_t n = l->iov_len - done < left ? l->iov_len - done : left;
 
-			copy(at[i], (uint8_t *)l->iov_base + done, n, write);
+			shm_share_move(at[i], (uint8_t *)l->iov_base + done, n, write);
 			at[i] += n;
 			left -= n;
 			done += n;
@@ -163,7 +167,5 @@ bool shm_share_copy(struct shm_link *link, const struct mem_place *place,
 			}
 		}
 	}
-	/* Before whatever tells the target, or this process, that it is done. */
-	atomic_thread_fence(memory_order_acq_rel);
 	return true;
 }

@@ -11,10 +11,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "prov/mem/arena.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/wire.h"
+#include "util/copy.h"
 
 struct mem_place;
 struct shm_link;
@@ -30,6 +32,37 @@ struct shm_share {
 	/* Endpoint lock: uses of each that found it missing. */
 	uint32_t missed[MEM_ARENA_SEGMENTS];
 };
+
+/* Endpoint lock: where the len bytes of a word are here; NULL: not mapped yet, then it
+ * was asked for, or a lie. Stays as long as the link. */
+uint8_t *shm_share_find(struct shm_link *link, uint64_t word, size_t len);
+
+/* Of 2 and 4 bytes, and whatever else is short. */
+void shm_share_move_short(uint8_t *shared, uint8_t *local, size_t len, bool write);
+
+/* Load or store of bytes that both processes see. A word of 8, 4 or 2 bytes at an address
+ * that is a multiple of its size moves in one piece: targets poll for it. */
+static inline void shm_share_move(uint8_t *shared, uint8_t *local, size_t len, bool write)
+{
+	uint8_t *to = write ? shared : local;
+	const uint8_t *from = write ? local : shared;
+	uint64_t word;
+
+	if (__builtin_expect(len == 8, 1)) {
+		/* The compiler makes one load and one store of it. */
+		memcpy(&word, from, sizeof(word));
+		__asm__("" : "+r"(word));
+		memcpy(to, &word, sizeof(word));
+	} else if (len < 8) {
+		shm_share_move_short(shared, local, len, write);
+	} else if (len <= COPY_SMALL_MAX) {
+		copy_small(to, from, len);
+	} else {
+		memcpy(to, from, len);
+	}
+	/* Before whatever tells the target, or this process, that it is done. */
+	atomic_thread_fence(memory_order_acq_rel);
+}
 
 /* Endpoint lock: copies the segment if all of the place is mapped here; else false, and
  * what is missing was asked for. */

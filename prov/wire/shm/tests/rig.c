@@ -222,6 +222,13 @@ static int rig_move(struct rig *rig, struct wire_link *link, void *local, size_t
 	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
 	int before = rig->segments, ret;
 
+	/* Every other one by the straight way, where there is one. */
+	if (len > 0 && rig->moves++ % 2 == 0 &&
+	    (write ? shm_wire_ops.put_now(link, key, addr, local, len)
+		   : shm_wire_ops.get_now(link, key, addr, local, len))) {
+		rig->moved_now++;
+		return 0;
+	}
 	do {
 		ret = write ? shm_wire_ops.put(link, &seg) : shm_wire_ops.get(link, &seg);
 		if (ret == -FI_EAGAIN)

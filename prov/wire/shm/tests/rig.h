@@ -33,6 +33,7 @@ struct rig {
 	int segments;
 	int segment_err;
 	uint64_t segment_cookie_sum;
+	uint64_t moves, moved_now; /* rig_put and rig_get; those in one call */
 
 	/* Called first when set; true: handled. */
 	bool (*on_packet)(struct rig *rig, struct wire_link *link, const uint8_t *pkt,

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Puts and gets of one piece that are done in the call: no operation is made, what can go
+ * wrong is left to the calls of ep_rma.c. Chosen as the calls of ep_fast.c are.
+ */
+#include "config.h"
+
+#include "prov/fi/cq_int.h"
+#include "prov/fi/ep_int.h"
+#include "prov/proto/small.h"
+
+#define FAST static inline __attribute__((always_inline))
+
+/* What differs from call to call; all constants. */
+struct fast_kind {
+	bool write;
+	bool data;   /* the target hears of it */
+	bool inject; /* nobody here does */
+};
+
+FAST void fast_report(struct wfi_cq *cq, void *context, uint64_t flags)
+{
+	struct wfi_cq_entry *e = &cq->ring[cq->tail & cq->mask];
+
+	e->op_context = context;
+	e->flags = flags;
+	e->len = 0;
+	e->buf = NULL;
+	e->data = 0;
+	e->tag = 0;
+	e->src = FI_ADDR_NOTAVAIL;
+	wfi_cq_push(cq);
+}
+
+FAST bool fast_move(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
+		    fi_addr_t peer, uint64_t addr, uint64_t key,
+		    const struct fast_kind kind)
+{
+	struct proto_peer *pp = proto_now_open(ep->proto, peer, len);
+
+	if (__builtin_expect(!pp || (kind.data && !proto_now_has_room(pp)), 0)) {
+		return false;
+	}
+	if (!kind.write) {
+		return proto_now_get(ep->proto, pp, key, addr, buf, len);
+	}
+	if (!proto_now_put(ep->proto, pp, key, addr, buf, len)) {
+		return false;
+	}
+	if (kind.data) {
+		proto_now_event(ep->proto, pp, data, len);
+	}
+	return true;
+}
+
+/* True: done, and reported as was asked for. */
+FAST bool fast_rma(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
+		   fi_addr_t peer, uint64_t addr, uint64_t key, void *context,
+		   const struct fast_kind kind)
+{
+	struct wfi_cntr *cntr = ep->cntrs[kind.write ? EP_CNTR_WRITE : EP_CNTR_READ];
+	bool report = !kind.inject && (ep->tx_bits & PROTO_REPORT);
+	bool done;
+
+	wfi_domain_lock(ep->domain);
+	done = (!report || wfi_cq_is_calm(ep->tx_cq)) &&
+	       fast_move(ep, buf, len, data, peer, addr, key, kind);
+	if (__builtin_expect(done, 1)) {
+		if (report) {
+			fast_report(ep->tx_cq, context,
+				    FI_RMA | (kind.write ? FI_WRITE : FI_READ));
+		}
+		if (cntr) {
+			wfi_cntr_inc(cntr);
+		}
+	}
+	wfi_domain_unlock(ep->domain);
+	return done;
+}
+
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			fi_addr_t source, uint64_t addr, uint64_t key, void *context)
+{
+	const struct fast_kind kind = {.write = false};
+
+	(void)desc;
+	if (fast_rma(wfi_ep_of_ep(fid), buf, len, 0, source, addr, key, context, kind)) {
+		return 0;
+	}
+	return wfi_ep_ops_rma.read(fid, buf, len, NULL, source, addr, key, context);
+}
+
+static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			 fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+{
+	const struct fast_kind kind = {.write = true};
+
+	(void)desc;
+	if (fast_rma(wfi_ep_of_ep(fid), (void *)(uintptr_t)buf, len, 0, dest, addr, key,
+		     context, kind)) {
+		return 0;
+	}
+	return wfi_ep_ops_rma.write(fid, buf, len, NULL, dest, addr, key, context);
+}
+
+static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     void *context)
+{
+	const struct fast_kind kind = {.write = true, .data = true};
+
+	(void)desc;
+	if (fast_rma(wfi_ep_of_ep(fid), (void *)(uintptr_t)buf, len, data, dest, addr,
+		     key, context, kind)) {
+		return 0;
+	}
+	return wfi_ep_ops_rma.writedata(fid, buf, len, NULL, data, dest, addr, key,
+					context);
+}
+
+static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
+			  uint64_t addr, uint64_t key)
+{
+	const struct fast_kind kind = {.write = true, .inject = true};
+	struct wfi_ep *ep = wfi_ep_of_ep(fid);
+
+	if (len <= ep->inject_size &&
+	    fast_rma(ep, (void *)(uintptr_t)buf, len, 0, dest, addr, key, NULL, kind)) {
+		return 0;
+	}
+	return wfi_ep_ops_rma.inject(fid, buf, len, dest, addr, key);
+}
+
+static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	const struct fast_kind kind = {.write = true, .data = true, .inject = true};
+	struct wfi_ep *ep = wfi_ep_of_ep(fid);
+
+	if (len <= ep->inject_size && fast_rma(ep, (void *)(uintptr_t)buf, len, data,
+					       dest, addr, key, NULL, kind)) {
+		return 0;
+	}
+	return wfi_ep_ops_rma.injectdata(fid, buf, len, data, dest, addr, key);
+}
+
+void wfi_ep_fast_select_rma(struct wfi_ep *ep)
+{
+	ep->fast_rma = wfi_ep_ops_rma;
+	if (ep->can_rma) {
+		ep->fast_rma.inject = rma_inject;
+		ep->fast_rma.injectdata = rma_injectdata;
+		ep->fast_rma.read = rma_read;
+		if (!(ep->tx_bits & PROTO_INJECT)) { /* which has a limit of its own */
+			ep->fast_rma.write = rma_write;
+			ep->fast_rma.writedata = rma_writedata;
+		}
+	}
+	ep->fid.rma = &ep->fast_rma;
+}
