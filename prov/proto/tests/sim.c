@@ -618,3 +618,40 @@ void sim_check(struct sim *s)
 		}
 	}
 }
+
+bool sim_storm(struct sim *s, int steps, uint32_t kills)
+{
+	const uint32_t recv_flags = PROTO_TAGGED | PROTO_REPORT;
+	bool good;
+
+	for (int i = 0; i < steps; i++) {
+		int a = (int)(mock_random(&s->net) % (uint64_t)s->ep_count);
+		int b = (int)(mock_random(&s->net) % (uint64_t)s->ep_count);
+
+		if (mock_chance(&s->net, 30)) {
+			sim_send(s, a, b, mock_random(&s->net) % 400000, 1,
+				 recv_flags | PROTO_DATA);
+			sim_recv(s, b, a, mock_random(&s->net) % 500000, 1, 0,
+				 recv_flags);
+		} else if (mock_chance(&s->net, 10)) {
+			s->eps[a].paused = !s->eps[a].paused;
+		} else if (mock_chance(&s->net, kills)) {
+			mock_kill_pair(&s->net);
+		} else {
+			sim_step(s, mock_random(&s->net) % 40000);
+		}
+	}
+	for (int e = 0; e < s->ep_count; e++) {
+		s->eps[e].paused = false;
+	}
+	good = sim_settle(s);
+	/* What has no receive any more gets one. */
+	for (int round = 0; round < 60 && s->open; round++) {
+		for (int e = 0; e < s->ep_count; e++) {
+			sim_recv(s, e, -1, 500000, 0, ~0ULL, recv_flags);
+		}
+		good &= sim_settle(s);
+	}
+	sim_cancel_all(s);
+	return sim_settle(s) && good;
+}

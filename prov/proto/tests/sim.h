@@ -80,6 +80,10 @@ struct sim_op *sim_recv(struct sim *s, int ep, int from, size_t len, uint64_t ta
 struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
 		       uint64_t key, uint32_t flags);
 void sim_cancel_all(struct sim *s);
+/* Random messages of up to 400,000 bytes between all, pauses, and in `kills` percent of
+ * the rest the death of a pair; then all of it comes to its end. False: something hung.
+ */
+bool sim_storm(struct sim *s, int steps, uint32_t kills);
 struct proto_peer *sim_peer(struct sim *s, int ep, int to);
 void sim_pattern(char *buf, size_t len, uint64_t id);
 bool sim_is_pattern(const char *buf, size_t len, uint64_t id);

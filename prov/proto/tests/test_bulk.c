@@ -204,35 +204,7 @@ static bool random_case(uint64_t seed)
 	s.net.refuse_slot = shape & 4 ? 40 : 0;
 	s.net.raw_refused = (shape & 24) == 24;
 	s.net.ring = shape & 32 ? 3 : 32;
-	for (int i = 0; i < 300; i++) {
-		int a = (int)(mock_random(&s.net) % 3),
-		    b = (int)(mock_random(&s.net) % 3);
-
-		if (mock_chance(&s.net, 30)) {
-			sim_send(&s, a, b, mock_random(&s.net) % 400000, 1, FLAGS);
-			sim_recv(&s, b, a, mock_random(&s.net) % 500000, 1, 0,
-				 PROTO_TAGGED | PROTO_REPORT);
-		} else if (mock_chance(&s.net, 10)) {
-			s.eps[a].paused = !s.eps[a].paused;
-		} else if ((shape & 64) && mock_chance(&s.net, 2)) {
-			mock_kill_pair(&s.net);
-		} else {
-			sim_step(&s, mock_random(&s.net) % 40000);
-		}
-	}
-	for (int e = 0; e < 3; e++) {
-		s.eps[e].paused = false;
-	}
-	good = sim_settle(&s);
-	for (int round = 0; round < 60 && s.open; round++) {
-		for (int e = 0; e < 3; e++) {
-			sim_recv(&s, e, -1, 500000, 0, ~0ULL,
-				 PROTO_TAGGED | PROTO_REPORT);
-		}
-		good &= sim_settle(&s);
-	}
-	sim_cancel_all(&s);
-	good &= sim_settle(&s);
+	good = sim_storm(&s, 300, shape & 64 ? 2 : 0);
 	return bulk_fini(&s) && good;
 }
 

@@ -198,35 +198,7 @@ static bool random_case(uint64_t seed)
 	s.net.refuse_take = (shape & 0xf000) == 0xf000 ? 30 : 0;
 	s.net.raw_refused = (shape & 0xf00) == 0xf00;
 	s.net.ring = shape & 64 ? 3 : 32;
-	for (int i = 0; i < 200; i++) {
-		int a = (int)(mock_random(&s.net) % 3),
-		    b = (int)(mock_random(&s.net) % 3);
-
-		if (mock_chance(&s.net, 30)) {
-			sim_send(&s, a, b, mock_random(&s.net) % 400000, 1, FLAGS);
-			sim_recv(&s, b, a, mock_random(&s.net) % 500000, 1, 0,
-				 PROTO_TAGGED | PROTO_REPORT);
-		} else if (mock_chance(&s.net, 10)) {
-			s.eps[a].paused = !s.eps[a].paused;
-		} else if ((shape & 128) && mock_chance(&s.net, 2)) {
-			mock_kill_pair(&s.net);
-		} else {
-			sim_step(&s, mock_random(&s.net) % 40000);
-		}
-	}
-	for (int e = 0; e < 3; e++) {
-		s.eps[e].paused = false;
-	}
-	good = sim_settle(&s);
-	for (int round = 0; round < 60 && s.open; round++) {
-		for (int e = 0; e < 3; e++) {
-			sim_recv(&s, e, -1, 500000, 0, ~0ULL,
-				 PROTO_TAGGED | PROTO_REPORT);
-		}
-		good &= sim_settle(&s);
-	}
-	sim_cancel_all(&s);
-	good &= sim_settle(&s);
+	good = sim_storm(&s, 200, shape & 128 ? 2 : 0);
 	return joint_fini(&s) && good;
 }
 
