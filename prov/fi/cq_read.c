@@ -228,218 +228,23 @@ static ssize_t cq_sread_as(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	return rc;
 }
 
-/* ---- one set of calls for each format; "bare": where the lock is spared
- * --------------- */
+/* ---- one set of calls for each format -------------------------------------------- */
 
-static NOINLINE ssize_t more_context(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_entry), true);
-}
+#define CQ_CALL(call) call##_context
+#define CQ_ENTRY      struct fi_cq_entry
+#include "prov/fi/cq_read_template.h"
 
-static ssize_t read_context(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
+#define CQ_CALL(call) call##_msg
+#define CQ_ENTRY      struct fi_cq_msg_entry
+#include "prov/fi/cq_read_template.h"
 
-	wfi_domain_lock(cq->domain);
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_entry));
-	if (__builtin_expect(!n, 0))
-		return more_context(cq, buf, count);
-	wfi_domain_unlock(cq->domain);
-	return (ssize_t)n;
-}
+#define CQ_CALL(call) call##_data
+#define CQ_ENTRY      struct fi_cq_data_entry
+#include "prov/fi/cq_read_template.h"
 
-static NOINLINE ssize_t more_context_bare(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_entry), false);
-}
-
-static ssize_t read_context_bare(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
-
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_entry));
-	if (__builtin_expect(!n, 0))
-		return more_context_bare(cq, buf, count);
-	return (ssize_t)n;
-}
-
-static ssize_t readfrom_context(struct fid_cq *cq, void *buf, size_t count,
-				fi_addr_t *src)
-{
-	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_entry));
-}
-
-static ssize_t sreadfrom_context(struct fid_cq *cq, void *buf, size_t count,
-				 fi_addr_t *src, const void *cond, int timeout)
-{
-	(void)cond;
-	return cq_sread_as(cq, buf, count, src, timeout, sizeof(struct fi_cq_entry));
-}
-
-static ssize_t sread_context(struct fid_cq *cq, void *buf, size_t count, const void *cond,
-			     int timeout)
-{
-	return sreadfrom_context(cq, buf, count, NULL, cond, timeout);
-}
-
-static NOINLINE ssize_t more_msg(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_msg_entry), true);
-}
-
-static ssize_t read_msg(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
-
-	wfi_domain_lock(cq->domain);
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_msg_entry));
-	if (__builtin_expect(!n, 0))
-		return more_msg(cq, buf, count);
-	wfi_domain_unlock(cq->domain);
-	return (ssize_t)n;
-}
-
-static NOINLINE ssize_t more_msg_bare(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_msg_entry), false);
-}
-
-static ssize_t read_msg_bare(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
-
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_msg_entry));
-	if (__builtin_expect(!n, 0))
-		return more_msg_bare(cq, buf, count);
-	return (ssize_t)n;
-}
-
-static ssize_t readfrom_msg(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
-{
-	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_msg_entry));
-}
-
-static ssize_t sreadfrom_msg(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
-			     const void *cond, int timeout)
-{
-	(void)cond;
-	return cq_sread_as(cq, buf, count, src, timeout, sizeof(struct fi_cq_msg_entry));
-}
-
-static ssize_t sread_msg(struct fid_cq *cq, void *buf, size_t count, const void *cond,
-			 int timeout)
-{
-	return sreadfrom_msg(cq, buf, count, NULL, cond, timeout);
-}
-
-static NOINLINE ssize_t more_data(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_data_entry), true);
-}
-
-static ssize_t read_data(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
-
-	wfi_domain_lock(cq->domain);
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_data_entry));
-	if (__builtin_expect(!n, 0))
-		return more_data(cq, buf, count);
-	wfi_domain_unlock(cq->domain);
-	return (ssize_t)n;
-}
-
-static NOINLINE ssize_t more_data_bare(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_data_entry), false);
-}
-
-static ssize_t read_data_bare(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
-
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_data_entry));
-	if (__builtin_expect(!n, 0))
-		return more_data_bare(cq, buf, count);
-	return (ssize_t)n;
-}
-
-static ssize_t readfrom_data(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
-{
-	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_data_entry));
-}
-
-static ssize_t sreadfrom_data(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
-			      const void *cond, int timeout)
-{
-	(void)cond;
-	return cq_sread_as(cq, buf, count, src, timeout, sizeof(struct fi_cq_data_entry));
-}
-
-static ssize_t sread_data(struct fid_cq *cq, void *buf, size_t count, const void *cond,
-			  int timeout)
-{
-	return sreadfrom_data(cq, buf, count, NULL, cond, timeout);
-}
-
-static NOINLINE ssize_t more_tagged(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_tagged_entry), true);
-}
-
-static ssize_t read_tagged(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
-
-	wfi_domain_lock(cq->domain);
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_tagged_entry));
-	if (__builtin_expect(!n, 0))
-		return more_tagged(cq, buf, count);
-	wfi_domain_unlock(cq->domain);
-	return (ssize_t)n;
-}
-
-static NOINLINE ssize_t more_tagged_bare(struct wfi_cq *cq, void *buf, size_t count)
-{
-	return cq_read_more(cq, buf, count, sizeof(struct fi_cq_tagged_entry), false);
-}
-
-static ssize_t read_tagged_bare(struct fid_cq *fid, void *buf, size_t count)
-{
-	struct wfi_cq *cq = cq_cast(fid);
-	uint64_t n;
-
-	n = cq_read_ready(cq, buf, count, sizeof(struct fi_cq_tagged_entry));
-	if (__builtin_expect(!n, 0))
-		return more_tagged_bare(cq, buf, count);
-	return (ssize_t)n;
-}
-
-static ssize_t readfrom_tagged(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
-{
-	return cq_readfrom_as(cq, buf, count, src, sizeof(struct fi_cq_tagged_entry));
-}
-
-static ssize_t sreadfrom_tagged(struct fid_cq *cq, void *buf, size_t count,
-				fi_addr_t *src, const void *cond, int timeout)
-{
-	(void)cond;
-	return cq_sread_as(cq, buf, count, src, timeout,
-			   sizeof(struct fi_cq_tagged_entry));
-}
-
-static ssize_t sread_tagged(struct fid_cq *cq, void *buf, size_t count, const void *cond,
-			    int timeout)
-{
-	return sreadfrom_tagged(cq, buf, count, NULL, cond, timeout);
-}
+#define CQ_CALL(call) call##_tagged
+#define CQ_ENTRY      struct fi_cq_tagged_entry
+#include "prov/fi/cq_read_template.h"
 
 /* ---- errors
  * ---------------------------------------------------------------------------- */
@@ -572,7 +377,7 @@ static struct fi_ops_cq cq_ops[2][FI_CQ_FORMAT_TAGGED + 1] = {
 		[FI_CQ_FORMAT_CONTEXT] =
 			{
 				.size = sizeof(struct fi_ops_cq),
-				.read = read_context_bare,
+				.read = read_bare_context,
 				.readfrom = readfrom_context,
 				.readerr = cq_readerr,
 				.sread = sread_context,
@@ -583,7 +388,7 @@ static struct fi_ops_cq cq_ops[2][FI_CQ_FORMAT_TAGGED + 1] = {
 		[FI_CQ_FORMAT_MSG] =
 			{
 				.size = sizeof(struct fi_ops_cq),
-				.read = read_msg_bare,
+				.read = read_bare_msg,
 				.readfrom = readfrom_msg,
 				.readerr = cq_readerr,
 				.sread = sread_msg,
@@ -594,7 +399,7 @@ static struct fi_ops_cq cq_ops[2][FI_CQ_FORMAT_TAGGED + 1] = {
 		[FI_CQ_FORMAT_DATA] =
 			{
 				.size = sizeof(struct fi_ops_cq),
-				.read = read_data_bare,
+				.read = read_bare_data,
 				.readfrom = readfrom_data,
 				.readerr = cq_readerr,
 				.sread = sread_data,
@@ -605,7 +410,7 @@ static struct fi_ops_cq cq_ops[2][FI_CQ_FORMAT_TAGGED + 1] = {
 		[FI_CQ_FORMAT_TAGGED] =
 			{
 				.size = sizeof(struct fi_ops_cq),
-				.read = read_tagged_bare,
+				.read = read_bare_tagged,
 				.readfrom = readfrom_tagged,
 				.readerr = cq_readerr,
 				.sread = sread_tagged,

@@ -4,7 +4,7 @@ PROV_SOURCES += \
 	%D%/av.c %D%/av.h %D%/av_int.h %D%/av_names.c \
 	%D%/av_table.c %D%/av_table.h \
 	%D%/cntr.c %D%/cntr.h \
-	%D%/cq.c %D%/cq.h %D%/cq_int.h %D%/cq_read.c \
+	%D%/cq.c %D%/cq.h %D%/cq_int.h %D%/cq_read.c %D%/cq_read_template.h \
 	%D%/domain.c %D%/domain.h \
 	%D%/ep.c %D%/ep.h %D%/ep_int.h \
 	%D%/ep_bind.c %D%/ep_control.c %D%/ep_done.c %D%/ep_fast.c \
