@@ -39,6 +39,11 @@ TESTS += %D%/own/counted
 %C%_own_counted_SOURCES = %D%/own/counted.c $(fabtests_own)
 %C%_own_counted_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/trigger
+TESTS += %D%/own/trigger
+%C%_own_trigger_SOURCES = %D%/own/trigger.c $(fabtests_own)
+%C%_own_trigger_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/rma
 TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)

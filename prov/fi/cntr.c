@@ -12,6 +12,7 @@
 #include "prov/fi/nosys.h"
 #include "prov/fi/progress.h"
 #include "prov/fi/wait.h"
+#include "prov/fi/work.h"
 #include "prov/mem/params.h"
 
 struct wfi_cntr {
@@ -25,6 +26,7 @@ struct wfi_cntr {
 	/* As fi_poll last told them; moves with what the application sets and adds. */
 	uint64_t value_polled;
 	uint64_t errors_polled;
+	struct list works; /* wait for a threshold: work.c */
 	struct wfi_wait wait;
 	enum fi_wait_obj wait_obj;
 };
@@ -34,12 +36,30 @@ static struct wfi_cntr *cntr_cast(struct fid_cntr *fid)
 	return (struct wfi_cntr *)fid;
 }
 
+struct list *wfi_cntr_works(struct wfi_cntr *cntr)
+{
+	return &cntr->works;
+}
+
+uint64_t wfi_cntr_sum(const struct wfi_cntr *cntr)
+{
+	return cntr->value + cntr->errors;
+}
+
+/* It has other values: whoever waits for that is told. */
+static inline void cntr_tell(struct wfi_cntr *cntr)
+{
+	wfi_wait_signal(&cntr->wait);
+	if (__builtin_expect(!list_empty(&cntr->works), 0))
+		wfi_work_reached(cntr->domain, &cntr->works, wfi_cntr_sum(cntr));
+}
+
 void wfi_cntr_inc(struct wfi_cntr *cntr)
 {
 	if (!cntr)
 		return;
 	cntr->value++;
-	wfi_wait_signal(&cntr->wait);
+	cntr_tell(cntr);
 }
 
 void wfi_cntr_add(struct wfi_cntr *cntr, uint64_t count)
@@ -47,7 +67,7 @@ void wfi_cntr_add(struct wfi_cntr *cntr, uint64_t count)
 	if (!cntr)
 		return;
 	cntr->value += count;
-	wfi_wait_signal(&cntr->wait);
+	cntr_tell(cntr);
 }
 
 void wfi_cntr_inc_error(struct wfi_cntr *cntr)
@@ -55,7 +75,16 @@ void wfi_cntr_inc_error(struct wfi_cntr *cntr)
 	if (!cntr)
 		return;
 	cntr->errors++;
-	wfi_wait_signal(&cntr->wait);
+	cntr_tell(cntr);
+}
+
+void wfi_cntr_change(struct wfi_cntr *cntr, bool set, uint64_t value)
+{
+	uint64_t keep = set ? 0 : UINT64_MAX;
+
+	cntr->value = (cntr->value & keep) + value;
+	cntr->value_polled = (cntr->value_polled & keep) + value;
+	cntr_tell(cntr);
 }
 
 int wfi_cntr_attach(struct wfi_cntr *cntr, struct wfi_pollable *p)
@@ -103,6 +132,13 @@ bool wfi_cntr_poll(struct wfi_cntr *cntr)
 	return changed;
 }
 
+/* What waits for others may be ready although no endpoint is attached here. */
+static void cntr_progress(struct wfi_cntr *cntr)
+{
+	wfi_wait_progress(&cntr->wait);
+	wfi_work_run(cntr->domain);
+}
+
 /* ---- calls
  * ----------------------------------------------------------------------------- */
 
@@ -114,7 +150,7 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 
 	wfi_domain_lock(cntr->domain);
 	wfi_wait_disarm(&cntr->wait);
-	wfi_wait_progress(&cntr->wait);
+	cntr_progress(cntr);
 	value = cntr->value;
 	same = value == cntr->value_seen;
 	cntr->value_seen = value;
@@ -131,53 +167,57 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 
 	wfi_domain_lock(cntr->domain);
 	wfi_wait_disarm(&cntr->wait);
-	wfi_wait_progress(&cntr->wait);
+	cntr_progress(cntr);
 	errors = cntr->errors_seen = cntr->errors;
 	wfi_domain_unlock(cntr->domain);
 	return errors;
 }
 
-static int cntr_change(struct fid_cntr *fid, uint64_t *field, uint64_t *polled,
-		       uint64_t keep, uint64_t add)
+static int cntr_change(struct fid_cntr *fid, bool set, uint64_t value)
 {
 	struct wfi_cntr *cntr = cntr_cast(fid);
 
 	wfi_domain_lock(cntr->domain);
-	*field = (*field & keep) + add;
-	*polled = (*polled & keep) + add;
-	wfi_wait_signal(&cntr->wait);
+	wfi_cntr_change(cntr, set, value);
+	wfi_work_run(cntr->domain);
 	wfi_domain_unlock(cntr->domain);
 	return 0;
 }
 
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
-	return cntr_change(fid, &cntr_cast(fid)->value, &cntr_cast(fid)->value_polled,
-			   UINT64_MAX, value);
+	return cntr_change(fid, false, value);
 }
 
 static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
-	return cntr_change(fid, &cntr_cast(fid)->value, &cntr_cast(fid)->value_polled, 0,
-			   value);
+	return cntr_change(fid, true, value);
 }
 
-static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
-{
-	return cntr_change(fid, &cntr_cast(fid)->errors, &cntr_cast(fid)->errors_polled,
-			   UINT64_MAX, value);
-}
-
-static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
+static int cntr_change_errors(struct fid_cntr *fid, uint64_t keep, uint64_t value)
 {
 	struct wfi_cntr *cntr = cntr_cast(fid);
 
 	wfi_domain_lock(cntr->domain);
 	/* Setting it back is no error; what comes after it is. */
-	if (cntr->errors_seen > value)
+	if (!keep && cntr->errors_seen > value)
 		cntr->errors_seen = value;
+	cntr->errors = (cntr->errors & keep) + value;
+	cntr->errors_polled = (cntr->errors_polled & keep) + value;
+	cntr_tell(cntr);
+	wfi_work_run(cntr->domain);
 	wfi_domain_unlock(cntr->domain);
-	return cntr_change(fid, &cntr->errors, &cntr->errors_polled, 0, value);
+	return 0;
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+	return cntr_change_errors(fid, UINT64_MAX, value);
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+	return cntr_change_errors(fid, 0, value);
 }
 
 /* An error that the application was not told of ends a wait, also one from before the
@@ -202,7 +242,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	wfi_wait_disarm(&cntr->wait);
 	for (;;) {
 		if (cntr->value < threshold)
-			wfi_wait_progress(&cntr->wait);
+			cntr_progress(cntr);
 		rc = cntr_reached(cntr, threshold);
 		if (rc != -FI_EAGAIN)
 			break;
@@ -360,6 +400,7 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	if (!cntr)
 		return -FI_ENOMEM;
 	cntr->domain = wfi_domain_of(domain);
+	list_init(&cntr->works);
 	wfi_wait_init(&cntr->wait, cntr->domain);
 	cntr->wait_obj = attr->wait_obj;
 	cntr->wait.yields = attr->wait_obj == FI_WAIT_YIELD;

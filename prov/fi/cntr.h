@@ -11,6 +11,7 @@
 #include <rdma/fi_eq.h>
 
 #include "prov/fi/pollable.h"
+#include "util/list.h"
 
 struct wfi_cntr;
 struct wfi_domain;
@@ -33,6 +34,14 @@ void wfi_cntr_hold(struct wfi_cntr *cntr, bool on);
 void wfi_cntr_inc(struct wfi_cntr *cntr);
 void wfi_cntr_add(struct wfi_cntr *cntr, uint64_t count);
 void wfi_cntr_inc_error(struct wfi_cntr *cntr);
+
+/* Domain lock held. What fi_cntr_set and fi_cntr_add do. */
+void wfi_cntr_change(struct wfi_cntr *cntr, bool set, uint64_t value);
+
+/* Domain lock held. Work that waits for it (work.h), and what it waits for: successes and
+ * errors together. */
+struct list *wfi_cntr_works(struct wfi_cntr *cntr);
+uint64_t wfi_cntr_sum(const struct wfi_cntr *cntr);
 
 int wfi_cntr_attach(struct wfi_cntr *cntr, struct wfi_pollable *p);
 void wfi_cntr_detach(struct wfi_cntr *cntr, struct wfi_pollable *p);

@@ -25,6 +25,7 @@
 #include "prov/fi/nosys.h"
 #include "prov/fi/poll_set.h"
 #include "prov/fi/progress.h"
+#include "prov/fi/work.h"
 #include "prov/mem/params.h"
 
 /* ---- what isn't there
@@ -152,11 +153,16 @@ static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags, vo
 	return 0;
 }
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	return wfi_work_control((struct wfi_domain *)fid, command, arg);
+}
+
 static struct fi_ops domain_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = domain_bind,
-	.control = wfi_no_control,
+	.control = domain_control,
 	.ops_open = domain_ops_open,
 	.tostr = wfi_no_tostr,
 	.ops_set = wfi_no_ops_set,
@@ -236,6 +242,8 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	list_init(&d->eps);
 	list_init(&d->sleeping);
 	list_init(&d->counted);
+	list_init(&d->works);
+	list_init(&d->ready);
 	atomic_init(&d->refs, 0);
 	d->born = mem_fork_generation();
 	d->fabric = wfi_fabric_of(fabric);

@@ -39,6 +39,10 @@ struct wfi_domain {
 	struct list eps;      /* struct wfi_ep.domain_node: quiesced when an MR closes */
 	struct list sleeping; /* struct wfi_wait.node: somebody sleeps on it */
 	struct list counted;  /* struct wfi_mr.node: regions with counters */
+	struct list works;    /* struct work.all: work.c */
+	struct list ready;    /* of them: those to be posted */
+	bool works_ready;     /* there are some */
+	bool works_running;   /* somebody posts them just now */
 	struct wfi_progress *progress; /* NULL: manual progress */
 	struct wfi_eq *eq;	       /* bound; NULL: none */
 	uint32_t addr_format;	       /* of addresses inserted into its vectors */

@@ -11,6 +11,7 @@
 #include "prov/fi/ep_int.h"
 #include "prov/fi/mr.h"
 #include "prov/fi/nosys.h"
+#include "prov/fi/work.h"
 #include "prov/mem/params.h"
 
 /* A close gives what was promised to peers this long to leave. */
@@ -23,16 +24,27 @@ static struct wfi_ep *of_pollable(struct wfi_pollable *p)
 	return container_of(p, struct wfi_ep, pollable);
 }
 
+/* It is not enabled, its queue is full, or there is work to be posted first. */
+static __attribute__((noinline)) int ep_progress_slow(struct wfi_ep *ep)
+{
+	struct wfi_cq *cq = ep->rx_cq;
+
+	if (!ep->enabled || (cq && wfi_cq_is_full(cq))) {
+		return 0;
+	}
+	wfi_work_run(ep->domain);
+	return proto_progress(ep->proto) + 1;
+}
+
 /* A full receive queue stops the intake (flow control). A full transmit queue does not:
  * what it can still get is bounded by the operations that are posted. */
 static int ep_progress(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
-
 	struct wfi_cq *cq = ep->rx_cq;
 
-	if (__builtin_expect(!ep->enabled || (cq && wfi_cq_is_full(cq)), 0)) {
-		return 0;
+	if (__builtin_expect(!ep->plain || (cq && wfi_cq_is_full(cq)), 0)) {
+		return ep_progress_slow(ep);
 	}
 	return proto_progress(ep->proto);
 }
@@ -41,7 +53,10 @@ static int ep_arm(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
 
-	return ep->enabled ? proto_arm(ep->proto) : 0;
+	if (!ep->enabled) {
+		return 0;
+	}
+	return ep->domain->works_ready ? -FI_EAGAIN : proto_arm(ep->proto);
 }
 
 static int ep_fd(struct wfi_pollable *p)
@@ -192,6 +207,12 @@ static int ep_close(struct fid *fid)
 		return 0;
 	}
 	wfi_domain_lock(domain);
+	if (!list_empty(&ep->aliases)) {
+		wfi_domain_unlock(domain);
+		FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
+			"close: this endpoint has aliases, close them first\n");
+		return -FI_EBUSY;
+	}
 	if (ep->enabled) {
 		proto_set_closing(ep->proto);
 		while (!proto_is_drained(ep->proto) && wfi_now_ns() < deadline) {
@@ -201,6 +222,7 @@ static int ep_close(struct fid *fid)
 			wfi_domain_lock(domain);
 		}
 	}
+	wfi_work_forget(ep);
 	wfi_ep_unbind_all(ep);
 	wfi_mr_detach(domain, &ep->pollable);
 	list_remove(&ep->quiesce.node);
@@ -314,13 +336,20 @@ int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	ep->av_user.inserted = ep_av_inserted;
 	ep->av_user.removed = ep_av_removed;
 	list_init(&ep->av_user.node);
+	list_init(&ep->alias);
+	list_init(&ep->aliases);
 	ep_set_caps(ep, info);
 	ep_set_attr(ep, info);
 	ep_set_addr(ep, info);
 	wfi_domain_lock(d);
 	rc = wfi_mr_attach(d, &ep->pollable);
-	if (!rc)
-		list_push_back(&d->eps, &ep->quiesce.node);
+	if (!rc) {
+		rc = wfi_work_attach(ep);
+		if (rc)
+			wfi_mr_detach(d, &ep->pollable);
+		else
+			list_push_back(&d->eps, &ep->quiesce.node);
+	}
 	wfi_domain_unlock(d);
 	if (rc) {
 		free(ep);

@@ -137,7 +137,7 @@ static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 
 int wfi_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	struct wfi_ep *ep = wfi_ep_of(fid);
+	struct wfi_ep *ep = wfi_ep_root(wfi_ep_of(fid));
 	int ret;
 
 	if (!bfid) {

@@ -6,6 +6,7 @@
 
 #include "prov/fi/addr_resolve.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/work.h"
 #include "prov/mem/params.h"
 
 uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags)
@@ -18,6 +19,7 @@ uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags)
 	bits |= (flags & FI_INJECT) ? PROTO_INJECT : 0;
 	bits |= (flags & FI_REMOTE_CQ_DATA) ? PROTO_DATA : 0;
 	bits |= (flags & FI_DELIVERY_COMPLETE) ? PROTO_DELIVERY : 0;
+	bits |= (flags & FI_TRIGGER) ? WFI_TRIGGER : 0;
 	return bits;
 }
 
@@ -29,6 +31,7 @@ uint32_t wfi_ep_rx_bits(const struct wfi_ep *ep, uint64_t flags)
 		bits |= PROTO_REPORT;
 	}
 	bits |= (flags & FI_MULTI_RECV) ? PROTO_MULTI : 0;
+	bits |= (flags & FI_TRIGGER) ? WFI_TRIGGER : 0;
 	return bits;
 }
 
@@ -71,9 +74,17 @@ static int enable_locked(struct wfi_ep *ep)
 	ep->rx_bits = wfi_ep_rx_bits(ep, ep->rx_op_flags);
 	proto_set_up(ep->proto, &wfi_ep_up[ep->cntrs[EP_CNTR_RECV] != NULL]);
 	ep->enabled = true;
+	ep->plain = !ep->domain->works_ready;
 	wfi_ep_fast_select(ep);
+	wfi_ep_alias_sync(ep);
 	wfi_domain_rearm(ep->domain, &ep->pollable);
 	return 0;
+}
+
+uint64_t wfi_ep_default_flags(const struct wfi_ep *ep, uint64_t side)
+{
+	return (side == FI_TRANSMIT ? WFI_TX_OP_FLAGS : WFI_RX_OP_FLAGS) |
+	       (ep->caps & FI_TRIGGER);
 }
 
 /* *flags says by FI_TRANSMIT or FI_RECV which side is meant. */
@@ -89,8 +100,7 @@ static int ops_flag(struct wfi_ep *ep, uint64_t *flags, bool set)
 		*flags = side == FI_TRANSMIT ? ep->tx_op_flags : ep->rx_op_flags;
 		return 0;
 	}
-	if (value &
-	    ~(uint64_t)(side == FI_TRANSMIT ? WFI_TX_OP_FLAGS : WFI_RX_OP_FLAGS)) {
+	if (value & ~wfi_ep_default_flags(ep, side)) {
 		return -FI_EBADFLAGS;
 	}
 	if (side == FI_TRANSMIT) {
@@ -114,13 +124,16 @@ int wfi_ep_control(struct fid *fid, int command, void *arg)
 	wfi_domain_lock(ep->domain);
 	switch (command) {
 	case FI_ENABLE:
-		ret = enable_locked(ep);
+		ret = enable_locked(wfi_ep_root(ep));
 		break;
 	case FI_GETOPSFLAG:
 	case FI_SETOPSFLAG:
 		ret = arg ? ops_flag(ep, arg, command == FI_SETOPSFLAG) : -FI_EINVAL;
 		break;
-	default: /* FI_ALIAS among others */
+	case FI_ALIAS:
+		ret = arg ? wfi_ep_alias_open(ep, arg) : -FI_EINVAL;
+		break;
+	default:
 		ret = -FI_ENOSYS;
 	}
 	wfi_domain_unlock(ep->domain);
@@ -141,7 +154,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 static int ep_getopt(fid_t fid, int level, int name, void *val, size_t *len)
 {
-	struct wfi_ep *ep = wfi_ep_of(fid);
+	struct wfi_ep *ep = wfi_ep_root(wfi_ep_of(fid));
 
 	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
 		return -FI_ENOPROTOOPT;
@@ -162,7 +175,7 @@ static int ep_getopt(fid_t fid, int level, int name, void *val, size_t *len)
 
 static int ep_setopt(fid_t fid, int level, int name, const void *val, size_t len)
 {
-	struct wfi_ep *ep = wfi_ep_of(fid);
+	struct wfi_ep *ep = wfi_ep_root(wfi_ep_of(fid));
 
 	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
 		return -FI_ENOPROTOOPT;
@@ -201,10 +214,29 @@ static int no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
 	return -FI_ENOSYS;
 }
 
-static ssize_t no_size_left(struct fid_ep *ep)
+/* At least so many can be posted now, whatever they are. */
+static ssize_t size_left(struct fid_ep *fid, bool tx)
 {
-	(void)ep;
-	return -FI_ENOSYS;
+	struct wfi_ep *ep = wfi_ep_of_ep(fid);
+	ssize_t left = -FI_EOPBADSTATE;
+
+	wfi_domain_lock(ep->domain);
+	if (ep->enabled) {
+		left = (ssize_t)(tx ? proto_tx_left(ep->proto)
+				    : proto_rx_left(ep->proto));
+	}
+	wfi_domain_unlock(ep->domain);
+	return left;
+}
+
+static ssize_t rx_size_left(struct fid_ep *fid)
+{
+	return size_left(fid, false);
+}
+
+static ssize_t tx_size_left(struct fid_ep *fid)
+{
+	return size_left(fid, true);
 }
 
 struct fi_ops_ep wfi_ep_ops_ep = {
@@ -214,15 +246,15 @@ struct fi_ops_ep wfi_ep_ops_ep = {
 	.setopt = ep_setopt,
 	.tx_ctx = no_tx_ctx,
 	.rx_ctx = no_rx_ctx,
-	.rx_size_left = no_size_left,
-	.tx_size_left = no_size_left,
+	.rx_size_left = rx_size_left,
+	.tx_size_left = tx_size_left,
 };
 
 /* ---- names */
 
 static int ep_setname(fid_t fid, void *addr, size_t len)
 {
-	struct wfi_ep *ep = wfi_ep_of(fid);
+	struct wfi_ep *ep = wfi_ep_root(wfi_ep_of(fid));
 	struct wire_addr wanted;
 	int ret = 0;
 
@@ -242,7 +274,7 @@ static int ep_setname(fid_t fid, void *addr, size_t len)
 
 static int ep_getname(fid_t fid, void *addr, size_t *len)
 {
-	struct wfi_ep *ep = wfi_ep_of(fid);
+	struct wfi_ep *ep = wfi_ep_root(wfi_ep_of(fid));
 	size_t have, need;
 	int ret;
 

@@ -5,6 +5,7 @@
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
 #include "prov/fi/mr.h"
+#include "prov/fi/work.h"
 
 static inline struct wfi_cq_entry entry_of(const struct proto_done *d)
 {
@@ -15,6 +16,18 @@ static inline struct wfi_cq_entry entry_of(const struct proto_done *d)
 				     .data = d->data,
 				     .tag = d->tag,
 				     .src = d->source};
+}
+
+/* As the engine has it, into a queue. */
+void wfi_ep_report(struct wfi_cq *cq, const struct proto_done *d)
+{
+	struct wfi_cq_error e = {.entry = entry_of(d), .olen = d->olen, .err = d->err};
+
+	if (d->err) {
+		wfi_cq_write_error(cq, &e);
+	} else {
+		wfi_cq_write(cq, &e.entry);
+	}
 }
 
 static void write_error(struct wfi_cq *cq, const struct proto_done *d)
@@ -40,6 +53,11 @@ static void tx_done(void *arg, const struct proto_done *d)
 	struct wfi_ep *ep = arg;
 	struct wfi_cntr *cntr = cntr_of(ep, d->flags);
 
+	if (__builtin_expect(!list_empty(&ep->domain->works), 0) &&
+	    wfi_work_done(ep, d)) {
+		return;
+	}
+
 	if (__builtin_expect(d->err, 0)) {
 		write_error(ep->tx_cq, d);
 		wfi_cntr_inc_error(cntr);
@@ -60,6 +78,10 @@ static void rx_done(void *arg, const struct proto_done *d)
 	struct wfi_ep *ep = arg;
 	struct wfi_cntr *cntr = ep->cntrs[EP_CNTR_RECV];
 
+	if (__builtin_expect(!list_empty(&ep->domain->works), 0) &&
+	    wfi_work_done(ep, d)) {
+		return;
+	}
 	if (__builtin_expect(d->err, 0)) {
 		write_error(ep->rx_cq, d);
 		wfi_cntr_inc_error(cntr);

@@ -10,6 +10,7 @@
 
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/work.h"
 #include "prov/proto/small.h"
 
 #define FAST static inline __attribute__((always_inline))
@@ -421,7 +422,8 @@ void wfi_ep_fast_select(struct wfi_ep *ep)
 	if (ep->can_send && !ep->cntrs[EP_CNTR_SEND]) {
 		select_send(ep, calls);
 	}
-	if (ep->can_recv && (ep->rx_bits & PROTO_REPORT)) {
+	if (ep->can_recv &&
+	    (ep->rx_bits & (PROTO_REPORT | WFI_TRIGGER)) == PROTO_REPORT) {
 		ep->fast_tagged.recv =
 			ep->directed ? calls->tag_recv_directed : calls->tag_recv;
 		if (ep->rx_bits == PROTO_REPORT) {

@@ -7,6 +7,7 @@
 
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/work.h"
 #include "prov/proto/small.h"
 
 #define FAST static inline __attribute__((always_inline))
@@ -147,7 +148,7 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 void wfi_ep_fast_select_rma(struct wfi_ep *ep)
 {
 	ep->fast_rma = wfi_ep_ops_rma;
-	if (ep->can_rma) {
+	if (ep->can_rma && !(ep->tx_bits & WFI_TRIGGER)) {
 		ep->fast_rma.inject = rma_inject;
 		ep->fast_rma.injectdata = rma_injectdata;
 		ep->fast_rma.read = rma_read;

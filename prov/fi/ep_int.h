@@ -46,6 +46,7 @@ struct wfi_ep {
 	struct wfi_cq *tx_cq;
 	struct wfi_cq *rx_cq;
 	bool enabled;
+	bool plain;    /* enabled, and no work is ready: progress is the engine's only */
 	bool can_send; /* by capabilities: messages out, messages in, RMA out */
 	bool can_recv;
 	bool can_rma;
@@ -70,7 +71,10 @@ struct wfi_ep {
 	size_t min_multi_recv;
 	struct wire_addr addr; /* of the door, wanted or had */
 	bool addr_any;
-	uint64_t due_told;	    /* sleepers know of this */
+	struct wfi_ep *of;   /* an alias of that endpoint; NULL: it is one itself */
+	struct list alias;   /* of it: wfi_ep.aliases */
+	struct list aliases; /* struct wfi_ep.alias */
+	uint64_t due_told;   /* sleepers know of this */
 	struct fi_ops_msg fast_msg; /* what fid points to from enable on */
 	struct fi_ops_tagged fast_tagged;
 	struct fi_ops_rma fast_rma;
@@ -85,6 +89,21 @@ static inline struct wfi_ep *wfi_ep_of_ep(struct fid_ep *fid)
 {
 	return container_of(fid, struct wfi_ep, fid);
 }
+
+/* The endpoint behind an alias. */
+static inline struct wfi_ep *wfi_ep_root(struct wfi_ep *ep)
+{
+	return ep->of ? ep->of : ep;
+}
+
+/* ---- ep_alias.c */
+
+/* What may be the flags of operations without flags, on that side. */
+uint64_t wfi_ep_default_flags(const struct wfi_ep *ep, uint64_t side);
+/* FI_ALIAS. Lock held. */
+int wfi_ep_alias_open(struct wfi_ep *ep, struct fi_alias *arg);
+/* The endpoint was enabled: so are its aliases. Lock held. */
+void wfi_ep_alias_sync(struct wfi_ep *ep);
 
 /* ---- ep.c */
 
@@ -103,6 +122,8 @@ extern struct fi_ops_ep wfi_ep_ops_ep;
 extern struct fi_ops_cm wfi_ep_ops_cm;
 
 /* ---- ep_done.c */
+
+void wfi_ep_report(struct wfi_cq *cq, const struct proto_done *d);
 
 /* By whether receives are counted. */
 extern const struct proto_up wfi_ep_up[2];
@@ -153,7 +174,16 @@ static inline void wfi_ep_posted(struct wfi_ep *ep)
 /* Lock held. A post that found no room makes some (manual progress). */
 void wfi_ep_push(struct wfi_ep *ep);
 
-/* Takes the lock, checks, posts. m->flags: PROTO_*. */
+/* Check and post, with the lock held; flags: PROTO_*. */
+ssize_t wfi_ep_send_locked(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest);
+ssize_t wfi_ep_recv_locked(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source);
+ssize_t wfi_ep_rma_locked(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target);
+
+/* -FI_EINVAL, or r and its remote pieces (at most WFI_RMA_IOV_LIMIT). */
+int wfi_rma_of_msg(const struct fi_msg_rma *msg, uint32_t bits,
+		   struct proto_rma_iov *remote, struct proto_rma *r);
+
+/* Takes the lock, checks, posts. m->flags: PROTO_*, WFI_TRIGGER. */
 ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest);
 ssize_t wfi_ep_recv(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source);
 

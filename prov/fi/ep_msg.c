@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "prov/fi/ep_int.h"
+#include "prov/fi/work.h"
 
 bool wfi_iov_sum(const struct iovec *iov, size_t count, size_t *len)
 {
@@ -29,23 +30,20 @@ static ssize_t send_refused(const struct wfi_ep *ep)
 	return ep->can_send ? -FI_EINVAL : -FI_EOPNOTSUPP;
 }
 
-ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest)
+ssize_t wfi_ep_send_locked(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest)
 {
 	struct proto_peer *pp;
 	ssize_t ret;
 
-	wfi_domain_lock(ep->domain);
 	if (__builtin_expect(
 		    !ep->enabled || !ep->can_send ||
 			    ((m->flags & PROTO_INJECT) && m->len > ep->inject_size),
 		    0)) {
-		ret = send_refused(ep);
-		goto out;
+		return send_refused(ep);
 	}
 	pp = wfi_ep_peer(ep, dest);
 	if (__builtin_expect(!pp, 0)) {
-		ret = -FI_EINVAL;
-		goto out;
+		return -FI_EINVAL;
 	}
 	ret = __builtin_expect(ep->tx_cq && wfi_cq_full(ep->tx_cq), 0)
 		      ? -FI_EAGAIN
@@ -54,7 +52,17 @@ ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest
 		wfi_ep_push(ep);
 	}
 	wfi_ep_posted(ep);
-out:
+	return ret;
+}
+
+ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest)
+{
+	ssize_t ret;
+
+	wfi_domain_lock(ep->domain);
+	ret = __builtin_expect(m->flags & WFI_TRIGGER, 0)
+		      ? wfi_work_send(ep, m, dest)
+		      : wfi_ep_send_locked(ep, m, dest);
 	wfi_domain_unlock(ep->domain);
 	return ret;
 }
@@ -67,21 +75,18 @@ static ssize_t recv_refused(const struct wfi_ep *ep)
 	return -FI_EOPNOTSUPP;
 }
 
-ssize_t wfi_ep_recv(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source)
+ssize_t wfi_ep_recv_locked(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source)
 {
 	ssize_t ret;
 
-	wfi_domain_lock(ep->domain);
 	if (__builtin_expect(!ep->enabled || !ep->can_recv, 0)) {
-		ret = recv_refused(ep);
-		goto out;
+		return recv_refused(ep);
 	}
 	r->source = NULL;
 	if (ep->directed && source != FI_ADDR_UNSPEC) {
 		r->source = wfi_ep_peer(ep, source);
 		if (!r->source) {
-			ret = -FI_EINVAL;
-			goto out;
+			return -FI_EINVAL;
 		}
 	}
 	ret = __builtin_expect(ep->rx_cq && wfi_cq_full(ep->rx_cq), 0)
@@ -91,7 +96,17 @@ ssize_t wfi_ep_recv(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source)
 		wfi_ep_push(ep);
 	}
 	wfi_ep_posted(ep);
-out:
+	return ret;
+}
+
+ssize_t wfi_ep_recv(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source)
+{
+	ssize_t ret;
+
+	wfi_domain_lock(ep->domain);
+	ret = __builtin_expect(r->flags & WFI_TRIGGER, 0)
+		      ? wfi_work_recv(ep, r, source)
+		      : wfi_ep_recv_locked(ep, r, source);
 	wfi_domain_unlock(ep->domain);
 	return ret;
 }
@@ -130,7 +145,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_recvv_bits(ep, iov, count, source, context, ep->rx_bits);
 }
 
-#define RECVMSG_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
+#define RECVMSG_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_TRIGGER)
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
@@ -210,7 +225,7 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_sendv_bits(ep, iov, count, 0, dest, context, ep->tx_bits);
 }
 
-#define SENDMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE)
+#define SENDMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER)
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {

@@ -3,29 +3,43 @@
 #include "config.h"
 
 #include "prov/fi/ep_int.h"
+#include "prov/fi/work.h"
 
-static ssize_t post(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target)
+ssize_t wfi_ep_rma_locked(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target)
 {
 	struct proto_peer *pp;
 	ssize_t ret;
 
-	wfi_domain_lock(ep->domain);
 	if (__builtin_expect(!ep->enabled, 0)) {
-		ret = -FI_EOPBADSTATE;
-	} else if (!ep->can_rma) {
-		ret = -FI_EOPNOTSUPP;
-	} else if ((r->flags & PROTO_INJECT) && r->len > ep->inject_size) {
-		ret = -FI_EINVAL;
-	} else if (!(pp = wfi_ep_peer(ep, target))) {
-		ret = -FI_EINVAL;
-	} else {
-		ret = ep->tx_cq && wfi_cq_full(ep->tx_cq) ? -FI_EAGAIN
-							  : proto_rma(ep->proto, pp, r);
-		if (ret == -FI_EAGAIN) {
-			wfi_ep_push(ep);
-		}
-		wfi_ep_posted(ep);
+		return -FI_EOPBADSTATE;
 	}
+	if (!ep->can_rma) {
+		return -FI_EOPNOTSUPP;
+	}
+	if ((r->flags & PROTO_INJECT) && r->len > ep->inject_size) {
+		return -FI_EINVAL;
+	}
+	pp = wfi_ep_peer(ep, target);
+	if (!pp) {
+		return -FI_EINVAL;
+	}
+	ret = ep->tx_cq && wfi_cq_full(ep->tx_cq) ? -FI_EAGAIN
+						  : proto_rma(ep->proto, pp, r);
+	if (ret == -FI_EAGAIN) {
+		wfi_ep_push(ep);
+	}
+	wfi_ep_posted(ep);
+	return ret;
+}
+
+static ssize_t post(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target)
+{
+	ssize_t ret;
+
+	wfi_domain_lock(ep->domain);
+	ret = __builtin_expect(r->flags & WFI_TRIGGER, 0)
+		      ? wfi_work_rma(ep, r, target)
+		      : wfi_ep_rma_locked(ep, r, target);
 	wfi_domain_unlock(ep->domain);
 	return ret;
 }
@@ -131,19 +145,19 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			  PROTO_WRITE | PROTO_INJECT | PROTO_DATA);
 }
 
-static ssize_t post_msg(struct wfi_ep *ep, const struct fi_msg_rma *msg, uint32_t bits)
+int wfi_rma_of_msg(const struct fi_msg_rma *msg, uint32_t bits,
+		   struct proto_rma_iov *remote, struct proto_rma *r)
 {
-	struct proto_rma_iov remote[WFI_RMA_IOV_LIMIT];
-	struct proto_rma r = {.iov = msg->msg_iov,
-			      .count = msg->iov_count,
-			      .remote = remote,
-			      .remote_count = msg->rma_iov_count,
-			      .data = msg->data,
-			      .context = msg->context,
-			      .flags = bits};
 	size_t sum = 0;
 
-	if (!wfi_iov_sum(msg->msg_iov, msg->iov_count, &r.len) ||
+	*r = (struct proto_rma){.iov = msg->msg_iov,
+				.count = msg->iov_count,
+				.remote = remote,
+				.remote_count = msg->rma_iov_count,
+				.data = msg->data,
+				.context = msg->context,
+				.flags = bits};
+	if (!wfi_iov_sum(msg->msg_iov, msg->iov_count, &r->len) ||
 	    msg->rma_iov_count > WFI_RMA_IOV_LIMIT ||
 	    (msg->rma_iov_count && !msg->rma_iov)) {
 		return -FI_EINVAL;
@@ -152,17 +166,27 @@ static ssize_t post_msg(struct wfi_ep *ep, const struct fi_msg_rma *msg, uint32_
 		remote[i].addr = msg->rma_iov[i].addr;
 		remote[i].len = msg->rma_iov[i].len;
 		remote[i].key = msg->rma_iov[i].key;
-		if (remote[i].len > r.len - sum) {
+		if (remote[i].len > r->len - sum) {
 			return -FI_EINVAL;
 		}
 		sum += remote[i].len;
 	}
-	return sum == r.len ? post(ep, &r, msg->addr) : -FI_EINVAL;
+	return sum == r->len ? 0 : -FI_EINVAL;
 }
 
-#define READMSG_FLAGS \
-	(FI_COMPLETION | FI_MORE | FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE)
-#define WRITEMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE)
+static ssize_t post_msg(struct wfi_ep *ep, const struct fi_msg_rma *msg, uint32_t bits)
+{
+	struct proto_rma_iov remote[WFI_RMA_IOV_LIMIT];
+	struct proto_rma r;
+	int rc = wfi_rma_of_msg(msg, bits, remote, &r);
+
+	return rc ? rc : post(ep, &r, msg->addr);
+}
+
+#define READMSG_FLAGS                                                            \
+	(FI_COMPLETION | FI_MORE | FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_TRIGGER)
+#define WRITEMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER)
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 			   uint64_t flags)

@@ -52,7 +52,8 @@ static ssize_t tag_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return tag_recvv_bits(ep, iov, count, source, tag, ignore, context, ep->rx_bits);
 }
 
-#define TRECVMSG_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
+#define TRECVMSG_FLAGS \
+	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER)
 
 static ssize_t tag_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 			   uint64_t flags)
@@ -63,6 +64,9 @@ static ssize_t tag_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 		return -FI_EBADFLAGS;
 	}
 	if (flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) {
+		if (flags & FI_TRIGGER) {
+			return -FI_EBADFLAGS;
+		}
 		return wfi_ep_peek(ep, msg, flags);
 	}
 	return tag_recvv_bits(ep, msg->msg_iov, msg->iov_count, msg->addr, msg->tag,
@@ -143,7 +147,7 @@ static ssize_t tag_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return tag_sendv_bits(ep, iov, count, 0, dest, tag, context, ep->tx_bits);
 }
 
-#define TSENDMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE)
+#define TSENDMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER)
 
 static ssize_t tag_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 			   uint64_t flags)

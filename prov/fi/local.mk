@@ -7,7 +7,7 @@ PROV_SOURCES += \
 	%D%/cq.c %D%/cq.h %D%/cq_int.h %D%/cq_read.c %D%/cq_read_template.h \
 	%D%/domain.c %D%/domain.h \
 	%D%/ep.c %D%/ep.h %D%/ep_int.h \
-	%D%/ep_bind.c %D%/ep_control.c %D%/ep_done.c %D%/ep_fast.c \
+	%D%/ep_alias.c %D%/ep_bind.c %D%/ep_control.c %D%/ep_done.c %D%/ep_fast.c \
 	%D%/ep_fast_rma.c %D%/ep_msg.c \
 	%D%/ep_nosys.c %D%/ep_peek.c %D%/ep_rma.c %D%/ep_tagged.c \
 	%D%/eq.c %D%/eq.h \
@@ -23,7 +23,8 @@ PROV_SOURCES += \
 	%D%/progress.c %D%/progress.h \
 	%D%/wait.c %D%/wait.h \
 	%D%/wait_cond.c %D%/wait_cond.h \
-	%D%/wait_set.c %D%/wait_set.h
+	%D%/wait_set.c %D%/wait_set.h \
+	%D%/work.c %D%/work.h
 
 EXTRA_DIST += %D%/README.md
 

@@ -301,6 +301,16 @@ size_t proto_min_multi_recv(const struct proto_ep *ep)
 	return ep->min_multi_recv;
 }
 
+size_t proto_tx_left(const struct proto_ep *ep)
+{
+	return ep->tx.free_count;
+}
+
+size_t proto_rx_left(const struct proto_ep *ep)
+{
+	return ep->rx.free_count;
+}
+
 /* Control first, then messages, then bulk (rule B3). */
 static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 {

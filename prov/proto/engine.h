@@ -183,6 +183,10 @@ int proto_discard_claimed(struct proto_ep *ep, uint64_t id, struct proto_found *
 void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
 size_t proto_min_multi_recv(const struct proto_ep *ep);
 
+/* After proto_enable. How many more operations there is room for. */
+size_t proto_tx_left(const struct proto_ep *ep);
+size_t proto_rx_left(const struct proto_ep *ep);
+
 /* After proto_enable. How many things happened. */
 int proto_progress(struct proto_ep *ep);
 /* Work is left that needs no event to go on: whoever sleeps must be woken for it. */
