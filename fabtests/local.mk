@@ -39,6 +39,11 @@ TESTS += %D%/own/counted
 %C%_own_counted_SOURCES = %D%/own/counted.c $(fabtests_own)
 %C%_own_counted_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/levels
+TESTS += %D%/own/levels
+%C%_own_levels_SOURCES = %D%/own/levels.c $(fabtests_own)
+%C%_own_levels_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/trigger
 TESTS += %D%/own/trigger
 %C%_own_trigger_SOURCES = %D%/own/trigger.c $(fabtests_own)

@@ -25,6 +25,7 @@
 #include "prov/fi/nosys.h"
 #include "prov/fi/poll_set.h"
 #include "prov/fi/progress.h"
+#include "prov/fi/stx.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
 
@@ -37,16 +38,6 @@ static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
 	(void)domain;
 	(void)info;
 	(void)sep;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr,
-		      struct fid_stx **stx, void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)stx;
 	(void)context;
 	return -FI_ENOSYS;
 }
@@ -176,7 +167,7 @@ static struct fi_ops_domain domain_ops = {
 	.scalable_ep = no_scalable_ep,
 	.cntr_open = wfi_cntr_open,
 	.poll_open = wfi_poll_open,
-	.stx_ctx = no_stx_ctx,
+	.stx_ctx = wfi_stx_open,
 	.srx_ctx = no_srx_ctx,
 	.query_atomic = no_query_atomic,
 	.query_collective = no_query_collective,

@@ -269,6 +269,7 @@ static void ep_set_attr(struct wfi_ep *ep, const struct fi_info *info)
 	ep->rx_op_flags = rx ? rx->op_flags : 0;
 	ep->tx_size = tx && tx->size && tx->size < WFI_TX_SIZE ? tx->size : WFI_TX_SIZE;
 	ep->rx_size = rx && rx->size && rx->size < WFI_RX_SIZE ? rx->size : WFI_RX_SIZE;
+	ep->tx_shared = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->inject_size = WFI_INJECT_SIZE;
 	ep->msg_order = tx ? tx->msg_order : 0;
 	ep->min_multi_recv = 64;

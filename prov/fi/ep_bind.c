@@ -4,6 +4,7 @@
 
 #include "prov/fi/ep_int.h"
 #include "prov/fi/eq.h"
+#include "prov/fi/stx.h"
 #include "prov/mem/params.h"
 
 static int refuse(const char *what, int err)
@@ -116,6 +117,20 @@ static int bind_eq(struct wfi_ep *ep, struct wfi_eq *eq)
 	return 0;
 }
 
+static int bind_stx(struct wfi_ep *ep, struct wfi_stx *stx)
+{
+	if (ep->stx) {
+		return refuse("it has a shared transmit context already", -FI_EINVAL);
+	}
+	if (wfi_stx_domain(stx) != ep->domain) {
+		return refuse("the shared transmit context is of another domain",
+			      -FI_EINVAL);
+	}
+	wfi_stx_get(stx);
+	ep->stx = stx;
+	return 0;
+}
+
 static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 {
 	if (ep->enabled) {
@@ -130,8 +145,12 @@ static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 		return bind_av(ep, wfi_av_of(bfid));
 	case FI_CLASS_EQ:
 		return bind_eq(ep, wfi_eq_of(bfid));
+	case FI_CLASS_STX_CTX:
+		return bind_stx(ep, wfi_stx_of(bfid));
 	default:
-		return refuse("only queues, counters and address vectors", -FI_EINVAL);
+		return refuse("only queues, counters, address vectors and shared "
+			      "transmit contexts",
+			      -FI_EINVAL);
 	}
 }
 
@@ -167,5 +186,8 @@ void wfi_ep_unbind_all(struct wfi_ep *ep)
 	}
 	if (ep->eq) {
 		wfi_eq_put(ep->eq);
+	}
+	if (ep->stx) {
+		wfi_stx_put(ep->stx);
 	}
 }

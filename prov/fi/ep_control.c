@@ -18,7 +18,8 @@ uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags)
 	}
 	bits |= (flags & FI_INJECT) ? PROTO_INJECT : 0;
 	bits |= (flags & FI_REMOTE_CQ_DATA) ? PROTO_DATA : 0;
-	bits |= (flags & FI_DELIVERY_COMPLETE) ? PROTO_DELIVERY : 0;
+	/* Delivery says more than a match. */
+	bits |= (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)) ? PROTO_DELIVERY : 0;
 	bits |= (flags & FI_TRIGGER) ? WFI_TRIGGER : 0;
 	return bits;
 }
@@ -50,6 +51,11 @@ static int enable_locked(struct wfi_ep *ep)
 	}
 	if (!ep->av) {
 		return refuse_enable("no address vector is bound", -FI_ENOAV);
+	}
+	if (ep->tx_shared && !ep->stx) {
+		return refuse_enable("FI_SHARED_CONTEXT was asked for, and no shared "
+				     "transmit context is bound",
+				     -FI_EOPBADSTATE);
 	}
 	if ((ep->can_send || ep->can_rma) && !ep->tx_cq && !ep->cntrs[EP_CNTR_SEND] &&
 	    !ep->cntrs[EP_CNTR_READ] && !ep->cntrs[EP_CNTR_WRITE]) {

@@ -27,6 +27,7 @@
 #include "prov/proto/engine.h"
 
 struct wfi_eq;
+struct wfi_stx;
 
 /* Counters by what they count. */
 enum wfi_ep_cntr {
@@ -59,6 +60,8 @@ struct wfi_ep {
 	struct wfi_cntr *cntrs[EP_CNTRS];
 	struct wfi_av *av;
 	struct wfi_eq *eq;
+	struct wfi_stx *stx; /* NULL: none */
+	bool tx_shared;	     /* one was announced: FI_SHARED_CONTEXT */
 	struct wfi_pollable pollable;
 	struct wfi_quiesce quiesce;
 	struct wfi_av_user av_user;

@@ -26,10 +26,11 @@
 #define WFI_CNTR_CNT 32768
 #define WFI_EP_CNT   1024
 #define WFI_MR_CNT   65536
+#define WFI_STX_CNT  1024
 
 #define WFI_TX_OP_FLAGS                                                          \
 	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_DELIVERY_COMPLETE)
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define WFI_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
 /* Ordering that the engine really keeps (rule E1): messages among themselves; RMA of one

@@ -21,6 +21,7 @@ PROV_SOURCES += \
 	%D%/poll_set.c %D%/poll_set.h \
 	%D%/pollable.h \
 	%D%/progress.c %D%/progress.h \
+	%D%/stx.c %D%/stx.h \
 	%D%/wait.c %D%/wait.h \
 	%D%/wait_cond.c %D%/wait_cond.h \
 	%D%/wait_set.c %D%/wait_set.h \

@@ -45,7 +45,7 @@ static void set_protocol(struct fi_info *h)
 }
 static void set_shared_ctx(struct fi_info *h)
 {
-	h->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
+	h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 }
 static void set_auth(struct fi_info *h)
 {
@@ -93,7 +93,7 @@ static void set_comp_order(struct fi_info *h)
 }
 static void set_op_flags(struct fi_info *h)
 {
-	h->tx_attr->op_flags = FI_MATCH_COMPLETE;
+	h->tx_attr->op_flags = FI_COMMIT_COMPLETE;
 }
 static void set_data_size(struct fi_info *h)
 {
@@ -144,7 +144,7 @@ static void test_refusals(void)
 		{"FI_EP_MSG", set_type},
 		{"FI_EP_DGRAM", set_dgram},
 		{"another protocol", set_protocol},
-		{"shared contexts", set_shared_ctx},
+		{"a shared receive context", set_shared_ctx},
 		{"an authorization key", set_auth},
 		{"FI_ATOMIC", set_atomic},
 		{"FI_REMOTE_COMM", set_remote},
@@ -156,7 +156,7 @@ static void test_refusals(void)
 		{"iov limit", set_iov},
 		{"FI_ORDER_WAS", set_order},
 		{"completion order", set_comp_order},
-		{"FI_MATCH_COMPLETE", set_op_flags},
+		{"FI_COMMIT_COMPLETE", set_op_flags},
 		{"9 bytes of CQ data", set_data_size},
 		{"pieces of a region", set_mr_iov},
 		{"another domain name", set_domain_name},
