@@ -35,8 +35,8 @@ apt_private()
 		-o APT::Sandbox::User=root "$@"
 }
 
-# The unpacked source of fabtests in DIR/fabtests.
-fabtests_fetch()
+# The unpacked mpich source package in DIR/mpich.
+mpich_fetch()
 {
 	local dir=$1 WEFT_LIST='' WEFT_PARTS='' tool
 
@@ -49,19 +49,28 @@ fabtests_fetch()
 	mkdir -p "$dir"/{sources,lists/partial,cache/archives/partial} || return
 	eval "$(apt-config shell WEFT_LIST Dir::Etc::sourcelist/f WEFT_PARTS Dir::Etc::sourceparts/d)"
 	sources_derive "$WEFT_LIST" "$WEFT_PARTS" "$dir/sources"
-	say 'fabtests: fetching the mpich source package, which carries them'
+	say 'fetching the mpich source package'
 	# A third party's entry may have no sources: what counts is that mpich is found.
 	apt_private "$dir" update >"$dir/update.log" 2>&1
 	if ! (cd "$dir" && apt_private "$dir" source --download-only mpich) >"$dir/source.log" 2>&1; then
 		cat "$dir/update.log" "$dir/source.log" >&2
 		say 'no mpich source package to be had (log above); a network or a mirror is' \
-			'needed once, or FABTESTS=DIR with an installed copy' >&2
+			'needed once, or FABTESTS=DIR with an installed copy of fabtests' >&2
 		return 1
 	fi
 	(cd "$dir" && dpkg-source --no-copy -x mpich_*.dsc mpich) >"$dir/unpack.log" 2>&1 &&
-		mv "$dir/mpich/modules/libfabric/fabtests" "$dir/fabtests" && return
+		return
 	cat "$dir/unpack.log" >&2
-	say 'the mpich source package could not be unpacked, or carries no fabtests' >&2
+	say 'the mpich source package could not be unpacked' >&2
+	return 1
+}
+
+# The unpacked source of fabtests in DIR/fabtests.
+fabtests_fetch()
+{
+	mpich_fetch "$1" || return
+	mv "$1/mpich/modules/libfabric/fabtests" "$1/fabtests" && return
+	say 'the mpich source package carries no fabtests' >&2
 	return 1
 }
 

@@ -16,7 +16,7 @@ executable()
 }
 
 # Only these, so that one can be missing.
-for tool in bash env cat dirname mktemp rm mkdir grep tail sed sleep timeout id nproc sh; do
+for tool in bash env cat dirname make awk head mktemp rm mkdir grep tail sed sleep timeout id nproc sh; do
 	ln -s "$(command -v $tool)" "$bin/$tool"
 done
 printf '#!/bin/bash\n' | executable "$bin/mpicc"
@@ -81,6 +81,27 @@ echo '[ "$A:$CLIENT_MUST_MAP" = 5:memfd:weft ] || exit 1' >"$tmp/do"
 clients_run openmpi --only 'p2p 2 ranks' --env A=5
 expect "--env arrives, and what must be mapped" 0 '1 passed, 0 failed, 0 same failure on tcp'
 
+# ---- a suite of four tests, of which one cannot be built
+suite=$tmp/build/fabtests/mpisuite-openmpi-4
+mkdir -p "$suite/coll"
+: >"$suite/complete"
+printf '%s\n' '# a comment' '' 'good 2' 'good 3 arg=-x env=MPIR_CVAR_A=1' 'good 4 arg=-x' \
+	'silent 2' 'newer 2' >"$suite/coll/testlist"
+cat >"$suite/coll/Makefile" <<'END'
+good silent:
+	@:
+newer:
+	@echo "undefined reference to 'MPI_New'"; false
+END
+# shellcheck disable=SC2016 # for the fake
+echo 'case $area in good | -x) echo " No Errors" ;; esac' >"$tmp/do"
+clients_run mpisuite
+expect "the suite: said, silent, newer than the client" 0 \
+	'2 passed, 0 failed, 1 same failure on tcp'
+ok "what is newer is named" grep -q 'not run: coll/newer 2 ranks: Open MPI has no MPI_New$' \
+	"$tmp/out"
+ok "an argument is in the name" grep -q '^mpisuite/coll/good 4 ranks -x  *pass' "$tmp/out"
+
 clients_run openmpi --only nonsense
 expect "a test that there isn't" 2 \
 	"fabtests: no test has 'nonsense' in its name; see --list"
@@ -100,5 +121,30 @@ rm "$bin/mpicc"
 clients_run openmpi
 expect "a client that is not installed" 77 \
 	'fabtests: no mpicc: install it (Debian and Ubuntu: apt-get install libopenmpi-dev)'
+
+# ---- what HPC Challenge says of itself
+# shellcheck source=fabtests/clients/lib/packages.sh
+. "$top/fabtests/clients/lib/packages.sh"
+{
+	echo '||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= 0.01 ...... PASSED'
+	for i in 1 2 3 4; do echo 'Found 0 errors in 131072 locations (passed).'; done
+	echo '    5 tests completed and passed residual checks.'
+	echo '    0 tests completed and failed residual checks.'
+	printf '%s\n' Success=1 CommWorldProcs=4 PTRANS_residual=0 MPIRandomAccess_Errors=0 \
+		MPIRandomAccess_LCG_Errors=0 MPIFFT_maxErr=1.04738e-15
+} >"$tmp/hpcc"
+ok "hpcc: all is well" hpcc_good "$tmp/hpcc" 4
+bad()
+{
+	sed "$2" "$tmp/hpcc" >"$tmp/hpcc.bad"
+	hpcc_good "$tmp/hpcc.bad" 4 >/dev/null
+	ok "hpcc: $1" test $? = 1
+}
+bad "another number of ranks" s/Procs=4/Procs=2/
+bad "a wrong update" s/RandomAccess_Errors=0/RandomAccess_Errors=3/
+bad "a transform that is off" s/maxErr=.*/maxErr=nan/
+bad "a system that is not solved" 's/\.\. PASSED/.. FAILED/'
+bad "a residual check that failed" '/failed residual/s/0 tests/1 tests/'
+bad "an end that never came" /^Success/d
 
 done_testing

@@ -22,6 +22,35 @@ job_isolate()
 	fi
 }
 
+# client_test NAME TRANSPORT FUNCTION ARGUMENT...: calls FUNCTION PROVIDER TRANSPORT LOG
+# ARGUMENT..., which returns 0 when all is well, and once more for tcp over mtl when not.
+client_test()
+{
+	local name=$1 transport=$2 run=$3 begin status took log=$scratch/job.log note
+	shift 3
+
+	[[ $name == *"$only"* ]] || return 0
+	if [ "$list" = yes ]; then
+		say "$name"
+		return
+	fi
+	begin=$(clock)
+	"$run" "$provider" "$transport" "$log" "$@"
+	status=$?
+	took=$(($(clock) - begin))
+	if [ $status = 0 ]; then
+		result_put pass "$name" $took
+		return
+	fi
+	note=$(status_text $status)
+	if [ "$provider" != tcp ] && ! "$run" tcp mtl "$scratch/tcp.log" "$@"; then
+		result_put same "$name" $took "$note"
+	else
+		result_put fail "$name" $took "$note"
+	fi
+	log_show "$log"
+}
+
 # transport_options TRANSPORT: options of mpirun into the array options. pml cm knows only
 # mtl ofi and pml ob1 only the btls that are named: no job can fall back to another way.
 transport_options()

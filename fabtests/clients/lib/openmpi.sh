@@ -36,42 +36,27 @@ openmpi_build()
 	done
 }
 
+# openmpi_job PROVIDER TRANSPORT LOG RANKS AREA [OPTION...]
+openmpi_job()
+{
+	local provider=$1 transport=$2 log=$3 ranks=$4 area=$5
+	shift 5
+
+	job_run "$provider" "$transport" "$ranks" "$log" "$@" \
+		"$build/fabtests/clients/$area" || return
+	# A program that ended well without a word has tested nothing.
+	grep -qE "^$area: $ranks ranks, [1-9][0-9]* checks, 0 failed\$" "$log" && return
+	say "no line with the figures of $area over $ranks ranks" >>"$log"
+	return 99
+}
+
 # openmpi_test TRANSPORT RANKS AREA [OPTION...]
 openmpi_test()
 {
-	local transport=$1 ranks=$2 area=$3 name="$1 $3 $2 ranks" begin status took log
-	shift 3
+	local name="$1 $3 $2 ranks"
 
-	[ $# -eq 0 ] || name+=" (${*: -1})"
-	[[ $name == *"$only"* ]] || return 0
-	if [ "$list" = yes ]; then
-		say "$name"
-		return
-	fi
-	log=$scratch/job.log
-	begin=$(clock)
-	job_run "$provider" "$transport" "$ranks" "$log" "$@" \
-		"$build/fabtests/clients/$area"
-	status=$?
-	# A program that ended well without a word has tested nothing.
-	if [ $status = 0 ] &&
-		! grep -qE "^$area: $ranks ranks, [1-9][0-9]* checks, 0 failed\$" "$log"; then
-		say "no line with the figures of $area over $ranks ranks" >>"$log"
-		status=99
-	fi
-	took=$(($(clock) - begin))
-	if [ $status = 0 ]; then
-		result_put pass "$name" $took
-		return
-	fi
-	if [ "$provider" != tcp ] &&
-		! job_run tcp mtl "$ranks" "$scratch/tcp.log" "$@" \
-			"$build/fabtests/clients/$area"; then
-		result_put same "$name" $took "$(status_text $status)"
-	else
-		result_put fail "$name" $took "$(status_text $status)"
-	fi
-	log_show "$log"
+	[ $# -eq 3 ] || name+=" (${*: -1})"
+	client_test "$name" "$1" openmpi_job "${@:2}"
 }
 
 openmpi_run()
