@@ -63,6 +63,8 @@ static int mr_quiesce(struct wfi_mr *mr)
 			if (rc)
 				break;
 		}
+		if (!rc && mem_keytab_in_use(d->keys, mr->fid.key))
+			rc = -FI_EBUSY; /* by an endpoint that was closed before */
 		wfi_domain_unlock(d);
 		if (!rc || now >= deadline)
 			return rc ? -FI_EBUSY : 0;

@@ -29,6 +29,7 @@ struct mem_keytab {
 	uint32_t freed_count;
 	uint32_t generation; /* of the next key of our choosing; 31 bits */
 	uint32_t incarnation;
+	struct list users; /* struct mem_keyuser */
 };
 
 static uint32_t capacity_round(uint32_t want)
@@ -84,6 +85,7 @@ int mem_keytab_open(uint32_t capacity, struct mem_keytab **tab_out)
 	tab->generation = start_value();
 	tab->incarnation = start_value();
 	pthread_mutex_init(&tab->lock, NULL);
+	list_init(&tab->users);
 	*tab_out = tab;
 	return 0;
 
@@ -96,6 +98,13 @@ err_tab:
 
 void mem_keytab_close(struct mem_keytab *tab)
 {
+	struct list *node;
+
+	while ((node = list_pop_front(&tab->users))) {
+		struct mem_keyuser *user = container_of(node, struct mem_keyuser, node);
+
+		user->drop(user);
+	}
 	munmap(tab->map, tab->map_size);
 	close(tab->fd);
 	pthread_mutex_destroy(&tab->lock);
@@ -303,4 +312,43 @@ const void *mem_keytab_map(const struct mem_keytab *tab, size_t *size)
 {
 	*size = tab->map_size;
 	return tab->map;
+}
+
+/* ---- peers that are left ------------------------------------------------------------
+ */
+
+/* Those that are over go. Lock held. */
+static bool users_look(struct mem_keytab *tab, uint64_t key)
+{
+	bool busy = false;
+
+	list_foreach_safe (node, next, &tab->users) {
+		struct mem_keyuser *user = container_of(node, struct mem_keyuser, node);
+		enum mem_keyuser_state state = user->look(user, key);
+
+		busy = busy || state == MEM_KEYUSER_BUSY;
+		if (state == MEM_KEYUSER_OVER) {
+			list_remove(&user->node);
+			user->drop(user);
+		}
+	}
+	return busy;
+}
+
+void mem_keytab_leave(struct mem_keytab *tab, struct mem_keyuser *user)
+{
+	pthread_mutex_lock(&tab->lock);
+	users_look(tab, 0);
+	list_push_back(&tab->users, &user->node);
+	pthread_mutex_unlock(&tab->lock);
+}
+
+bool mem_keytab_in_use(struct mem_keytab *tab, uint64_t key)
+{
+	bool busy;
+
+	pthread_mutex_lock(&tab->lock);
+	busy = users_look(tab, key);
+	pthread_mutex_unlock(&tab->lock);
+	return busy;
 }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "util/list.h"
+
 #define MEM_REGION_IOV 4
 
 /* A registered region: pieces laid back to back. */
@@ -55,6 +57,29 @@ int mem_keytab_fd(const struct mem_keytab *tab);
 #define MEM_EVENTS_EP 1u
 #define MEM_EVENTS_MR 2u
 void mem_keytab_want(struct mem_keytab *tab, uint32_t events);
+
+/*
+ * Peers that may still be at work by a key although nobody here listens to them any more:
+ * their endpoint was closed (rule D4). Embedded in what the wire keeps of such a peer.
+ */
+enum mem_keyuser_state {
+	MEM_KEYUSER_IDLE, /* not by this key just now */
+	MEM_KEYUSER_BUSY,
+	MEM_KEYUSER_OVER /* never again by any */
+};
+
+struct mem_keyuser {
+	struct list node;
+	/* Both are called with the table's lock held, from any thread; never wait. */
+	enum mem_keyuser_state (*look)(struct mem_keyuser *user, uint64_t key);
+	void (*drop)(struct mem_keyuser *user); /* frees it */
+};
+
+/* Takes the user over: dropped when it is over, with the table at the latest. look and
+ * drop are set. */
+void mem_keytab_leave(struct mem_keytab *tab, struct mem_keyuser *user);
+/* Whether one of them may be using this key, which was removed before. */
+bool mem_keytab_in_use(struct mem_keytab *tab, uint64_t key);
 
 /* ---- reader (a peer, or the owner for itself)
  * -------------------------------------------- */

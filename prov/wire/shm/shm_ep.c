@@ -20,8 +20,13 @@
 #define EP_LINK_QUOTA 16  /* packets of one link in a row */
 #define EP_NEWS_QUOTA 256 /* links heard of in one progress */
 
-/* How long closing waits for peers that are just using a key of ours. */
+/* How long closing waits for peers that are just writing their share of a message: that
+ * memory has no key, so nobody could ask for it later. */
 #define EP_CLOSE_WAIT_NS UINT64_C(1000000000)
+
+/* Whoever goes to sleep looks at cold links as well, so often. A peer may write all over
+ * our hub, and what others said there is lost then. */
+#define EP_LOOK_NS UINT64_C(1000000000)
 
 uint64_t shm_now(void)
 {
@@ -143,8 +148,8 @@ err_memory:
 	return ret;
 }
 
-/* Whether a living peer is just using a key (that one, or any). Mutex held, or alone. */
-static bool ep_key_in_use(struct shm_ep *ep, const uint64_t *key)
+/* Whether a living peer is just using the key. Mutex held. */
+static bool ep_key_in_use(struct shm_ep *ep, uint64_t key)
 {
 	for (uint32_t i = 0; i < ep->link_top; i++) {
 		struct shm_link *link = ep->links[i];
@@ -154,15 +159,16 @@ static bool ep_key_in_use(struct shm_ep *ep, const uint64_t *key)
 		if (!atomic_load_explicit(&link->hazard_peer->active,
 					  memory_order_seq_cst))
 			continue;
-		if (!key || atomic_load_explicit(&link->hazard_peer->key,
-						 memory_order_relaxed) == *key)
+		if (atomic_load_explicit(&link->hazard_peer->key, memory_order_relaxed) ==
+		    key)
 			return true;
 	}
 	return false;
 }
 
-static int ep_quiesce(struct shm_ep *ep, const uint64_t *key, uint64_t deadline_ns)
+int shm_quiesce(struct wire_ep *wep, uint64_t key, uint64_t deadline_ns)
 {
+	struct shm_ep *ep = shm_ep_of(wep);
 	struct timespec nap = {.tv_nsec = 10000};
 
 	atomic_thread_fence(memory_order_seq_cst);
@@ -182,11 +188,6 @@ static int ep_quiesce(struct shm_ep *ep, const uint64_t *key, uint64_t deadline_
 	}
 }
 
-int shm_quiesce(struct wire_ep *wep, uint64_t key, uint64_t deadline_ns)
-{
-	return ep_quiesce(shm_ep_of(wep), &key, deadline_ns);
-}
-
 void shm_ep_close(struct wire_ep *wep)
 {
 	struct shm_ep *ep = shm_ep_of(wep);
@@ -199,7 +200,7 @@ void shm_ep_close(struct wire_ep *wep)
 	pthread_mutex_unlock(&ep->mutex);
 	shm_fork_leave(ep);
 	/* The helper still hears of peers that end meanwhile. */
-	ep_quiesce(ep, NULL, shm_now() + EP_CLOSE_WAIT_NS);
+	shm_quiesce(wep, SHM_HAZARD_JOINT, shm_now() + EP_CLOSE_WAIT_NS);
 	shm_helper_stop(ep);
 	while (ep->link_top > 0) {
 		struct shm_link *link = ep->links[ep->link_top - 1];
@@ -208,7 +209,7 @@ void shm_ep_close(struct wire_ep *wep)
 		if (link->state == SHM_LINK_UP)
 			atomic_store_explicit(&link->tx.mem->closed, 1,
 					      memory_order_release);
-		shm_link_free(link);
+		shm_link_leave(link);
 	}
 	shm_door_close(&ep->door);
 	shm_bulk_fini(&ep->bulk);

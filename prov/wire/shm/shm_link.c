@@ -5,6 +5,7 @@
 #include "prov/wire/shm/shm_link.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +22,8 @@
 /* Polls in a row without anything before a link goes cold: long enough that an exchange
  * that goes back and forth never pays for ringing. */
 #define LINK_IDLE_POLLS 512
+
+#define LINK_JUNK 16 /* messages taken per look at a link that is left */
 
 static const char *const state_names[SHM_LINK_STATES] = {
 	[SHM_LINK_NEW] = "new",		  [SHM_LINK_DIALLING] = "dialling",
@@ -122,7 +125,8 @@ static void link_release_peer(struct shm_link *link)
 	link->service_tx = NULL;
 }
 
-void shm_link_free(struct shm_link *link)
+/* Nobody finds it any more. Mutex held. */
+static void link_part(struct shm_link *link)
 {
 	struct shm_ep *ep = link->ep;
 
@@ -131,6 +135,11 @@ void shm_link_free(struct shm_link *link)
 	while (ep->link_top > 0 && !ep->links[ep->link_top - 1])
 		ep->link_top--;
 	shm_helper_unwatch(ep, link);
+}
+
+/* After link_part. */
+static void link_drop(struct shm_link *link)
+{
 	if (link->sock >= 0)
 		close(link->sock);
 	if (link->process >= 0)
@@ -140,6 +149,56 @@ void shm_link_free(struct shm_link *link)
 	if (link->pair_fd >= 0)
 		close(link->pair_fd);
 	free(link);
+}
+
+void shm_link_free(struct shm_link *link)
+{
+	link_part(link);
+	link_drop(link);
+}
+
+/* ---- left to the key table
+ * ----------------------------------------------------------- */
+
+/* What the peer still says goes, and what it sends along with it. */
+static enum mem_keyuser_state left_look(struct mem_keyuser *user, uint64_t key)
+{
+	struct shm_link *link = container_of(user, struct shm_link, left);
+	struct pollfd ends[2] = {{.fd = link->sock, .events = POLLRDHUP},
+				 {.fd = link->process, .events = POLLIN}};
+	char junk[16];
+
+	for (int i = 0; i < LINK_JUNK; i++)
+		if (recv(link->sock, junk, sizeof(junk), MSG_DONTWAIT) <= 0)
+			break;
+	if (poll(ends, 2, 0) > 0)
+		return MEM_KEYUSER_OVER;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&link->hazard_peer->active, memory_order_seq_cst) &&
+	    atomic_load_explicit(&link->hazard_peer->key, memory_order_relaxed) == key)
+		return MEM_KEYUSER_BUSY;
+	return MEM_KEYUSER_IDLE;
+}
+
+static void left_drop(struct mem_keyuser *user)
+{
+	link_drop(container_of(user, struct shm_link, left));
+}
+
+void shm_link_leave(struct shm_link *link)
+{
+	struct mem_keytab *keys = link->ep->keys;
+
+	link_part(link);
+	if (!link->pair || link->sock < 0 || atomic_load(&link->gone)) {
+		link_drop(link);
+		return;
+	}
+	/* One way only, as in limbo. */
+	shutdown(link->sock, SHUT_WR);
+	link->left.look = left_look;
+	link->left.drop = left_drop;
+	mem_keytab_leave(keys, &link->left);
 }
 
 /* Tells how RMA will go when the kernel refuses attach. */

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "prov/mem/keytab.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/shm/shm_handshake.h"
 #include "prov/wire/shm/shm_hub.h"
@@ -77,6 +78,7 @@ struct shm_link {
 	uint64_t answer_by; /* DIALLING: monotonic ns; 0: answered, or no matter */
 	struct shm_service_rx service_rx; /* the peer asks */
 	bool limbo;			  /* state is LIMBO: only the end is awaited */
+	struct mem_keyuser left;	  /* after the endpoint's end */
 	struct list news;		  /* in ep->news, or on its own */
 	bool news_up;
 	int news_err; /* 0, or why it ended */
@@ -86,6 +88,10 @@ struct shm_link {
 int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link);
 /* Gives everything back at once: the peer is gone, or never got anything. Mutex held. */
 void shm_link_free(struct shm_link *link);
+
+/* As shm_link_free, but for the endpoint's end: as long as the peer may be at work by a
+ * key, what tells of that is left to the key table (rule D4). */
+void shm_link_leave(struct shm_link *link);
 
 /* The only place where a state changes. */
 void shm_link_set_state(struct shm_link *link, enum shm_link_state state);

@@ -256,8 +256,8 @@ static bool wait_stopped(pid_t pid)
 	return waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status);
 }
 
-/* Registers, has the server stop in the middle of using the key, removes the key. */
-static uint64_t hold(struct server *srv, struct rig *rig)
+/* Registers, has the server stop in the middle of using the key. */
+static uint64_t hold_only(struct server *srv, struct rig *rig)
 {
 	static uint64_t word;
 	struct mem_region region = {.iov_count = 1, .access = RW};
@@ -269,8 +269,16 @@ static uint64_t hold(struct server *srv, struct rig *rig)
 		tap_bail("insert");
 	rig_send(rig, rig->dialled, &req, sizeof(req));
 	tap_ok(wait_stopped(srv->pid), "a peer is stopped in the middle of a put");
-	mem_keytab_remove(rig->keys, req.arg);
 	return req.arg;
+}
+
+/* And removes the key. */
+static uint64_t hold(struct server *srv, struct rig *rig)
+{
+	uint64_t key = hold_only(srv, rig);
+
+	mem_keytab_remove(rig->keys, key);
+	return key;
 }
 
 static int quiesce(struct rig *rig, uint64_t key, unsigned ms)
@@ -310,6 +318,77 @@ static void test_D4_quiesce_killed(void)
 	tap_is_int(quiesce(&rig, key, RIG_WAIT_MS), 0, "until it is dead");
 	server_wait(&srv);
 	rig_close(&rig);
+}
+
+static bool let_go(struct rig *rig, uint64_t key)
+{
+	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
+
+	while (mem_keytab_in_use(rig->keys, key))
+		if (rig_now() > end)
+			return false;
+	return true;
+}
+
+/* The endpoint is closed before the region, by which a peer is stopped or goes on. */
+static void test_D4_endpoint_first(bool killed)
+{
+	int before = fd_count();
+	struct server srv;
+	struct rig rig;
+	uint64_t key;
+
+	meet(&srv, &rig, false);
+	key = hold_only(&srv, &rig);
+	shm_wire_ops.ep_close(rig.ep);
+	mem_keytab_remove(rig.keys, key);
+	tap_ok(mem_keytab_in_use(rig.keys, key),
+	       "its memory isn't given back after the endpoint's end");
+	tap_ok(!mem_keytab_in_use(rig.keys, key + 1), "another key's is");
+	kill(srv.pid, killed ? SIGKILL : SIGCONT);
+	tap_ok(let_go(&rig, key), "until it is %s", killed ? "dead" : "through");
+	kill(srv.pid, SIGKILL);
+	server_wait(&srv);
+	tap_ok(!mem_keytab_in_use(rig.keys, key) && fd_count() == before + 1,
+	       "nothing but the key table is left of a dead one");
+	mem_keytab_close(rig.keys);
+}
+
+/* A peer is writing its share of a message, into memory that has no key. */
+struct sharer {
+	struct shm_hazard *hazard;
+	_Atomic(bool) through;
+};
+
+static void *share_end(void *arg)
+{
+	struct sharer *s = arg;
+
+	usleep(20000);
+	atomic_store(&s->through, true);
+	atomic_store(&s->hazard->active, 0);
+	return NULL;
+}
+
+static void test_D4_share(void)
+{
+	struct sharer s = {.through = false};
+	pthread_t thread;
+	struct rig a, b;
+
+	rig_open(&a, false);
+	rig_open(&b, false);
+	if (rig_dial(&b, &wire_ep_base(a.ep)->addr) || !rig_wait_int(&a, &a.ups, 1))
+		tap_bail("dial");
+	s.hazard = ((struct shm_link *)(void *)b.dialled)->hazard_mine;
+	atomic_store(&s.hazard->key, SHM_HAZARD_JOINT);
+	atomic_store(&s.hazard->active, 1);
+	pthread_create(&thread, NULL, share_end, &s);
+	shm_wire_ops.ep_close(a.ep);
+	tap_ok(atomic_load(&s.through), "closing waits for a peer's share of a message");
+	pthread_join(thread, NULL);
+	mem_keytab_close(a.keys);
+	rig_close(&b);
 }
 
 /* A child of the peer lives on and holds the peer's sockets open. */
@@ -477,6 +556,9 @@ int main(void)
 	test_D4_quiesce_stopped();
 	test_D4_quiesce_killed();
 	test_D4_child_left();
+	test_D4_endpoint_first(false);
+	test_D4_endpoint_first(true);
+	test_D4_share();
 	test_death_in_service();
 	test_simultaneous();
 	test_hangup();
