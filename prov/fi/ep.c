@@ -72,8 +72,14 @@ static int ep_fd(struct wfi_pollable *p)
 static uint64_t ep_due(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
+	uint64_t due, look;
 
-	return ep->enabled ? proto_due(ep->proto) : UINT64_MAX;
+	if (!ep->enabled) {
+		return UINT64_MAX;
+	}
+	due = proto_due(ep->proto);
+	look = proto_look_due(ep->proto);
+	return look < due ? look : due;
 }
 
 static const struct wfi_pollable_ops ep_pollable_ops = {

@@ -396,3 +396,8 @@ uint64_t proto_due(const struct proto_ep *ep)
 {
 	return peer_table_due(&ep->peers);
 }
+
+uint64_t proto_look_due(const struct proto_ep *ep)
+{
+	return ep->wire->look_due ? ep->wire->look_due(ep->wep) : UINT64_MAX;
+}

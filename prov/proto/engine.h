@@ -193,5 +193,7 @@ int proto_progress(struct proto_ep *ep);
 bool proto_is_busy(const struct proto_ep *ep);
 int proto_arm(struct proto_ep *ep);
 uint64_t proto_due(const struct proto_ep *ep);
+/* When a sleeper should look although nothing was heard; UINT64_MAX: never. */
+uint64_t proto_look_due(const struct proto_ep *ep);
 
 #endif

@@ -248,6 +248,12 @@ struct wire_ops {
 	 */
 	int (*arm)(struct wire_ep *ep);
 	int (*fd)(struct wire_ep *ep);
+	/*
+	 * When (monotonic ns) whoever sleeps should make progress and arm again although
+	 * nothing was heard, so that a peer that breaks the rules can't keep the others'
+	 * news from us for ever. UINT64_MAX, or no such function: never.
+	 */
+	uint64_t (*look_due)(struct wire_ep *ep);
 
 	/*
 	 * After the key was removed from the table: returns 0 when no peer can still be

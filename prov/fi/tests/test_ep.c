@@ -13,6 +13,9 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+#include "prov/fi/ep_int.h"
+#include "prov/proto/ep.h"
+#include "prov/wire/shm/shm_ep.h"
 #include "util/tap.h"
 
 struct end {
@@ -256,7 +259,7 @@ static void *sleeper(void *arg)
 	struct end *e = arg;
 	struct fi_cq_tagged_entry entry;
 
-	return (void *)(intptr_t)fi_cq_sread(e->cq, &entry, 1, NULL, 5000);
+	return (void *)(intptr_t)fi_cq_sread(e->cq, &entry, 1, NULL, 20000);
 }
 
 static void test_sleeper(void)
@@ -296,6 +299,58 @@ static void test_sleeper(void)
 	free(out);
 }
 
+/* Somebody writes all over the hub of a sleeper while a message comes for it. */
+static void *wiper(void *arg)
+{
+	struct end *e = arg;
+	struct wire_ep *wep = wfi_ep_of_ep(e->ep)->proto->wep;
+	struct shm_hub_mem *hub = ((struct shm_ep *)(void *)wep)->hub.mem;
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (now = begin; now.tv_sec * 1000 + now.tv_nsec / 1000000 <
+			  begin.tv_sec * 1000 + begin.tv_nsec / 1000000 + 300;
+	     clock_gettime(CLOCK_MONOTONIC, &now)) {
+		atomic_store(&hub->sleeping, 0);
+		atomic_store(&hub->summary, 0);
+		atomic_store(&hub->words[0], 0);
+	}
+	return NULL;
+}
+
+static void test_wiped(void)
+{
+	struct timespec pause = {.tv_nsec = 150000000};
+	struct fi_cq_tagged_entry entry;
+	char word[8] = "through", in[8] = "";
+	pthread_t asleep, wiping;
+	struct end a, b;
+	void *ret;
+	int err;
+
+	end_open(&a, FI_TRANSMIT | FI_RECV);
+	end_open(&b, FI_TRANSMIT | FI_RECV);
+	for (int i = 0; i < 2; i++) {
+		must(fi_trecv(b.ep, in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), "fi_trecv");
+		if (i == 0) {
+			must(fi_tinject(a.ep, word, 8, b.addr, 1), "fi_tinject");
+			tap_ok(next(&b, &a, &entry, &err) && !err, "a first message");
+			memset(in, 0, 8);
+		}
+	}
+	pthread_create(&asleep, NULL, sleeper, &b);
+	nanosleep(&pause, NULL);
+	pthread_create(&wiping, NULL, wiper, &b);
+	nanosleep(&pause, NULL);
+	must(fi_tinject(a.ep, word, 8, b.addr, 1), "fi_tinject");
+	pthread_join(wiping, NULL);
+	pthread_join(asleep, &ret);
+	tap_is_int((intptr_t)ret, 1, "a hub that is wiped doesn't hide a message");
+	tap_is_str(in, word, "which is the right one");
+	end_close(&a);
+	end_close(&b);
+}
+
 /* Automatic progress: the target makes no call, and both ends sleep. */
 static void test_auto(void)
 {
@@ -333,6 +388,7 @@ int main(void)
 	test_names();
 	test_selective();
 	test_sleeper();
+	test_wiped();
 	teardown();
 	setup(FI_PROGRESS_AUTO);
 	test_auto();

@@ -48,5 +48,6 @@ const struct wire_ops shm_wire_ops = {
 	.progress = shm_progress,
 	.arm = shm_arm,
 	.fd = shm_fd,
+	.look_due = shm_look_due,
 	.quiesce = shm_quiesce,
 };

@@ -233,6 +233,8 @@ static int link_news(struct shm_link *link, bool up, int err)
 	if (up) {
 		shm_link_set_state(link, SHM_LINK_UP);
 		shm_link_heat(link);
+		if (ep->look_next == 0)
+			ep->look_next = shm_now() + EP_LOOK_NS;
 		count++;
 		ep->events->link_up(ep->arg, (struct wire_link *)(void *)link);
 	}
@@ -418,6 +420,34 @@ static bool ep_cool(struct shm_ep *ep)
 	return quiet;
 }
 
+/* Cold links that have something become hot. Returns whether there are any. */
+static bool ep_look(struct shm_ep *ep)
+{
+	uint64_t now;
+	bool found = false;
+
+	if (ep->look_next == 0)
+		return false;
+	now = shm_now();
+	if (now < ep->look_next)
+		return false;
+	ep->look_next = now + EP_LOOK_NS;
+	pthread_mutex_lock(&ep->mutex);
+	for (uint32_t i = 0; i < ep->link_top; i++) {
+		struct shm_link *link = ep->links[i];
+
+		if (!link || link->limbo || link->hot_at >= 0 ||
+		    (link->state != SHM_LINK_UP && link->state != SHM_LINK_DRAINING))
+			continue;
+		if (link_has_work(link)) {
+			shm_link_heat(link);
+			found = true;
+		}
+	}
+	pthread_mutex_unlock(&ep->mutex);
+	return found;
+}
+
 int shm_arm(struct wire_ep *wep)
 {
 	struct shm_ep *ep = shm_ep_of(wep);
@@ -428,7 +458,8 @@ int shm_arm(struct wire_ep *wep)
 		ep_tidy(ep);
 	shm_hub_arm(&ep->hub);
 	if (ep_cool(ep) && !atomic_load(&ep->has_news) &&
-	    !atomic_load_explicit(&ep->hub.mem->summary, memory_order_seq_cst))
+	    !atomic_load_explicit(&ep->hub.mem->summary, memory_order_seq_cst) &&
+	    !ep_look(ep))
 		return 0;
 	shm_hub_disarm(&ep->hub, was_armed);
 	return -FI_EAGAIN;
@@ -437,4 +468,16 @@ int shm_arm(struct wire_ep *wep)
 int shm_fd(struct wire_ep *wep)
 {
 	return shm_ep_of(wep)->hub.wake_rx;
+}
+
+uint64_t shm_look_due(struct wire_ep *wep)
+{
+	struct shm_ep *ep = shm_ep_of(wep);
+	uint64_t now;
+
+	if (ep->look_next == 0)
+		return UINT64_MAX;
+	/* Arming looks at once when it is late. */
+	now = shm_now();
+	return ep->look_next > now ? ep->look_next : now + EP_LOOK_NS;
 }

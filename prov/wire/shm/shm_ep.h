@@ -44,6 +44,7 @@ struct shm_ep {
 	int hot_next; /* where the next look begins */
 	bool untidy;  /* hot has holes, or graveyard isn't empty */
 	struct list graveyard;
+	uint64_t look_next; /* monotonic ns: cold links are looked at; 0: had none yet */
 	struct shm_bulk bulk; /* mem and fd never change */
 
 	struct shm_door door;
@@ -75,6 +76,7 @@ void shm_ep_close(struct wire_ep *ep);
 int shm_progress(struct wire_ep *ep, int budget);
 int shm_arm(struct wire_ep *ep);
 int shm_fd(struct wire_ep *ep);
+uint64_t shm_look_due(struct wire_ep *ep);
 int shm_quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline_ns);
 
 #endif

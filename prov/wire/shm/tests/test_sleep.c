@@ -280,6 +280,41 @@ static void test_active_pairs(void)
 	rig_close(&b);
 }
 
+/* One peer wipes the hub after another one rang: the packet is found all the same. */
+static void test_wiped_hub(void)
+{
+	uint64_t word = 7, end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
+	struct rig a, b, c;
+	struct shm_ep *ep;
+
+	rig_open(&a, false);
+	rig_open(&b, false);
+	rig_open(&c, false);
+	tap_ok(shm_wire_ops.look_due(a.ep) == UINT64_MAX, "nobody to look for");
+	if (rig_dial(&b, &wire_ep_base(a.ep)->addr) ||
+	    rig_dial(&c, &wire_ep_base(a.ep)->addr) || !rig_wait_int(&a, &a.ups, 2))
+		tap_bail("dial");
+	ep = (struct shm_ep *)(void *)a.ep;
+	while (shm_wire_ops.arm(a.ep) != 0)
+		shm_wire_ops.progress(a.ep, 64);
+	rig_send(&b, b.dialled, &word, sizeof(word));
+	atomic_store(&ep->hub.mem->summary, 0);
+	for (int i = 0; i < SHM_HUB_WORDS; i++)
+		atomic_store(&ep->hub.mem->words[i], 0);
+	shm_wire_ops.progress(a.ep, 64);
+	tap_is_int((int64_t)a.packets, 0, "a packet that rang in a hub that was wiped");
+	tap_ok(shm_wire_ops.look_due(a.ep) < end, "is looked for");
+	while (a.packets == 0 && rig_now() < end) {
+		shm_wire_ops.progress(a.ep, 64);
+		shm_wire_ops.arm(a.ep);
+		usleep(1000);
+	}
+	tap_is_int((int64_t)a.packets, 1, "and found by whoever goes to sleep");
+	rig_close(&c);
+	rig_close(&b);
+	rig_close(&a);
+}
+
 int main(void)
 {
 	alarm(120);
@@ -290,5 +325,6 @@ int main(void)
 	test_death_while_waking();
 	test_arm();
 	test_active_pairs();
+	test_wiped_hub();
 	return tap_done();
 }
