@@ -103,7 +103,8 @@ void soak_measure(struct soak_use *use)
 	struct mallinfo2 heap = mallinfo2();
 
 	use->heap = (long)(heap.uordblks + heap.hblkhd);
-	use->rss_kb = status_kb("VmRSS:");
+	/* Without pages of files: the system brings and takes those as it likes. */
+	use->rss_kb = status_kb("RssAnon:") + status_kb("RssShmem:");
 	use->maps = lines_of("/proc/self/maps");
 	use->fds = entries_of("/proc/self/fd") - 1; /* the one that looks */
 	use->threads = entries_of("/proc/self/task");

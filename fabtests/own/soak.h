@@ -21,7 +21,7 @@ uint32_t soak_random(struct soak *k, uint32_t below);
 
 /* What this process holds. */
 struct soak_use {
-	long rss_kb; /* with shared memory */
+	long rss_kb; /* resident: its own and shared memory, no files */
 	long heap;   /* bytes that malloc gave out */
 	long maps;
 	long fds;
