@@ -197,6 +197,11 @@ int allreduce_ring_build(const struct plan_call *call, struct plan **plan,
 		r.in_buf = PLAN_SCRATCH;
 		r.in_part = plan_add_folded(r.b, r.part, (uint32_t)r.slots);
 	}
+	/* A partial sum is added where it arrived, and a block is sent on by who has just
+	 * added to it: the sender has it at hand. In place this is not so: what arrives
+	 * in scratch is read by its receiver only. */
+	if (!call->in_place)
+		plan_prefer_puts(r.b);
 	reduce_scatter_add(&r);
 	all_gather_add(&r);
 	return plan_builder_finish(r.b, plan, why);

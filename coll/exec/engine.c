@@ -33,6 +33,7 @@ struct engine_card {
 	uint32_t name_len;
 	uint32_t result; /* enum weft_result of its net_open() */
 	uint64_t message_max;
+	uint64_t long_max;
 	uint8_t put;
 	uint8_t put_pieces;
 	uint8_t data;
@@ -137,6 +138,7 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 	snprintf(card->provider, sizeof(card->provider), "%.31s",
 		 x->net.info->fabric_attr->prov_name);
 	card->message_max = x->net.caps.message_max;
+	card->long_max = x->net.caps.long_max;
 	card->put = x->net.caps.put;
 	card->put_pieces = x->net.caps.put_pieces;
 	crowd_place_own(&card->place);
@@ -165,6 +167,8 @@ static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 				 rank, card->provider, x->rank, own->provider);
 	if (card->message_max < x->caps.message_max)
 		x->caps.message_max = card->message_max;
+	if (card->long_max < x->caps.long_max)
+		x->caps.long_max = card->long_max;
 	x->caps.put = x->caps.put && card->put;
 	x->caps.put_pieces = x->caps.put_pieces && card->put_pieces;
 	x->caps.data = x->caps.data && card->data;

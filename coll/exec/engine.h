@@ -133,6 +133,7 @@ struct exec_req {
 	enum exec_state state;
 	struct exec_call call;
 	uint64_t sig;		 /* of the call */
+	size_t message_max;	 /* its pairs of at most so many bytes need no READY */
 	uint32_t k_mask, k_hash; /* of the index in the tags of its messages */
 	struct accord accord;
 	int64_t deadline;

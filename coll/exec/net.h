@@ -36,6 +36,7 @@ struct net_caps {
 	bool truncates;	 /* a message longer than its receive is an error of that one only
 			  */
 	size_t message_max; /* a pair of at most so many bytes is always a message */
+	size_t long_max;    /* the same where the plan does not prefer puts */
 };
 
 struct net_attr {
@@ -43,7 +44,7 @@ struct net_attr {
 	const char *domain;   /* NULL: the first */
 	bool no_put;	      /* tests: messages only */
 	bool no_data;	      /* tests: messages without CQ data */
-	size_t message_max;   /* tests: bytes; 0: from the provider */
+	size_t message_max;   /* tests: bytes, also of long ones; 0: from the provider */
 };
 
 /* How an operation ended. */

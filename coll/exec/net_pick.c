@@ -23,6 +23,12 @@
  * its buffer would never be safe: those wait for READY and go as puts. */
 #define PICK_SHM_MAX ((size_t)4 << 10)
 
+/* Weft's own provider announces a long message and lets the receiver fetch it straight
+ * between the two ranges, into the receiver's cache: that needs no READY, and costs no
+ * memory where it comes too early. Longer ones wait for READY, so that a call that fails
+ * has little in flight. */
+#define PICK_LONG_MAX ((size_t)1 << 20)
+
 #define PICK_VERSION NET_API_VERSION
 
 struct pick_try {
@@ -190,8 +196,11 @@ enum weft_result net_pick(const struct net_attr *attr, struct fi_info **info,
 		caps->message_max = found->tx_attr->inject_size;
 	if (strcmp(pick_name(found), "shm") == 0)
 		caps->message_max = PICK_SHM_MAX;
+	caps->long_max = caps->message_max;
+	if (strcmp(pick_name(found), "weft") == 0)
+		caps->long_max = PICK_LONG_MAX;
 	if (attr->message_max)
-		caps->message_max = attr->message_max;
+		caps->message_max = caps->long_max = attr->message_max;
 	*info = found;
 	return WEFT_SUCCESS;
 }

@@ -319,6 +319,8 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->text[0] = '\0';
 	req->what[0] = '\0';
 	req->awake = true;
+	req->message_max =
+		call->plan->puts ? req->x->caps.message_max : req->x->caps.long_max;
 	req->ops = 0;
 	req->places = 0;
 	req->local.slot = NULL;

@@ -132,10 +132,8 @@ int rx_start(struct slot *slot)
 {
 	struct exec_req *req = slot->req;
 	struct exec_peer *peer = slot->peer;
-	const bool announce =
-		slot->bytes > req->x->caps.message_max || !req->x->caps.data;
-	const bool put =
-		announce && slot->bytes > req->x->caps.message_max && rx_may_put(slot);
+	const bool announce = slot->bytes > req->message_max || !req->x->caps.data;
+	const bool put = announce && slot->bytes > req->message_max && rx_may_put(slot);
 
 	if (!put) {
 		int rc = rx_post(slot);

@@ -288,6 +288,12 @@ void plan_set_scale(struct plan_builder *b, uint32_t step)
 	s->flags |= PLAN_SCALE;
 }
 
+void plan_prefer_puts(struct plan_builder *b)
+{
+	if (b && !b->error)
+		b->plan->puts = true;
+}
+
 static void dep_add(struct plan_builder *b, uint32_t step, uint32_t on, int32_t trip0,
 		    int32_t advance, bool proof)
 {

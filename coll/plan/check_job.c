@@ -275,6 +275,11 @@ static int header_check(struct check_job *job, int32_t r)
 		return check_fault(job, "rank %d: the plan is%s in place, the call is%s",
 				   r, p->in_place ? "" : " not",
 				   job->call->in_place ? "" : " not");
+	if (p->puts != job->check->plans[0]->puts)
+		return check_fault(job,
+				   "rank %d: the plan prefers %s, the one of rank 0 the "
+				   "other",
+				   r, p->puts ? "puts" : "messages");
 	if (job->call->average && p->divisor != (uint64_t)job->size)
 		return check_fault(job,
 				   "rank %d: the plan divides by %" PRIu64

@@ -132,6 +132,7 @@ struct plan {
 	int32_t size;
 	uint64_t divisor;    /* for PLAN_SCALE */
 	bool in_place;	     /* SRC lies in DST, as plan_call says */
+	bool puts;	     /* plan_prefer_puts() */
 	uint64_t buf_len[3]; /* elements of SRC, DST, SCRATCH that the plan may touch */
 	struct plan_part *part;
 	uint32_t part_count;
@@ -206,6 +207,10 @@ void plan_add_dep_same(struct plan_builder *b, uint32_t step, uint32_t on);
  * the dependency. */
 void plan_set_proof(struct plan_builder *b, uint32_t step, uint32_t on, int32_t trip0,
 		    int32_t advance);
+
+/* Long pairs are better written by their sender than fetched by their receiver. The same
+ * on all ranks, which go by it; it changes nothing but time. */
+void plan_prefer_puts(struct plan_builder *b);
 
 /* Frees the builder; 0 and the plan, or -ENOMEM, or -EINVAL (a malformed plan: a fault in
  * the algorithm; *why says which rule, static storage). */

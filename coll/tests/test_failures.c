@@ -21,6 +21,9 @@
 /* Grace of blocking calls, and what a loaded machine adds. */
 #define SLACK_US INT64_C(6000000)
 
+/* Elements of an all-reduce that whole vectors travel for, longer than eager. */
+#define LONG_COUNT 12000
+
 /* A rank that lost a peer cannot close everything (rule D3): it leaves with memory held.
  */
 __attribute__((visibility("default"))) const char *__lsan_default_options(void);
@@ -259,6 +262,7 @@ static void disagree_test(const char *provider)
 	struct disagree cases[] = {
 		{.what = "small counts", .count = 8, .other_count = 16},
 		{.what = "large counts", .count = 100000, .other_count = 100004},
+		{.what = "middling counts", .count = LONG_COUNT, .other_count = 12004},
 		{.what = "a small and a large count", .count = 16, .other_count = 100000},
 		{.what = "the collective",
 		 .count = 100000,
@@ -307,6 +311,13 @@ int main(void)
 		silent_test(&f, "a rank never calls");
 		f.count = 64;
 		silent_test(&f, "a rank never calls");
+		/* Announced messages, which wait for their receiver. */
+		if (strcmp(names[i], "weft") == 0) {
+			f.count = LONG_COUNT;
+			silent_test(&f, "a rank never calls");
+			f.dies = true;
+			silent_test(&f, "a rank dies");
+		}
 		disagree_test(names[i]);
 	}
 	return tap_done();

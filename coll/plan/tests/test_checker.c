@@ -344,6 +344,10 @@ static void header_tests(void)
 	s.call.in_place = false;
 	set_expect(&s, "the plan is in place, the call is not", "in place or not");
 	s = broadcast_make(RIGHT);
+	s.plans[1]->puts = true;
+	set_expect(&s, "rank 1: the plan prefers puts, the one of rank 0",
+		   "ranks that go different ways");
+	s = broadcast_make(RIGHT);
 	s.plans[1]->rank = 0;
 	set_expect(&s, "the plan is of rank 0 of 2", "a plan of another rank");
 	s = broadcast_make(RIGHT);
