@@ -43,6 +43,11 @@ const struct algo algo_table[] = {
 	 "log2 n rounds of whole vectors, two more unless n is a power of two: "
 	 "log2 n * (a + m b)",
 	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_doubling_build},
+	{"allreduce", "halving-doubling",
+	 "reduce-scatter and all-gather by halves, two rounds more unless n is a power "
+	 "of "
+	 "two: 2 log2 n * a + 2 m b",
+	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_halving_build},
 };
 
 const size_t algo_count = sizeof(algo_table) / sizeof(algo_table[0]);

@@ -20,6 +20,8 @@ int allreduce_ring_build(const struct plan_call *call, struct plan **plan,
 			 const char **why);
 int allreduce_doubling_build(const struct plan_call *call, struct plan **plan,
 			     const char **why);
+int allreduce_halving_build(const struct plan_call *call, struct plan **plan,
+			    const char **why);
 
 /* 0, or -EINVAL and *why: rank, size, element size, blocks * count within 64 bits, ranks
  * that a plan can number. blocks 0: nothing is carried. */

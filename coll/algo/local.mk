@@ -2,7 +2,8 @@
 COLL_SOURCES += %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
 	%D%/barrier_dissemination.c %D%/broadcast_binomial.c \
 	%D%/allgather_ring.c %D%/allgather_doubling.c \
-	%D%/allreduce_ring.c %D%/allreduce_doubling.c
+	%D%/allreduce_ring.c %D%/allreduce_doubling.c \
+	%D%/allreduce_halving.c
 EXTRA_DIST += %D%/README.md
 
 check_PROGRAMS += %D%/tests/test_algo

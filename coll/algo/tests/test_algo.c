@@ -258,7 +258,7 @@ static void economy_tests(void)
 			       algo_table[a].name, why);
 			continue;
 		}
-		tap_ok(plan->step_count < 64 && plan->dep_count < 256,
+		tap_ok(plan->step_count < 128 && plan->dep_count < 512,
 		       "%s/%s at 131072 ranks: %u steps", algo_table[a].coll,
 		       algo_table[a].name, plan->step_count);
 		plan_free(plan);
