@@ -28,7 +28,7 @@ rows() { # PATTERN COUNT NAME: that many rows of the table are good
 
 # ---- tables
 status 0 "one rank alone" "$weft" perf all --sizes 8:64K --budget 1
-rows "(binomial|ring|recursive-doubling|dissemination) .*" 25 "25 good rows"
+rows "(binomial|ring|recursive-doubling|halving-doubling|dissemination) .*" 25 "25 good rows"
 says out '^weft [0-9.]+, 1 rank on .*, provider tcp.*: weft perf all --sizes 8:64K' "head"
 ok "the last line has the figures" \
 	grep -qE '^1 rank over .*: 25 measurements in .* 0 wrong; fastest barrier' <(tail -n 1 "$tmp/out")
@@ -120,7 +120,7 @@ status 0 "info --help" "$weft" info --help
 
 # ---- what is wrong
 status 2 "an unknown algorithm" "$weft" run -n 2 "$weft" perf allreduce --algo fast
-says err 'there are ring, recursive-doubling .*but no "fast"' "lists those there are"
+says err 'there are ring, recursive-doubling, halving-doubling .*but no "fast"' "lists those there are"
 ok "and only rank 0 says it" test "$(grep -c 'weft perf:' "$tmp/err")" = 1
 status 2 "an algorithm that nobody has" "$weft" perf all --algo fast
 status 1 "a pair that is not supported" "$weft" perf allreduce --op band

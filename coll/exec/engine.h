@@ -149,8 +149,9 @@ struct exec_req {
 	uint32_t slots; /* of the window now, a power of two */
 	uint32_t slots_max, edges_max;
 	uint32_t deps_max;
-	uint64_t base; /* oldest instance that is not retired */
+	uint64_t base; /* oldest that is not retired; 0 where the window takes all */
 	uint64_t next; /* first that is not admitted */
+	uint64_t done; /* instances */
 
 	/* buffers */
 	char *buf[EXEC_BUFS];
@@ -245,11 +246,12 @@ static inline bool slot_is_whole(const struct slot *slot, enum slot_range which)
 	return slot->whole & 1u << which;
 }
 
-/* Where a whole range is; buf is its buffer. */
+/* Where a whole range is; buf is its buffer, of which nothing needs none. */
 static inline char *slot_place(const struct slot *slot, enum slot_range which,
 			       uint8_t buf)
 {
-	return slot->req->buf[buf] + slot->at[which] * slot->req->elem_size;
+	return slot->bytes ? slot->req->buf[buf] + slot->at[which] * slot->req->elem_size
+			   : NULL;
 }
 
 /* ---- engine.c ---- */
@@ -307,6 +309,9 @@ void rx_filled(struct slot *slot);
 int tx_start(struct slot *slot);
 void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready);
 bool local_run(struct exec_req *req);
+/* Whether a step is so short that it is done where it is started. */
+bool local_is_short(const struct slot *slot);
+void local_do_short(struct slot *slot);
 /* Copies between a range and packed memory. */
 void local_pack(struct slot *slot, const struct plan_range *range, char *packed,
 		bool unpack);

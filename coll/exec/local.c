@@ -13,6 +13,9 @@
 /* Work between two looks at the network: some 20 us of it. */
 #define LOCAL_SLICE_BYTES ((uint64_t)256 << 10)
 
+/* Up to this a step costs less than what postponing it does. */
+#define LOCAL_SHORT_BYTES 4096
+
 static void local_begin(struct exec_req *req, struct slot *slot)
 {
 	struct local *local = &req->local;
@@ -47,18 +50,20 @@ static uint64_t local_step(struct local *local, int count, uint64_t max)
 	return step;
 }
 
-static void local_apply(struct exec_req *req, uint64_t elements)
+/* Does so many elements of the step, from the offsets on. */
+static void local_apply(const struct slot *slot, const uint64_t at[SLOT_RANGES],
+			uint64_t elements)
 {
-	const struct local *local = &req->local;
-	const struct plan_instance *inst = &local->slot->inst;
+	struct exec_req *req = slot->req;
+	const struct plan_instance *inst = &slot->inst;
 	const uint64_t divisor = req->call.plan->divisor;
 	const bool scale = inst->flags & PLAN_SCALE;
 	const size_t size = req->elem_size;
-	char *dst = req->buf[inst->dst.buf] + local->at[0] * size;
-	const char *src = req->buf[inst->src.buf] + local->at[1] * size;
+	char *dst = req->buf[inst->dst.buf] + at[SLOT_DST] * size;
+	const char *src = req->buf[inst->src.buf] + at[SLOT_SRC] * size;
 
 	if (inst->kind == PLAN_REDUCE) {
-		const char *src2 = req->buf[inst->src2.buf] + local->at[2] * size;
+		const char *src2 = req->buf[inst->src2.buf] + at[SLOT_SRC2] * size;
 
 		reduce_apply(req->call.type, req->call.op, dst, src, src2, elements);
 		if (scale)
@@ -84,7 +89,7 @@ static bool local_slice(struct exec_req *req, uint64_t *budget)
 
 		if (!step)
 			return true;
-		local_apply(req, step);
+		local_apply(local->slot, local->at, step);
 		*budget -= step;
 		for (int i = 0; i < count; i++) {
 			local->at[i] += step;
@@ -92,6 +97,20 @@ static bool local_slice(struct exec_req *req, uint64_t *budget)
 		}
 	}
 	return false;
+}
+
+bool local_is_short(const struct slot *slot)
+{
+	const uint8_t two = 1u << SLOT_DST | 1u << SLOT_SRC;
+	const uint8_t all = slot->inst.kind == PLAN_REDUCE ? two | 1u << SLOT_SRC2 : two;
+
+	return slot->bytes && slot->bytes <= LOCAL_SHORT_BYTES && slot->whole == all;
+}
+
+void local_do_short(struct slot *slot)
+{
+	local_apply(slot, slot->at, slot->bytes / slot->req->elem_size);
+	slot_done(slot);
 }
 
 bool local_run(struct exec_req *req)

@@ -319,6 +319,7 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->text[0] = '\0';
 	req->what[0] = '\0';
 	req->awake = true;
+	req->done = 0;
 	req->message_max =
 		call->plan->puts ? req->x->caps.message_max : req->x->caps.long_max;
 	req->ops = 0;
@@ -425,6 +426,8 @@ uint32_t slot_pieces(const struct slot *slot, enum slot_range which, struct iove
 	uint64_t offset, length;
 	uint32_t count = 0;
 
+	if (!slot->bytes)
+		return 0;
 	if (slot_is_whole(slot, which)) {
 		iov[0].iov_base = slot_place(slot, which, range->buf);
 		iov[0].iov_len = slot->bytes;
@@ -464,6 +467,8 @@ void slot_done(struct slot *slot)
 
 	slot_set_state(slot, SLOT_DONE);
 	req->awake = true;
+	req->moved = 0; /* the clock is read once, by req_clock */
+	req->done++;
 	while (edge) {
 		struct slot *waiting = &req->slot[req->edge[edge - 1].slot];
 
@@ -509,8 +514,10 @@ static void slot_find_range(struct slot *slot, enum slot_range which,
 	uint64_t length;
 
 	plan_piece_begin(&it, req->call.plan, &req->bind, range);
-	if (plan_piece_next(&it, &slot->at[which], &length) &&
-	    length * req->elem_size == slot->bytes)
+	if (!slot->bytes)
+		slot->whole |= (uint8_t)(1u << which);
+	else if (plan_piece_next(&it, &slot->at[which], &length) &&
+		 length * req->elem_size == slot->bytes)
 		slot->whole |= (uint8_t)(1u << which);
 }
 
@@ -562,7 +569,6 @@ static void req_admit(struct exec_req *req)
 
 	while (req->base < req->next && req_slot(req, req->base)->state == SLOT_DONE) {
 		req->base++;
-		req->moved = 0; /* the clock is read once, by req_clock */
 	}
 	while (req->next < total && req->next - req->base < req->slots) {
 		if (!req_admit_one(req)) {
@@ -583,6 +589,10 @@ static int slot_start(struct slot *slot)
 		return rx_start(slot);
 	default:
 		slot_set_state(slot, SLOT_ACTIVE);
+		if (local_is_short(slot)) {
+			local_do_short(slot);
+			return 0;
+		}
 		list_push_back(&req->local_queue, &slot->link);
 		return 0;
 	}
@@ -614,19 +624,31 @@ static bool req_start_runnable(struct exec_req *req)
 	return moved;
 }
 
+/* Nothing has to make room, nothing is left to come in. */
+static bool req_is_admitted(const struct exec_req *req)
+{
+	const uint64_t total = req->call.plan->instances;
+
+	return req->next == total && total <= req->slots;
+}
+
 static bool req_run_once(struct exec_req *req)
 {
 	bool moved = req_start_runnable(req);
 
-	if (req_works(req))
+	if (!req_is_admitted(req) && req_works(req))
 		req_admit(req);
-	if (req_works(req) && list_empty(&req->runnable)) {
-		/* Announce places before working on local steps: peers need not
-		 * wait for our arithmetic. */
+	if (!req_works(req) || !list_empty(&req->runnable))
+		return moved;
+	/* Announce places before working on local steps: peers need not wait for our
+	 * arithmetic. */
+	if (!list_empty(&req->flush))
 		rx_flush(req);
+	if (!list_empty(&req->local_queue) || req->local.slot) {
 		if (local_run(req))
 			moved = true;
-		req_admit(req);
+		if (!req_is_admitted(req))
+			req_admit(req);
 	}
 	return moved;
 }
@@ -645,7 +667,7 @@ bool req_run(struct exec_req *req)
 		if (req_run_once(req))
 			moved = true;
 	} while (req_works(req) && !list_empty(&req->runnable));
-	if (req_works(req) && req->base == req->call.plan->instances)
+	if (req_works(req) && req->done == req->call.plan->instances)
 		req_settle(req);
 	return moved;
 }

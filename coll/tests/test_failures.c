@@ -21,7 +21,7 @@
 /* Grace of blocking calls, and what a loaded machine adds. */
 #define SLACK_US INT64_C(6000000)
 
-/* Elements of an all-reduce that whole vectors travel for, longer than eager. */
+/* Elements of an all-reduce that sends long messages without READY over Weft. */
 #define LONG_COUNT 12000
 
 /* A rank that lost a peer cannot close everything (rule D3): it leaves with memory held.

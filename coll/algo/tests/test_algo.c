@@ -198,6 +198,17 @@ static void choice_tests(void)
 		   "a short all-reduce doubles");
 	tap_is_str(algo_choose("allgather", &c)->name, "recursive-doubling",
 		   "a short all-gather doubles");
+	c.count = 1 << 14;
+	tap_is_str(algo_choose("allreduce", &c)->name, "halving-doubling",
+		   "between them an all-reduce goes by halves");
+	c.size = 2;
+	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",
+		   "which is nothing for two ranks");
+	c.size = 6;
+	c.count = 1 << 15;
+	tap_is_str(algo_choose("allreduce", &c)->name, "ring",
+		   "and little for numbers that are no power of two");
+	c.size = 4;
 	c.count = 1 << 22;
 	tap_is_str(algo_choose("allreduce", &c)->name, "ring", "a long all-reduce: ring");
 	tap_is_str(algo_choose("allgather", &c)->name, "ring", "a long all-gather: ring");
