@@ -110,6 +110,11 @@ void soak_measure(struct soak_use *use)
 	use->threads = entries_of("/proc/self/task");
 }
 
+bool soak_is_exact(const struct soak_use *use)
+{
+	return use->heap != 0; /* not the C library's malloc */
+}
+
 pid_t soak_fork(struct side *s, int *sock)
 {
 	pid_t parent = getpid(), pid;

@@ -29,6 +29,8 @@ struct soak_use {
 };
 
 void soak_measure(struct soak_use *use);
+/* False under a sanitizer, which keeps what is freed for a while. */
+bool soak_is_exact(const struct soak_use *use);
 
 /* fork for a process that is a side of its own; dies with its parent. In the child, *s
  * is ready and 0 is returned; in the parent, *sock is its end of the child's socket. */
