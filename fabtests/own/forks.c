@@ -43,6 +43,7 @@ struct parent {
 	struct weft_fi_mem_ops *ops; /* NULL: another provider */
 	uint8_t *shared, *plain;
 	struct fid_mr *mr[2];
+	struct fid_ep *alias;  /* of the first's; NULL: another provider */
 	struct fid_poll *poll; /* of the first's queue; NULL: another provider */
 	struct side second;    /* another endpoint: what the first one talks to */
 	struct side third;     /* a domain with a thread of its own */
@@ -99,6 +100,8 @@ static void parent_open(struct side *s, struct parent *p)
 		side_must(s, p->ops->alloc(a->domain, REGION, 0, (void **)&p->shared),
 			  "alloc");
 	}
+	if (fi_ep_alias(a->ep, &p->alias, FI_TRANSMIT))
+		p->alias = NULL;
 	if (fi_poll_open(a->domain, &poll, &p->poll))
 		p->poll = NULL;
 	else
@@ -113,6 +116,8 @@ static void parent_close(struct parent *p)
 		side_must(p->s, fi_close(&p->mr[i]->fid), "fi_close of a registration");
 	if (p->ops)
 		side_must(p->s, p->ops->free(p->s->node.domain, p->shared), "free");
+	if (p->alias)
+		side_must(p->s, fi_close(&p->alias->fid), "fi_close of an alias");
 	if (p->poll)
 		side_must(p->s, fi_close(&p->poll->fid), "fi_close of a poll set");
 	node_close(p->s, &p->third.node);

@@ -46,6 +46,8 @@ static int alias_close(struct fid *fid)
 	struct wfi_ep *alias = wfi_ep_of(fid);
 	struct wfi_domain *d = alias->domain;
 
+	if (wfi_domain_is_inherited(d))
+		return 0;
 	wfi_domain_lock(d);
 	list_remove(&alias->alias);
 	wfi_domain_unlock(d);

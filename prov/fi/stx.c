@@ -44,6 +44,8 @@ static int stx_close(struct fid *fid)
 {
 	struct wfi_stx *stx = (struct wfi_stx *)fid;
 
+	if (wfi_domain_is_inherited(stx->domain))
+		return 0;
 	if (atomic_load(&stx->refs)) {
 		FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 			"close: %d endpoints are still bound to this shared context\n",
