@@ -202,7 +202,7 @@ bool proto_is_drained(const struct proto_ep *ep)
 	list_foreach (n, &ep->active) {
 		struct proto_peer *pp = container_of(n, struct proto_peer, active);
 
-		if (!list_empty(&pp->owed) || !list_empty(&pp->msgs)) {
+		if (!list_empty(&pp->owed) || !list_empty(&pp->msgs) || pp->counts.rows) {
 			return false;
 		}
 	}

@@ -130,7 +130,8 @@ int proto_enable(struct proto_ep *ep);
 void proto_set_up(struct proto_ep *ep, const struct proto_up *up);
 /* Outstanding operations vanish without completion. */
 void proto_ep_close(struct proto_ep *ep);
-/* Nothing that was promised waits any more: no owed acknowledgement, no injected message.
+/* Nothing that was promised waits any more: no owed acknowledgement, no injected message,
+ * no access that the target counts.
  * Before a close, progress with proto_set_closing until this is true or patience ends. */
 bool proto_is_drained(const struct proto_ep *ep);
 /* From now on nothing is completed and nothing is taken in. */
