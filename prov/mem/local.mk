@@ -1,6 +1,6 @@
 # Sources of prov/mem (libprov.la) and the unit tests beside them.
 PROV_SOURCES += %D%/arena.c %D%/arena.h %D%/fork.c %D%/fork.h %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
-	%D%/keyview.c %D%/memfd.c %D%/memfd.h
+	%D%/keyview.c %D%/memfd.c %D%/memfd.h %D%/probe.c %D%/probe.h
 
 EXTRA_DIST += %D%/README.md
 
@@ -22,3 +22,8 @@ check_PROGRAMS += %D%/tests/test_arena
 TESTS += %D%/tests/test_arena
 %C%_tests_test_arena_SOURCES = %D%/tests/test_arena.c
 %C%_tests_test_arena_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_probe
+TESTS += %D%/tests/test_probe
+%C%_tests_test_probe_SOURCES = %D%/tests/test_probe.c
+%C%_tests_test_probe_LDADD = prov/libprov.la
