@@ -1,6 +1,7 @@
 # Sources of prov/proto (libprov.la) and the unit tests beside them.
 PROV_SOURCES += \
 	%D%/ack.c \
+	%D%/atomic_op.c %D%/atomic_op.h %D%/atomic_type.h \
 	%D%/arrival.c %D%/arrival.h \
 	%D%/bulk.c \
 	%D%/bulk_copy.c %D%/bulk_copy.h \
@@ -54,3 +55,8 @@ TESTS += %D%/tests/test_wire_pkt
 %C%_tests_test_wire_pkt_LDADD = prov/libprov.la
 
 EXTRA_DIST += %D%/README.md
+
+check_PROGRAMS += %D%/tests/test_atomic_op
+TESTS += %D%/tests/test_atomic_op
+%C%_tests_test_atomic_op_SOURCES = %D%/tests/test_atomic_op.c
+%C%_tests_test_atomic_op_LDADD = prov/libprov.la -lpthread
