@@ -192,6 +192,9 @@ static void caps_run(struct side *s)
 					FI_MSG | FI_RECV,
 					FI_RMA | FI_READ | FI_WRITE,
 					FI_RMA | FI_REMOTE_READ | FI_REMOTE_WRITE,
+					FI_ATOMIC,
+					FI_ATOMIC | FI_WRITE,
+					FI_ATOMIC | FI_MSG | FI_REMOTE_WRITE,
 					FI_MSG | FI_MULTI_RECV,
 					FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV,
 					FI_MSG | FI_LOCAL_COMM};
@@ -200,7 +203,7 @@ static void caps_run(struct side *s)
 		caps_check(s, some[i]);
 }
 
-/* Only what works is announced: atomics and the like come with the code for them. */
+/* Only what works is announced. */
 static void honest_run(struct side *s)
 {
 	struct fi_info *hints = fi_allocinfo(), *info, *i;

@@ -19,6 +19,8 @@ struct fi_info *node_hints(const struct want *want)
 	hints->domain_attr->mr_mode = want->mr_mode;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	hints->domain_attr->control_progress = want->progress;
+	hints->domain_attr->data_progress = want->progress;
 	hints->tx_attr->op_flags = want->tx_op_flags;
 	hints->tx_attr->msg_order = want->msg_order;
 	hints->rx_attr->msg_order = want->msg_order;

@@ -36,8 +36,9 @@ struct want {
 	uint64_t tx_op_flags;
 	uint64_t msg_order;
 	enum fi_wait_obj wait_obj; /* of the completion queue; FI_WAIT_SET: of the set */
-	bool selective;		   /* bind with FI_SELECTIVE_COMPLETION */
-	bool stranger;		   /* do not put the peer into the address vector */
+	enum fi_progress progress;
+	bool selective; /* bind with FI_SELECTIVE_COMPLETION */
+	bool stranger;	/* do not put the peer into the address vector */
 	bool counters;
 	bool automatic;	      /* progress by a thread of the provider */
 	bool remote_counters; /* of peers' writes and reads */

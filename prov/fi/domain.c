@@ -12,6 +12,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/fi/atomic.h"
 #include "prov/fi/av.h"
 #include "prov/fi/cntr.h"
 #include "prov/fi/cq.h"
@@ -50,17 +51,6 @@ static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
 	(void)rx_ep;
 	(void)context;
 	return -FI_ENOSYS;
-}
-
-static int no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
-			   enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
-{
-	(void)domain;
-	(void)datatype;
-	(void)op;
-	(void)attr;
-	(void)flags;
-	return -FI_EOPNOTSUPP;
 }
 
 static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
@@ -169,7 +159,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = wfi_poll_open,
 	.stx_ctx = wfi_stx_open,
 	.srx_ctx = no_srx_ctx,
-	.query_atomic = no_query_atomic,
+	.query_atomic = wfi_query_atomic,
 	.query_collective = no_query_collective,
 	.endpoint2 = domain_endpoint2,
 };

@@ -182,6 +182,11 @@ int wfi_ep_door(struct wfi_ep *ep)
 			      FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |
 			      FI_ORDER_RMA_WAW),
 		.order_msg_after_rma = ep->msg_order & (FI_ORDER_SAR | FI_ORDER_SAW),
+		/* The bits of 1.7 are about one of the two kinds each. */
+		.order_atomic = ep->msg_order & (FI_ORDER_RAR | FI_ORDER_RAW |
+						 FI_ORDER_WAR | FI_ORDER_WAW),
+		.atomics = ep->atomic_caps,
+		.atomic_access = ep->atomic_access,
 	};
 	int ret;
 
@@ -263,6 +268,13 @@ static void ep_set_caps(struct wfi_ep *ep, const struct fi_info *info)
 	ep->can_send = msg && (!dir || (dir & FI_SEND));
 	ep->can_recv = msg && (!dir || (dir & FI_RECV));
 	ep->can_rma = (info->caps & FI_RMA) && (!rma || (rma & (FI_READ | FI_WRITE)));
+	if (info->caps & FI_ATOMIC) {
+		uint64_t all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+		ep->atomic_caps = (rma ? rma : all) & (FI_READ | FI_WRITE);
+		ep->atomic_access =
+			(rma ? rma : all) & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+	}
 	ep->directed = info->caps & FI_DIRECTED_RECV;
 }
 

@@ -57,8 +57,9 @@ static int enable_locked(struct wfi_ep *ep)
 				     "transmit context is bound",
 				     -FI_EOPBADSTATE);
 	}
-	if ((ep->can_send || ep->can_rma) && !ep->tx_cq && !ep->cntrs[EP_CNTR_SEND] &&
-	    !ep->cntrs[EP_CNTR_READ] && !ep->cntrs[EP_CNTR_WRITE]) {
+	if ((ep->can_send || ep->can_rma || ep->atomic_caps) && !ep->tx_cq &&
+	    !ep->cntrs[EP_CNTR_SEND] && !ep->cntrs[EP_CNTR_READ] &&
+	    !ep->cntrs[EP_CNTR_WRITE]) {
 		return refuse_enable("neither completion queue nor counter is bound for "
 				     "FI_TRANSMIT",
 				     -FI_ENOCQ);

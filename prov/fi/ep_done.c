@@ -161,17 +161,19 @@ static void rx_ok_data(void *arg, void *context, uint64_t flags, size_t len, uin
 	wfi_cq_push(cq);
 }
 
-/* Plain RMA leaves no trace here; a write with data is an event of the receive side. */
+/* Plain RMA leaves no trace here; a write with data is an event of the receive side.
+ * Atomics are carried out here, so that they are counted. */
 static void remote_done(void *arg, const struct proto_done *d)
 {
 	struct wfi_ep *ep = arg;
 
-	if (ep->rx_cq) {
+	if (d->report && ep->rx_cq) {
 		struct wfi_cq_entry e = entry_of(d);
 
 		wfi_cq_write(ep->rx_cq, &e);
 	}
-	wfi_cntr_inc(ep->cntrs[EP_CNTR_REMOTE_WRITE]);
+	wfi_cntr_inc(ep->cntrs[(d->flags & FI_REMOTE_READ) ? EP_CNTR_REMOTE_READ
+							   : EP_CNTR_REMOTE_WRITE]);
 }
 
 /* Accesses of peers that had no data to tell by. */

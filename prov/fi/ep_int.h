@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint's inside, shared by its own files: ep.c (life), ep_bind.c (what it is
- * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_peek.c, ep_rma.c
- * (operations), ep_fast.c, ep_fast_rma.c (the frequent ones), ep_done.c (completions),
- * ep_nosys.c (what isn't there).
+ * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_peek.c, ep_rma.c,
+ * ep_atomic.c (operations), ep_fast.c, ep_fast_rma.c (the frequent ones), ep_done.c
+ * (completions), ep_nosys.c (what isn't there).
  */
 #ifndef WEFT_FI_EP_INT_H
 #define WEFT_FI_EP_INT_H
@@ -51,8 +51,10 @@ struct wfi_ep {
 	bool can_send; /* by capabilities: messages out, messages in, RMA out */
 	bool can_recv;
 	bool can_rma;
-	bool directed;	   /* FI_DIRECTED_RECV was granted */
-	bool tx_selective; /* success is reported with FI_COMPLETION only */
+	uint64_t atomic_caps;	/* FI_ATOMIC: which of FI_READ, FI_WRITE; else 0 */
+	uint64_t atomic_access; /* the same of FI_REMOTE_READ, FI_REMOTE_WRITE */
+	bool directed;		/* FI_DIRECTED_RECV was granted */
+	bool tx_selective;	/* success is reported with FI_COMPLETION only */
 	bool rx_selective;
 	uint32_t tx_bits; /* PROTO_* for calls without flags */
 	uint32_t rx_bits;
@@ -146,7 +148,7 @@ void wfi_ep_fast_select_rma(struct wfi_ep *ep);
 extern struct fi_ops_msg wfi_ep_ops_msg;
 extern struct fi_ops_tagged wfi_ep_ops_tagged;
 extern struct fi_ops_rma wfi_ep_ops_rma;
-extern struct fi_ops_atomic wfi_ep_ops_atomic;	       /* -FI_ENOSYS all */
+extern struct fi_ops_atomic wfi_ep_ops_atomic;
 extern struct fi_ops_collective wfi_ep_ops_collective; /* -FI_ENOSYS all */
 
 /* What flags given with an operation (or as op_flags) mean to the engine. */

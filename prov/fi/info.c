@@ -124,7 +124,7 @@ static void fill_tx(const struct request *r, uint64_t caps, struct fi_tx_attr *t
 	tx->inject_size = WFI_INJECT_SIZE;
 	tx->size = or_default(ask ? ask->size : 0, WFI_TX_SIZE);
 	tx->iov_limit = WFI_IOV_LIMIT;
-	tx->rma_iov_limit = caps & FI_RMA ? WFI_RMA_IOV_LIMIT : 0;
+	tx->rma_iov_limit = caps & (FI_RMA | FI_ATOMIC) ? WFI_RMA_IOV_LIMIT : 0;
 }
 
 static void fill_rx(const struct request *r, uint64_t caps, struct fi_rx_attr *rx)
@@ -147,11 +147,11 @@ static void fill_ep(uint64_t order, bool shared, struct fi_ep_attr *ep)
 	ep->protocol = WFI_PROTO;
 	ep->protocol_version = WFI_PROTO_VERSION;
 	ep->max_msg_size = WFI_MAX_MSG_SIZE;
-	if (order & (FI_ORDER_RAW | FI_ORDER_RMA_RAW))
+	if (order & (FI_ORDER_RAW | FI_ORDER_RMA_RAW | FI_ORDER_ATOMIC_RAW))
 		ep->max_order_raw_size = WFI_MAX_MSG_SIZE;
-	if (order & (FI_ORDER_WAR | FI_ORDER_RMA_WAR))
+	if (order & (FI_ORDER_WAR | FI_ORDER_RMA_WAR | FI_ORDER_ATOMIC_WAR))
 		ep->max_order_war_size = WFI_MAX_MSG_SIZE;
-	if (order & (FI_ORDER_WAW | FI_ORDER_RMA_WAW))
+	if (order & (FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAW))
 		ep->max_order_waw_size = WFI_MAX_MSG_SIZE;
 	/* Alternating bits: all 64 are the application's. */
 	ep->mem_tag_format = 0xaaaaaaaaaaaaaaaaull;

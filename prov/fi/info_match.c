@@ -85,7 +85,7 @@ uint64_t wfi_caps_grant(uint64_t asked, bool remote)
 		return wfi_caps_all(remote);
 	if ((caps & CAPS_MSG) && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
-	if ((caps & FI_RMA) && !(caps & CAPS_RMA))
+	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & CAPS_RMA))
 		caps |= CAPS_RMA;
 	/* FI_SOURCE is not volunteered: finding the source costs each receive. */
 	if ((caps & FI_MSG) && (caps & FI_RECV))

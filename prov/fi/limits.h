@@ -4,11 +4,13 @@
 #ifndef WEFT_FI_LIMITS_H
 #define WEFT_FI_LIMITS_H
 
-#define WFI_TX_CAPS \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER)
-#define WFI_RX_CAPS                                                                 \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
-	 FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | FI_TRIGGER)
+#define WFI_TX_CAPS                                                               \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | \
+	 FI_TRIGGER)
+#define WFI_RX_CAPS                                                                      \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |            \
+	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | \
+	 FI_TRIGGER)
 
 #define WFI_IOV_LIMIT	  4
 #define WFI_RMA_IOV_LIMIT 4
@@ -19,6 +21,7 @@
 #define WFI_MR_KEY_SIZE	  8
 #define WFI_MR_IOV_LIMIT  4
 #define WFI_MAX_MSG_SIZE  (SIZE_MAX >> 1)
+#define WFI_ATOMIC_SIZE	  65536 /* bytes of all elements of one atomic operation */
 
 /* How many of each one domain is meant for; nothing is set aside for them. The count of
  * registrations is the key table's size, a power of two. */
@@ -35,11 +38,13 @@
 
 /* Ordering that the engine really keeps (rule E1): messages among themselves; RMA of one
  * endpoint to one peer is done in the order of the calls, and a message posted after it
- * leaves after it is done. The FI_ORDER_RMA_ bits say the same as the four before 1.7 do
- * of RMA. */
+ * leaves after it is done. So are atomics, among themselves and, with the four bits
+ * before 1.7, against RMA; the FI_ORDER_RMA_ and FI_ORDER_ATOMIC_ bits say the same of
+ * one kind alone. */
 #define WFI_MSG_ORDER                                                               \
 	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | \
 	 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |        \
-	 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW)
+	 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR |                \
+	 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 
 #endif

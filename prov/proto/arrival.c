@@ -8,10 +8,15 @@
 #include "prov/proto/ep.h"
 
 static const char *const state_names[] = {
-	[ARRIVAL_FREE] = "free",	 [ARRIVAL_UNEXPECTED] = "unexpected",
-	[ARRIVAL_CLAIMED] = "claimed",	 [ARRIVAL_PULL] = "pull",
-	[ARRIVAL_OWES_CTS] = "owes-cts", [ARRIVAL_STREAM] = "stream",
-	[ARRIVAL_OWES_FIN] = "owes-fin", [ARRIVAL_OWES_ACK] = "owes-ack",
+	[ARRIVAL_FREE] = "free",
+	[ARRIVAL_UNEXPECTED] = "unexpected",
+	[ARRIVAL_CLAIMED] = "claimed",
+	[ARRIVAL_PULL] = "pull",
+	[ARRIVAL_OWES_CTS] = "owes-cts",
+	[ARRIVAL_STREAM] = "stream",
+	[ARRIVAL_OWES_FIN] = "owes-fin",
+	[ARRIVAL_OWES_ACK] = "owes-ack",
+	[ARRIVAL_OWES_RESULT] = "owes-result",
 	[ARRIVAL_ORPHAN] = "orphan",
 };
 _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == ARRIVAL_STATES, "names");
@@ -20,7 +25,7 @@ _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == ARRIVAL_STATES, "
 static const uint32_t state_next[ARRIVAL_STATES] = {
 	[ARRIVAL_FREE] = TO(ARRIVAL_UNEXPECTED) | TO(ARRIVAL_PULL) |
 			 TO(ARRIVAL_OWES_CTS) | TO(ARRIVAL_OWES_FIN) |
-			 TO(ARRIVAL_OWES_ACK),
+			 TO(ARRIVAL_OWES_ACK) | TO(ARRIVAL_OWES_RESULT),
 	[ARRIVAL_UNEXPECTED] = TO(ARRIVAL_PULL) | TO(ARRIVAL_OWES_CTS) |
 			       TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_OWES_ACK) |
 			       TO(ARRIVAL_CLAIMED) | TO(ARRIVAL_FREE),
@@ -33,6 +38,7 @@ static const uint32_t state_next[ARRIVAL_STATES] = {
 	[ARRIVAL_STREAM] = TO(ARRIVAL_PULL) | TO(ARRIVAL_OWES_FIN) | TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_FIN] = TO(ARRIVAL_FREE),
 	[ARRIVAL_OWES_ACK] = TO(ARRIVAL_FREE),
+	[ARRIVAL_OWES_RESULT] = TO(ARRIVAL_FREE),
 	[ARRIVAL_ORPHAN] = TO(ARRIVAL_FREE),
 };
 

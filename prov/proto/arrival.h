@@ -21,15 +21,16 @@
 
 enum arrival_state {
 	ARRIVAL_FREE,
-	ARRIVAL_UNEXPECTED, /* in the match queue; announced ones also on
-			       proto_peer.announced */
-	ARRIVAL_CLAIMED,    /* on no list: whoever claimed it names it by its id */
-	ARRIVAL_PULL,	    /* proto_peer.pulls, from the start or where a stream left
-			       off */
-	ARRIVAL_OWES_CTS,   /* proto_peer.owed */
-	ARRIVAL_STREAM,	    /* proto_peer.streams_in */
-	ARRIVAL_OWES_FIN,   /* received; proto_peer.owed */
-	ARRIVAL_OWES_ACK,   /* received; proto_peer.owed */
+	ARRIVAL_UNEXPECTED,  /* in the match queue; announced ones also on
+				proto_peer.announced */
+	ARRIVAL_CLAIMED,     /* on no list: whoever claimed it names it by its id */
+	ARRIVAL_PULL,	     /* proto_peer.pulls, from the start or where a stream left
+				off */
+	ARRIVAL_OWES_CTS,    /* proto_peer.owed */
+	ARRIVAL_STREAM,	     /* proto_peer.streams_in */
+	ARRIVAL_OWES_FIN,    /* received; proto_peer.owed */
+	ARRIVAL_OWES_ACK,    /* received; proto_peer.owed */
+	ARRIVAL_OWES_RESULT, /* of an atomic operation; proto_peer.results */
 	ARRIVAL_ORPHAN, /* its link is gone, segments are under way: ep.orphan_arrivals */
 	ARRIVAL_STATES
 };
@@ -60,8 +61,8 @@ struct arrival {
 	bool joint_met;	  /* all pieces are taken */
 	uint32_t piece;	  /* joint: bytes */
 	struct wire_joint j;
-	uint32_t fin_err; /* ARRIVAL_OWES_FIN: positive fi_errno or 0 */
-	void *payload;	  /* unexpected eager, from the payload store */
+	uint32_t fin_err; /* ARRIVAL_OWES_FIN, _RESULT: positive fi_errno or 0 */
+	void *payload;	  /* unexpected eager, result: from the payload store */
 	struct rx_claim claim;
 	struct xfer x; /* ARRIVAL_PULL; remote pieces are filled in on arrival */
 };

@@ -31,6 +31,7 @@ static ssize_t send_queued(struct proto_ep *ep, struct proto_peer *pp,
 	tx->tag = m->tag;
 	tx->data = (m->flags & PROTO_DATA) ? m->data : 0;
 	tx->rma_barrier = ep->order_msg_after_rma ? pp->rma_posted : 0;
+	tx->atomic_barrier = ep->order_msg_after_rma ? pp->atomics_posted : 0;
 	tx->x.inflight = 0;
 	tx->x.err = 0;
 	tx_take_iov(ep, tx, m->iov, m->count, m->len);
@@ -117,7 +118,8 @@ int msgs_run(struct proto_ep *ep, struct proto_peer *pp)
 		struct tx *tx = container_of(pp->msgs.next, struct tx, node);
 		bool left;
 
-		if (pp->rma_done < tx->rma_barrier) { /* rule E2 */
+		if (pp->rma_done < tx->rma_barrier ||
+		    pp->atomics_sent < tx->atomic_barrier) { /* rule E2 */
 			return sent;
 		}
 		if (tx->x.total <= pp->eager_max &&

@@ -7,6 +7,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/keytab.h"
 #include "prov/proto/ep.h"
 
 /* Packets per progress pass. */
@@ -22,6 +23,7 @@ static const pkt_handler handlers[] = {
 	[PKT_CREDIT] = credit_arrived, [PKT_EVENT] = event_arrived,
 	[PKT_CHUNK] = chunk_arrived,   [PKT_TAKEN] = taken_arrived,
 	[PKT_JOIN] = join_arrived,     [PKT_COUNT] = count_arrived,
+	[PKT_ATOMIC] = atomic_arrived, [PKT_RESULT] = result_arrived,
 };
 _Static_assert(sizeof(handlers) / sizeof(handlers[0]) == PKT_KINDS, "a handler per kind");
 
@@ -37,11 +39,16 @@ void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
 	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
 	struct pkt_view v;
 
-	if (!pp || ep->closing) {
+	if (!pp) {
 		return;
 	}
 	if (pkt_parse(pkt, len, &v)) {
 		proto_violation(ep, link);
+		return;
+	}
+	/* Atomics that were promised to leave may wait for the answers to earlier ones.
+	 */
+	if (ep->closing && v.kind != PKT_RESULT) {
 		return;
 	}
 	handlers[v.kind](ep, pp, link, &v);
@@ -78,6 +85,10 @@ static void ep_free(struct proto_ep *ep)
 	pool_fini(&ep->arrivals);
 	payload_store_fini(&ep->payloads);
 	free(ep->inject);
+	free(ep->atomic_outs);
+	if (ep->keys) {
+		mem_keyview_close(ep->keys);
+	}
 	free(ep->map);
 	free(ep);
 }
@@ -101,6 +112,9 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	ep->arg = attr->arg;
 	ep->order_rma = attr->order_rma;
 	ep->order_msg_after_rma = attr->order_msg_after_rma;
+	ep->order_atomic = attr->order_atomic;
+	ep->atomics = attr->atomics;
+	ep->atomic_access = attr->atomic_access;
 	ep->inject_size = attr->inject_size;
 	ep->eager_size = attr->eager_size;
 	ep->bulk_size = attr->bulk_size;
@@ -116,9 +130,12 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	list_init(&ep->orphan_txs);
 	list_init(&ep->orphan_arrivals);
 	wa.arg = ep;
-	ret = attr->wire->ep_open(&wa, &ep->wep);
+	ret = attr->atomic_access ? mem_keyview_own(attr->keys, &ep->keys) : 0;
+	if (!ret) {
+		ret = attr->wire->ep_open(&wa, &ep->wep);
+	}
 	if (ret) {
-		free(ep);
+		ep_free(ep);
 		return ret;
 	}
 	ret = peer_table_init(&ep->peers, &proto_peer_ops, ep, ep->wire, ep->wep,
@@ -149,6 +166,13 @@ static int resources_alloc(struct proto_ep *ep)
 	if (!ep->inject && ep->inject_size) {
 		return -FI_ENOMEM;
 	}
+	if (ep->atomics) {
+		ep->atomic_outs = malloc(((size_t)1 << log2_ceil(ep->tx_size)) *
+					 sizeof(*ep->atomic_outs));
+		if (!ep->atomic_outs) {
+			return -FI_ENOMEM;
+		}
+	}
 	if (match_queue_init(&ep->match[0], ep->rx_size) ||
 	    match_queue_init(&ep->match[1], ep->rx_size) ||
 	    pool_init(&ep->tx, sizeof(struct tx), log2_ceil(ep->tx_size)) ||
@@ -173,7 +197,9 @@ int proto_enable(struct proto_ep *ep)
 		pool_fini(&ep->rx);
 		pool_fini(&ep->arrivals);
 		free(ep->inject);
+		free(ep->atomic_outs);
 		ep->inject = NULL;
+		ep->atomic_outs = NULL;
 		return ret;
 	}
 	ep->enabled = true;
@@ -202,7 +228,8 @@ bool proto_is_drained(const struct proto_ep *ep)
 	list_foreach (n, &ep->active) {
 		struct proto_peer *pp = container_of(n, struct proto_peer, active);
 
-		if (!list_empty(&pp->owed) || !list_empty(&pp->msgs) || pp->counts.rows) {
+		if (!list_empty(&pp->owed) || !list_empty(&pp->msgs) || pp->counts.rows ||
+		    !list_empty(&pp->atomics) || !list_empty(&pp->results)) {
 			return false;
 		}
 	}
@@ -321,8 +348,10 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 		return 0;
 	}
 	moved = owed_run(ep, pp);
+	moved += results_run(ep, pp);
 	moved += rma_run(ep, pp);
 	moved += counts_run(ep, pp);
+	moved += atomics_run(ep, pp);
 	moved += msgs_run(ep, pp);
 	moved += streams_run(ep, pp);
 	moved += bulks_run(ep, pp);
@@ -331,8 +360,9 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 	moved += pulls_run(ep, pp);
 	if (list_empty(&pp->owed) && !pp->credit_owed && list_empty(&pp->rma) &&
 	    list_empty(&pp->msgs) && list_empty(&pp->streams) && list_empty(&pp->pulls) &&
-	    list_empty(&pp->bulks) && list_empty(&pp->helps) && !pp->bulk_in.watched &&
-	    !pp->bulk_in.owes_taken && !pp->counts.rows) {
+	    list_empty(&pp->bulks) && list_empty(&pp->helps) &&
+	    list_empty(&pp->atomics) && list_empty(&pp->results) &&
+	    !pp->bulk_in.watched && !pp->bulk_in.owes_taken && !pp->counts.rows) {
 		list_remove(&pp->active);
 	}
 	return moved;

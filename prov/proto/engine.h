@@ -28,7 +28,7 @@ struct proto_peer;
 #define PROTO_REPORT   0x0008u /* success goes to the completion queue */
 #define PROTO_DELIVERY 0x0010u /* completes when placed at the target */
 #define PROTO_MULTI    0x0020u /* multi-receive buffer */
-#define PROTO_WRITE    0x0040u /* RMA: write, else read */
+#define PROTO_WRITE    0x0040u /* RMA: write, else read; atomic: without result */
 
 /* A completion, success (err 0) or error (err > 0, fi_errno). flags as fi_cq(3) has them,
  * except that success with report false is for counters only. */
@@ -54,7 +54,8 @@ struct proto_up {
 	/* The same with data. */
 	void (*rx_ok_data)(void *arg, void *context, uint64_t flags, size_t len,
 			   uint64_t tag, uint64_t source, uint64_t data);
-	/* A peer's remote write with data. */
+	/* A peer's remote write with data; an atomic operation of a peer, which goes to
+	 * the completion queue if report says so. */
 	void (*remote_done)(void *arg, const struct proto_done *d);
 	/* A peer's reads or writes that counters want to hear of: how many, of the
 	 * region with that key, for the endpoint, for the region. NULL: none do. */
@@ -83,6 +84,10 @@ struct proto_attr {
 	size_t unexpected_max;	  /* bytes of unexpected payload that are granted */
 	bool order_rma;		  /* RMA keeps its order (RAR, RAW, WAR or WAW granted) */
 	bool order_msg_after_rma; /* SAR or SAW granted */
+	bool order_atomic;	  /* RMA and atomics keep their order among them */
+	bool atomics;		  /* atomic operations will be posted */
+	uint64_t atomic_access;	  /* FI_REMOTE_READ, FI_REMOTE_WRITE: what atomics of
+				   * peers may do here */
 };
 
 struct proto_msg {
@@ -122,6 +127,25 @@ struct proto_rma {
 	uint32_t flags;
 };
 
+/* An atomic operation that exists (atomic_op.h); lengths in bytes. */
+struct proto_atomic {
+	uint8_t mode, op, type;
+	const struct iovec *iov; /* operands; none for FI_ATOMIC_READ */
+	size_t count;
+	const struct iovec *compare;
+	size_t compare_count;
+	const struct iovec *result;
+	size_t result_count;
+	const struct proto_rma_iov *remote;
+	size_t remote_count;
+	size_t len; /* sum of each of those that there are; not 0 */
+	uint64_t data;
+	void *context;
+	/* With PROTO_INJECT operands and compare together are no longer than inject_size.
+	 */
+	uint32_t flags;
+};
+
 /* The door is open from here on, so that the address is known; operations may be posted
  * after proto_enable. */
 int proto_ep_open(const struct proto_attr *attr, struct proto_ep **ep);
@@ -153,6 +177,8 @@ void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr
 ssize_t proto_send(struct proto_ep *ep, struct proto_peer *to, const struct proto_msg *m);
 ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r);
 ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *to, const struct proto_rma *r);
+ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *to,
+		     const struct proto_atomic *a);
 /* Cancels the oldest receive that was posted with this context and isn't matched. True
  * when there was one. */
 bool proto_cancel(struct proto_ep *ep, const void *context);

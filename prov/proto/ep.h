@@ -4,6 +4,7 @@
 #ifndef WEFT_PROTO_EP_H
 #define WEFT_PROTO_EP_H
 
+#include "prov/mem/probe.h"
 #include "prov/peer/peer.h"
 #include "prov/proto/arrival.h"
 #include "prov/proto/engine.h"
@@ -17,9 +18,10 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* Why a message to a peer cannot leave at once; 0 opens the fast path. */
-#define BLOCK_DOWN  1u /* no transmit link */
-#define BLOCK_QUEUE 2u /* others wait in front of it */
-#define BLOCK_RMA   4u /* RMA under way, and messages must stay behind it */
+#define BLOCK_DOWN   1u /* no transmit link */
+#define BLOCK_QUEUE  2u /* others wait in front of it */
+#define BLOCK_RMA    4u /* RMA under way, and messages must stay behind it */
+#define BLOCK_ATOMIC 8u /* the same of atomics that have not left */
 
 /* Slots that all messages to one peer have out, so that they stay in the cache. */
 #define BULK_WINDOW 8
@@ -71,7 +73,10 @@ struct proto_peer {
 	uint32_t arrivals;  /* that point here */
 	bool credit_owed;   /* a credit packet found no room */
 	uint64_t rma_posted;
-	uint64_t rma_done;	/* a prefix: RMA retires in order */
+	uint64_t rma_done; /* a prefix: RMA retires in order */
+	/* Atomics end in order as well: these, and atomics_sent, count a prefix. */
+	uint64_t atomics_posted;
+	uint64_t atomics_done;
 	struct list msgs;	/* struct tx: not sent yet, in order */
 	struct list waiting;	/* struct tx: for ACK, CTS or FIN */
 	struct list streams;	/* struct tx: sending DATA */
@@ -88,7 +93,14 @@ struct proto_peer {
 	bool joint_broken;	/* the peer can't push */
 	struct bulk_in bulk_in;
 	struct counts counts;
+	uint64_t atomics_sent;
+	uint32_t atomics_cost; /* of requests without an answer */
+	uint32_t results_kept; /* cost of results that found no room */
+	struct list atomics;   /* struct tx: not sent, or not all of it, in order */
+	struct list results;   /* struct arrival: results that found no room, in order */
 };
+
+struct mem_keyview;
 
 struct proto_ep {
 	const struct wire_ops *wire;
@@ -101,6 +113,8 @@ struct proto_ep {
 	bool busy;   /* work is left that needs no event to go on */
 	bool order_rma;
 	bool order_msg_after_rma;
+	bool order_atomic;
+	bool atomics; /* may be posted */
 	struct pool tx;
 	struct pool rx;
 	struct pool arrivals;
@@ -126,6 +140,10 @@ struct proto_ep {
 	uint64_t connect_timeout;
 	uint64_t incarnation;
 	uint64_t bad_packets;
+	struct atomic_out *atomic_outs; /* tx_size of them, by tx index; or NULL */
+	uint64_t atomic_access;		/* what peers' atomics may do */
+	struct mem_keyview *keys;	/* our own table, for them; or NULL */
+	struct mem_probe probe;
 };
 
 static inline struct proto_peer *proto_peer_of(struct peer *p)
@@ -288,6 +306,33 @@ bool counts_add(struct proto_ep *ep, struct proto_peer *pp, const struct tx *tx,
 int counts_run(struct proto_ep *ep, struct proto_peer *pp);
 void count_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		   const struct pkt_view *v);
+
+/* ---- atomic.c: the initiator's half */
+
+/* What a request of len bytes costs until it is answered, and what a peer may have in
+ * all. Bounds what its target keeps when results find no room. */
+#define ATOMIC_REQUEST	 64
+#define ATOMIC_WINDOW	 (64u << 10)
+#define ATOMIC_CHUNK_MAX (16u << 10) /* bytes of one request */
+
+static inline uint32_t atomic_cost(size_t len)
+{
+	return ATOMIC_REQUEST + (uint32_t)len;
+}
+
+int atomics_run(struct proto_ep *ep, struct proto_peer *pp);
+void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		    const struct pkt_view *v);
+/* The peer is gone: all that were not sent end. */
+void atomics_fail(struct proto_ep *ep, struct proto_peer *pp, int err);
+
+/* ---- atomic_target.c: the target's half */
+
+void atomic_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		    const struct pkt_view *v);
+int results_run(struct proto_ep *ep, struct proto_peer *pp);
+/* The peer is gone: nobody waits for them. */
+void results_drop(struct proto_ep *ep, struct proto_peer *pp);
 
 /* ---- ack.c: control packets that must not get lost for want of room */
 

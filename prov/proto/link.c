@@ -22,6 +22,8 @@ static void on_init(void *arg, struct peer *p)
 	list_init(&pp->bulks);
 	list_init(&pp->helps);
 	list_init(&pp->rma);
+	list_init(&pp->atomics);
+	list_init(&pp->results);
 	list_init(&pp->pulls);
 	list_init(&pp->streams_in);
 	list_init(&pp->owed);
@@ -126,6 +128,8 @@ static void on_down(void *arg, struct peer *p, int err)
 	list_remove(&pp->active);
 	fail_txs(ep, &pp->rma, err);
 	pp->rma_done = pp->rma_posted;
+	atomics_fail(ep, pp, err);
+	results_drop(ep, pp);
 	fail_txs(ep, &pp->waiting, err);
 	fail_txs(ep, &pp->streams, err);
 	fail_txs(ep, &pp->bulks, err);
@@ -221,6 +225,7 @@ static bool is_useless(const struct proto_peer *pp)
 	return pp->refs == 0 && list_empty(&pp->msgs) && list_empty(&pp->waiting) &&
 	       list_empty(&pp->streams) && list_empty(&pp->bulks) &&
 	       list_empty(&pp->helps) && list_empty(&pp->rma) &&
+	       list_empty(&pp->atomics) &&
 	       (pp->peer.state == PEER_IDLE || pp->peer.state == PEER_DOWN) &&
 	       !peer_has_links(&pp->peer);
 }

@@ -1,6 +1,7 @@
 # Sources of prov/proto (libprov.la) and the unit tests beside them.
 PROV_SOURCES += \
 	%D%/ack.c \
+	%D%/atomic.c %D%/atomic_target.c \
 	%D%/atomic_op.c %D%/atomic_op.h %D%/atomic_type.h \
 	%D%/arrival.c %D%/arrival.h \
 	%D%/bulk.c \
@@ -20,6 +21,7 @@ PROV_SOURCES += \
 	%D%/small.h \
 	%D%/rx_op.c %D%/rx_op.h \
 	%D%/tx_op.c %D%/tx_op.h \
+	%D%/wire_atomic.c %D%/wire_atomic.h \
 	%D%/wire_pkt.c %D%/wire_pkt.h \
 	%D%/xfer.c %D%/xfer.h
 
@@ -60,3 +62,10 @@ check_PROGRAMS += %D%/tests/test_atomic_op
 TESTS += %D%/tests/test_atomic_op
 %C%_tests_test_atomic_op_SOURCES = %D%/tests/test_atomic_op.c
 %C%_tests_test_atomic_op_LDADD = prov/libprov.la -lpthread
+
+check_PROGRAMS += %D%/tests/test_atomic
+TESTS += %D%/tests/test_atomic
+%C%_tests_test_atomic_SOURCES = %D%/tests/test_atomic.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+%C%_tests_test_atomic_LDADD = prov/libprov.la

@@ -43,6 +43,9 @@ static bool rma_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 {
 	bool serial = ep->order_rma && !wire_link_base(pp->peer.link)->caps.ordered;
 
+	if (pp->atomics_done < tx->atomic_barrier) { /* rule E2 */
+		return false;
+	}
 	if (tx->state == TX_RMA) {
 		size_t before = tx->x.issued;
 		int n;
@@ -109,6 +112,7 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 	tx->flags = r->flags;
 	tx->context = r->context;
 	tx->data = r->data;
+	tx->atomic_barrier = ep->order_atomic ? pp->atomics_posted : 0;
 	x = &tx->x;
 	x->owner = XFER_TX;
 	x->put = r->flags & PROTO_WRITE;

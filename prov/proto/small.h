@@ -127,6 +127,7 @@ static inline struct proto_peer *proto_now_open(struct proto_ep *ep, uint64_t fi
 	struct proto_peer *pp = likely(fi_addr < ep->map_len) ? ep->map[fi_addr] : NULL;
 
 	if (unlikely(!pp || !proto_peer_is_up(pp) || !list_empty(&pp->rma) ||
+		     (pp->atomics_done != pp->atomics_posted && ep->order_atomic) ||
 		     len - 1 >= XFER_STEP || !ep->wire->put_now)) {
 		return NULL;
 	}

@@ -9,16 +9,19 @@
 #include "prov/proto/ep.h"
 
 static const char *const state_names[] = {
-	[TX_FREE] = "free",	    [TX_QUEUED] = "queued", [TX_WAIT_ACK] = "wait-ack",
-	[TX_WAIT_CTS] = "wait-cts", [TX_HELP] = "help",	    [TX_STREAM] = "stream",
-	[TX_WAIT_FIN] = "wait-fin", [TX_RMA] = "rma",	    [TX_EVENT] = "event",
-	[TX_OVER] = "over",	    [TX_ORPHAN] = "orphan",
+	[TX_FREE] = "free",	    [TX_QUEUED] = "queued",
+	[TX_WAIT_ACK] = "wait-ack", [TX_WAIT_CTS] = "wait-cts",
+	[TX_HELP] = "help",	    [TX_STREAM] = "stream",
+	[TX_WAIT_FIN] = "wait-fin", [TX_RMA] = "rma",
+	[TX_EVENT] = "event",	    [TX_OVER] = "over",
+	[TX_ATOMIC] = "atomic",	    [TX_WAIT_RESULT] = "wait-result",
+	[TX_ORPHAN] = "orphan",
 };
 _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == TX_STATES, "names");
 
 #define TO(state) (1u << (state))
 static const uint32_t state_next[TX_STATES] = {
-	[TX_FREE] = TO(TX_QUEUED) | TO(TX_RMA),
+	[TX_FREE] = TO(TX_QUEUED) | TO(TX_RMA) | TO(TX_ATOMIC),
 	[TX_QUEUED] = TO(TX_WAIT_ACK) | TO(TX_WAIT_CTS) | TO(TX_FREE),
 	[TX_WAIT_ACK] = TO(TX_FREE),
 	[TX_WAIT_CTS] = TO(TX_HELP) | TO(TX_STREAM) | TO(TX_FREE),
@@ -28,6 +31,8 @@ static const uint32_t state_next[TX_STATES] = {
 	[TX_RMA] = TO(TX_EVENT) | TO(TX_OVER) | TO(TX_ORPHAN) | TO(TX_FREE),
 	[TX_EVENT] = TO(TX_OVER) | TO(TX_FREE),
 	[TX_OVER] = TO(TX_FREE),
+	[TX_ATOMIC] = TO(TX_WAIT_RESULT) | TO(TX_FREE),
+	[TX_WAIT_RESULT] = TO(TX_FREE),
 	[TX_ORPHAN] = TO(TX_FREE),
 };
 
@@ -83,6 +88,8 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	if (tx->state == TX_RMA || tx->state == TX_EVENT || tx->state == TX_OVER ||
 	    tx->state == TX_ORPHAN) {
 		d.flags = FI_RMA | ((tx->flags & PROTO_WRITE) ? FI_WRITE : FI_READ);
+	} else if (tx->state == TX_ATOMIC || tx->state == TX_WAIT_RESULT) {
+		d.flags = FI_ATOMIC | ((tx->flags & PROTO_WRITE) ? FI_WRITE : FI_READ);
 	} else {
 		d.flags = FI_SEND | ((tx->flags & PROTO_TAGGED) ? FI_TAGGED : FI_MSG);
 		d.tag = err ? tx->tag : 0;

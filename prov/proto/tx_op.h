@@ -16,16 +16,18 @@
 
 enum tx_state {
 	TX_FREE,
-	TX_QUEUED,   /* message: proto_peer.msgs */
-	TX_WAIT_ACK, /* eager, wants to know about delivery: proto_peer.waiting */
-	TX_WAIT_CTS, /* announced; CTS or FIN comes: proto_peer.waiting */
-	TX_HELP,     /* announced; pushes what the receiver leaves: proto_peer.helps */
-	TX_STREAM,   /* sends DATA: proto_peer.streams; or CHUNKs: proto_peer.bulks */
-	TX_WAIT_FIN, /* all DATA sent: proto_peer.waiting */
-	TX_RMA,	     /* proto_peer.rma */
-	TX_EVENT,    /* RMA done, its remote event isn't sent: proto_peer.rma */
-	TX_OVER,     /* RMA done, waits for earlier ones to retire: proto_peer.rma */
-	TX_ORPHAN,   /* its link is gone, segments are still under way: ep.orphan_txs */
+	TX_QUEUED,	/* message: proto_peer.msgs */
+	TX_WAIT_ACK,	/* eager, wants to know about delivery: proto_peer.waiting */
+	TX_WAIT_CTS,	/* announced; CTS or FIN comes: proto_peer.waiting */
+	TX_HELP,	/* announced; pushes what the receiver leaves: proto_peer.helps */
+	TX_STREAM,	/* sends DATA: proto_peer.streams; or CHUNKs: proto_peer.bulks */
+	TX_WAIT_FIN,	/* all DATA sent: proto_peer.waiting */
+	TX_RMA,		/* proto_peer.rma */
+	TX_EVENT,	/* RMA done, its remote event isn't sent: proto_peer.rma */
+	TX_OVER,	/* RMA done, waits for earlier ones to retire: proto_peer.rma */
+	TX_ATOMIC,	/* not all requests sent: proto_peer.atomics */
+	TX_WAIT_RESULT, /* all sent: proto_peer.waiting */
+	TX_ORPHAN, /* its link is gone, segments are still under way: ep.orphan_txs */
 	TX_STATES
 };
 
@@ -61,14 +63,31 @@ struct tx {
 	uint64_t tag;
 	uint64_t data;
 	uint32_t wanted; /* TX_EVENT: counters that must still hear of it, MEM_EVENTS_* */
-	uint64_t rma_barrier; /* message: may leave when peer.rma_done is there */
-	uint64_t rx_id;	      /* TX_STREAM: the receiver's arrival */
+	uint64_t rma_barrier; /* message, atomic: may leave when peer.rma_done is there */
+	/* Message: when peer.atomics_sent is there; RMA: when atomics_done is. */
+	uint64_t atomic_barrier;
+	uint64_t rx_id; /* TX_STREAM: the receiver's arrival */
 	uint64_t stream_off;
 	uint64_t stream_len;
 	struct bulk_out bulk; /* TX_STREAM, TX_WAIT_FIN; else empty */
 	struct help help;     /* TX_HELP */
 	struct xfer x; /* RMA; of a message only local and total, and what TX_HELP pushes
 			*/
+};
+
+/* What an atomic operation needs beside a struct tx, whose x has operands (local) and
+ * target memory (remote). By index of the tx, so that others don't carry it. */
+struct atomic_out {
+	uint8_t mode, op, type;
+	uint8_t operands; /* arrays of them: 0, 1 or 2 */
+	uint8_t compare_count;
+	uint8_t result_count;
+	uint32_t chunk;	 /* bytes of each request but the last */
+	size_t sent;	 /* bytes that requests are under way for, or were answered */
+	size_t answered; /* of these */
+	int err;	 /* 0 or the first -fi_errno */
+	struct iovec compare[PROTO_IOV_MAX];
+	struct iovec result[PROTO_IOV_MAX];
 };
 
 void tx_set_state(struct tx *tx, enum tx_state to);

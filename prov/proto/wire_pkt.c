@@ -3,14 +3,12 @@
  * its row and its own fields say is refused before any field is used. */
 #include "config.h"
 
+#include "prov/proto/wire_atomic.h"
 #include "prov/proto/wire_pkt.h"
 
 #include <rdma/fi_errno.h>
 
 typedef bool (*pkt_decode)(const void *pkt, size_t len, struct pkt_view *v);
-
-/* Largest error number that a FIN may carry: libfabric's own end well below. */
-#define PKT_ERR_MAX 4095
 
 /* The v->len pieces of memory at `at`: they lie in the address space, and have v->total
  * bytes. */
@@ -177,6 +175,8 @@ static const struct {
 	[PKT_TAKEN] = {"taken", sizeof(struct pkt_taken), decode_taken},
 	[PKT_JOIN] = {"join", sizeof(struct pkt_join), decode_join},
 	[PKT_COUNT] = {"count", sizeof(struct pkt_count), decode_count},
+	[PKT_ATOMIC] = {"atomic", sizeof(struct pkt_atomic), pkt_decode_atomic},
+	[PKT_RESULT] = {"result", sizeof(struct pkt_result), pkt_decode_result},
 };
 _Static_assert(sizeof(pkt_rows) / sizeof(pkt_rows[0]) == PKT_KINDS, "a row per kind");
 

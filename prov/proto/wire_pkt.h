@@ -60,6 +60,8 @@ enum pkt_kind {
 	PKT_TAKEN,     /* bulk slots up to here were read */
 	PKT_JOIN,      /* receiver pulls an announced message; the sender may push */
 	PKT_COUNT,     /* remote accesses that counters of the target want to hear of */
+	PKT_ATOMIC,    /* an atomic operation: wire_atomic.h */
+	PKT_RESULT,    /* its result */
 	PKT_KINDS
 };
 
@@ -68,8 +70,11 @@ enum pkt_kind {
 #define PKT_F_ACK    0x04 /* eager: carries the sender's id and wants PKT_ACK */
 #define PKT_F_ALL    0x07
 #define PKT_F_BULK   0x08 /* CTS: pieces may come in bulk slots */
+#define PKT_F_MORE   0x10 /* ATOMIC: more requests of the same operation follow */
 
 #define PKT_IOV_MAX 4
+/* Largest error number that a packet may carry: libfabric's own end well below. */
+#define PKT_ERR_MAX 4095
 /* Longest message; the sum of two lengths cannot overflow. */
 #define PKT_MSG_MAX (UINT64_MAX >> 2)
 
@@ -200,18 +205,25 @@ struct pkt_view {
 	uint8_t flags;
 	uint32_t len;	 /* payload bytes, iov count, error, credit or count */
 	uint64_t tag;	 /* EAGER, RTS */
-	uint64_t data;	 /* EAGER with DATA, RTS, EVENT */
-	uint64_t id;	 /* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK, TAKEN, JOIN;
-			  * rx id: DATA, CHUNK */
+	uint64_t data;	 /* EAGER with DATA, RTS, EVENT, ATOMIC */
+	uint64_t id;	 /* sender's id: EAGER with ACK, RTS, CTS, FIN, ACK, TAKEN, JOIN,
+			  * ATOMIC, RESULT; rx id: DATA, CHUNK */
 	uint64_t rx_id;	 /* CTS */
-	uint64_t total;	 /* RTS, CTS, EVENT; JOIN: wanted */
+	uint64_t total;	 /* RTS, CTS, EVENT, ATOMIC; JOIN: wanted; RESULT: error */
 	uint64_t key;	 /* COUNT */
 	uint64_t offset; /* DATA, CHUNK, TAKEN */
 	uint32_t slot;	 /* CHUNK; JOIN: cell */
 	uint32_t turn;	 /* CHUNK, JOIN */
 	uint32_t piece;	 /* JOIN */
 	struct pkt_view_iov iov[PKT_IOV_MAX];
-	const void *payload; /* EAGER, DATA */
+	const void *payload; /* EAGER, DATA, RESULT; ATOMIC: operands or NULL */
+	/* ATOMIC only */
+	uint8_t mode;  /* enum atomic_mode */
+	uint8_t op;    /* enum fi_op */
+	uint8_t type;  /* enum fi_datatype */
+	uint8_t count; /* of iov and keys */
+	uint64_t keys[PKT_IOV_MAX];
+	const void *compare; /* or NULL */
 };
 
 /* 0, or -FI_EINVAL: short, long, out of range, unknown. */

@@ -7,8 +7,29 @@
 
 #include <string.h>
 
+#include "prov/proto/atomic_op.h"
+#include "prov/proto/wire_atomic.h"
 #include "prov/proto/wire_pkt.h"
 #include "tests/fuzz/fuzz.h"
+
+static void check_atomic(const struct pkt_view *v, const uint8_t *data, size_t size)
+{
+	const uint8_t *at = v->payload, *compare = v->compare;
+	size_t elem = atomic_type_size(v->type);
+	uint64_t sum = 0;
+
+	fuzz_require(atomic_op_find(v->mode, v->op, v->type) != NULL);
+	fuzz_require(v->count > 0 && v->count <= PKT_IOV_MAX);
+	fuzz_require(v->len > 0 && v->len <= v->total && v->len % elem == 0);
+	fuzz_require(!at || (at >= data && v->len <= (size_t)(data + size - at)));
+	fuzz_require(!compare || compare == at + v->len);
+	fuzz_require(!compare || v->len == (size_t)(data + size - compare));
+	for (uint32_t i = 0; i < v->count; i++) {
+		fuzz_require(v->iov[i].len % elem == 0);
+		sum += v->iov[i].len;
+	}
+	fuzz_require(sum == v->len);
+}
 
 bool fuzz_one(const uint8_t *data, size_t size)
 {
@@ -17,13 +38,15 @@ bool fuzz_one(const uint8_t *data, size_t size)
 
 	if (good) {
 		fuzz_require(v.kind > 0 && v.kind < PKT_KINDS);
-		fuzz_require(!(v.flags & ~(PKT_F_ALL | PKT_F_BULK)));
-		if (v.kind == PKT_EAGER || v.kind == PKT_DATA) {
+		fuzz_require(!(v.flags & ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE)));
+		if (v.kind == PKT_EAGER || v.kind == PKT_DATA || v.kind == PKT_RESULT) {
 			const uint8_t *at = v.payload;
 
 			fuzz_require(at >= data && at <= data + size);
 			fuzz_require(v.len == (size_t)(data + size - at));
 		}
+		if (v.kind == PKT_ATOMIC)
+			check_atomic(&v, data, size);
 		if (v.kind == PKT_RTS)
 			fuzz_require(v.len <= PKT_IOV_MAX && v.total <= PKT_MSG_MAX);
 	}
@@ -38,6 +61,15 @@ bool fuzz_one(const uint8_t *data, size_t size)
 size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 {
 	static const struct pkt_view_iov iov[2] = {{4096, 100000}, {8192, 100000}};
+	struct pkt_view atomic = {.len = 16,
+				  .id = 3,
+				  .total = 32,
+				  .mode = ATOMIC_COMPARE,
+				  .op = FI_MSWAP,
+				  .type = FI_UINT32,
+				  .count = 2,
+				  .iov = {{4096, 12}, {8192, 4}},
+				  .keys = {1, 2}};
 	uint8_t *end;
 
 	switch (number) {
@@ -73,6 +105,17 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 							     .iov = {iov[0], iov[1]}});
 	case 12:
 		return pkt_put_count(room, PKT_COUNT_EP | PKT_COUNT_READ, 2, 77);
+	case 13:
+		atomic.flags = PKT_F_DATA;
+		return pkt_put_atomic(room, &atomic) + 2 * atomic.len;
+	case 14:
+		atomic.mode = ATOMIC_FETCH;
+		atomic.op = FI_ATOMIC_READ;
+		atomic.count = 1;
+		atomic.iov[0].len = 16;
+		return pkt_put_atomic(room, &atomic);
+	case 15:
+		return pkt_put_result(room, 1, 0, 16) + 16;
 	default:
 		return 0;
 	}

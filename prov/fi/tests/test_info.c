@@ -51,9 +51,9 @@ static void set_auth(struct fi_info *h)
 {
 	h->ep_attr->auth_key_size = 16;
 }
-static void set_atomic(struct fi_info *h)
+static void set_multicast(struct fi_info *h)
 {
-	h->caps = FI_ATOMIC;
+	h->caps = FI_MULTICAST;
 }
 static void set_remote(struct fi_info *h)
 {
@@ -146,7 +146,7 @@ static void test_refusals(void)
 		{"another protocol", set_protocol},
 		{"a shared receive context", set_shared_ctx},
 		{"an authorization key", set_auth},
-		{"FI_ATOMIC", set_atomic},
+		{"FI_MULTICAST", set_multicast},
 		{"FI_REMOTE_COMM", set_remote},
 		{"FI_AV_USER_ID", set_user_id},
 		{"the domain's FI_REMOTE_COMM", set_domain_remote},
@@ -213,6 +213,9 @@ static void test_caps(void)
 		{FI_RMA, FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
 				 FI_LOCAL_COMM},
 		{FI_RMA | FI_WRITE, FI_RMA | FI_WRITE | FI_LOCAL_COMM},
+		{FI_ATOMIC, FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ |
+				    FI_REMOTE_WRITE | FI_LOCAL_COMM},
+		{FI_ATOMIC | FI_REMOTE_READ, FI_ATOMIC | FI_REMOTE_READ | FI_LOCAL_COMM},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -284,7 +287,7 @@ static void test_echo(void)
 	hints->domain_attr->resource_mgmt = FI_RM_DISABLED;
 	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
-	hints->rx_attr->msg_order = FI_ORDER_RMA_WAW;
+	hints->rx_attr->msg_order = FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAR;
 	hints->tx_attr->size = 7;
 	hints->domain_attr->name = strdup(WFI_DOMAIN_NAME);
 	hints->fabric_attr->name = strdup(WFI_FABRIC_NAME);
@@ -300,7 +303,8 @@ static void test_echo(void)
 	tap_is_int((int64_t)info->tx_attr->size, 7, "size");
 	tap_is_int((int64_t)info->tx_attr->msg_order, FI_ORDER_SAS,
 		   "rule E1: only the order that was asked for");
-	tap_ok(info->ep_attr->max_order_waw_size && !info->ep_attr->max_order_raw_size,
+	tap_ok(info->ep_attr->max_order_waw_size && info->ep_attr->max_order_war_size &&
+		       !info->ep_attr->max_order_raw_size,
 	       "rule E1: with its size");
 	tap_is_int((int64_t)info->mode, 0, "no mode bits");
 	fi_freeinfo(info);

@@ -10,6 +10,8 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/keytab.h"
+#include "prov/proto/atomic_op.h"
 #include "prov/proto/small.h"
 #include "util/tap.h"
 
@@ -130,8 +132,13 @@ static void remote_done(void *arg, const struct proto_done *d)
 {
 	struct sim_ep *e = arg;
 
-	e->remote_events++;
-	e->remote_bytes += d->len;
+	if (d->flags & FI_ATOMIC) {
+		e->atomics++;
+	}
+	if (d->report) {
+		e->remote_events++;
+		e->remote_bytes += d->len;
+	}
 }
 
 static uint64_t source(void *arg, const struct wire_addr *addr)
@@ -171,6 +178,7 @@ void sim_ep_open(struct sim *s, int index)
 	attr.addr = e->addr;
 	attr.incarnation = ++s->incarnation;
 	attr.arg = e;
+	attr.keys = e->keys;
 	if (proto_ep_open(&attr, &e->ep) || proto_enable(e->ep)) {
 		tap_bail("endpoint %d does not open", index);
 	}
@@ -182,6 +190,21 @@ void sim_ep_open(struct sim *s, int index)
 	r.key = 2;
 	r.access = FI_REMOTE_READ;
 	mock_region_add(proto_wire_ep(e->ep), &r);
+}
+
+/* The keys that the mock wire knows, where the engine looks for them. */
+static void keys_open(struct sim_ep *e)
+{
+	struct mem_region r = {.iov = {{e->region, SIM_REGION}}, .iov_count = 1};
+
+	r.access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+	if (mem_keytab_open(64, &e->keys) || mem_keytab_insert_at(e->keys, &r, 1)) {
+		tap_bail("no keys");
+	}
+	r.access = FI_REMOTE_READ;
+	if (mem_keytab_insert_at(e->keys, &r, 2)) {
+		tap_bail("no key");
+	}
 }
 
 void sim_init(struct sim *s, uint64_t seed, int eps)
@@ -205,6 +228,9 @@ void sim_init(struct sim *s, uint64_t seed, int eps)
 				      .connect_timeout = 10000000000ULL,
 				      .unexpected_max = 1 << 20,
 				      .order_rma = true,
+				      .order_atomic = true,
+				      .atomics = true,
+				      .atomic_access = FI_REMOTE_READ | FI_REMOTE_WRITE,
 				      .order_msg_after_rma = true};
 	s->ep_count = eps;
 	for (int i = 0; i < eps; i++) {
@@ -215,7 +241,9 @@ void sim_init(struct sim *s, uint64_t seed, int eps)
 		e->addr.in.sin_family = AF_INET;
 		e->addr.in.sin_port = htons(1000 + i);
 		e->addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		e->region = calloc(1, SIM_REGION);
+		e->region = aligned_alloc(64, SIM_REGION);
+		memset(e->region, 0, SIM_REGION);
+		keys_open(e);
 	}
 	for (int i = 0; i < eps; i++) {
 		sim_ep_open(s, i);
@@ -231,6 +259,7 @@ void sim_fini(struct sim *s)
 	}
 	for (int i = 0; i < s->ep_count; i++) {
 		free(s->eps[i].region);
+		mem_keytab_close(s->eps[i].keys);
 	}
 	for (int i = 0; i < s->op_count; i++) {
 		free(s->ops[i].buf);
@@ -530,6 +559,80 @@ struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
 	ret = proto_rma(s->eps[ep].ep, sim_peer(s, ep, to), &r);
 	if (flags & PROTO_INJECT) {
 		memset(op->buf, 0xdd, len);
+	}
+	return posted(s, op, ret);
+}
+
+/* The same between elements. */
+static size_t cut_words(struct sim *s, uint64_t *words, size_t count, struct iovec *iov)
+{
+	size_t pieces = 1 + mock_random(&s->net) % PROTO_IOV_MAX, at = 0;
+
+	for (size_t i = 0; i < pieces; i++) {
+		size_t here = i + 1 == pieces ? count - at
+					      : mock_random(&s->net) % (count - at + 1);
+
+		iov[i].iov_base = words + at;
+		iov[i].iov_len = here * sizeof(*words);
+		at += here;
+	}
+	return pieces;
+}
+
+/* The target memory in as many pieces as the address is cut in. */
+static size_t cut_remote(struct sim *s, const struct sim_atomic *a,
+			 struct proto_rma_iov *remote)
+{
+	struct iovec iov[PROTO_IOV_MAX];
+	size_t count = cut_words(s, (uint64_t *)(uintptr_t)a->off, a->count, iov);
+
+	for (size_t i = 0; i < count; i++) {
+		remote[i].addr = (uintptr_t)iov[i].iov_base;
+		remote[i].len = iov[i].iov_len;
+		remote[i].key = a->key;
+	}
+	return count;
+}
+
+struct sim_op *sim_atomic(struct sim *s, int ep, int to, const struct sim_atomic *a)
+{
+	struct sim_op *op = op_new(s, SIM_ATOMIC, ep, to, 3 * a->count * 8, a->flags);
+	uint64_t *words = (uint64_t *)(void *)op->buf;
+	struct iovec iov[3][PROTO_IOV_MAX];
+	struct proto_rma_iov remote[PROTO_IOV_MAX];
+	struct proto_atomic p = {.mode = (uint8_t)a->mode,
+				 .op = (uint8_t)a->op,
+				 .type = FI_UINT64,
+				 .remote = remote,
+				 .len = a->count * 8,
+				 .data = op->id,
+				 .context = op,
+				 .flags = a->flags};
+	ssize_t ret;
+
+	memset(op->buf, 0x55, op->len);
+	op->result = words;
+	for (size_t i = 0; i < a->count; i++) {
+		words[a->count + i] = a->arg + i;
+		words[2 * a->count + i] = a->cmp + i;
+	}
+	p.remote_count = cut_remote(s, a, remote);
+	if (a->mode != ATOMIC_BASE) {
+		p.result = iov[0];
+		p.result_count = cut_words(s, words, a->count, iov[0]);
+	}
+	if (a->op != FI_ATOMIC_READ) {
+		p.iov = iov[1];
+		p.count = cut_words(s, words + a->count, a->count, iov[1]);
+	}
+	if (a->mode == ATOMIC_COMPARE) {
+		p.compare = iov[2];
+		p.compare_count = cut_words(s, words + 2 * a->count, a->count, iov[2]);
+	}
+	op->remote_off = a->off;
+	ret = proto_atomic(s->eps[ep].ep, sim_peer(s, ep, to), &p);
+	if (a->flags & PROTO_INJECT) {
+		memset(words + a->count, 0xdd, 2 * a->count * 8);
 	}
 	return posted(s, op, ret);
 }

@@ -16,7 +16,7 @@
 #define SIM_OPS	   4096
 #define SIM_REGION (1u << 20)
 
-enum sim_kind { SIM_SEND, SIM_RECV, SIM_WRITE, SIM_READ };
+enum sim_kind { SIM_SEND, SIM_RECV, SIM_WRITE, SIM_READ, SIM_ATOMIC };
 
 struct sim_op {
 	enum sim_kind kind;
@@ -33,8 +33,9 @@ struct sim_op {
 	size_t got_len, olen;
 	uint64_t got_id;
 	uint64_t done_at;
-	int messages; /* PROTO_MULTI: received into it */
-	size_t used;  /* PROTO_MULTI: where the next message must start */
+	int messages;	  /* PROTO_MULTI: received into it */
+	size_t used;	  /* PROTO_MULTI: where the next message must start */
+	uint64_t *result; /* SIM_ATOMIC: in buf */
 };
 
 struct sim_ep {
@@ -46,6 +47,8 @@ struct sim_ep {
 	bool paused;		/* makes no call */
 	uint64_t remote_events; /* writes with data that arrived */
 	uint64_t remote_bytes;
+	uint64_t atomics; /* that were carried out here */
+	struct mem_keytab *keys;
 };
 
 struct sim {
@@ -65,6 +68,15 @@ struct sim {
 	struct proto_attr attr;	       /* defaults for every endpoint */
 };
 
+struct sim_atomic {
+	uint32_t mode; /* enum atomic_mode */
+	uint32_t op;   /* enum fi_op */
+	size_t count;
+	uint64_t arg, cmp;
+	uint64_t off, key;
+	uint32_t flags;
+};
+
 void sim_init(struct sim *s, uint64_t seed, int eps);
 void sim_ep_open(struct sim *s, int index);
 void sim_fini(struct sim *s);
@@ -79,6 +91,8 @@ struct sim_op *sim_recv(struct sim *s, int ep, int from, size_t len, uint64_t ta
 			uint64_t ignore, uint32_t flags);
 struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
 		       uint64_t key, uint32_t flags);
+/* Of FI_UINT64; arg and cmp: what each element gets, with the element's index added. */
+struct sim_op *sim_atomic(struct sim *s, int ep, int to, const struct sim_atomic *a);
 void sim_cancel_all(struct sim *s);
 /* Random messages of up to 400,000 bytes between all, pauses, and in `kills` percent of
  * the rest the death of a pair; then all of it comes to its end. False: something hung.

@@ -3,6 +3,8 @@
  * validator neither reads outside nor lets a field through that is out of range. */
 #include "config.h"
 
+#include "prov/proto/atomic_op.h"
+#include "prov/proto/wire_atomic.h"
 #include "prov/proto/wire_pkt.h"
 #include "util/tap.h"
 
@@ -51,6 +53,25 @@ static void test_golden(void)
 	static const uint8_t taken[] = {10, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0,
 					0,  0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0};
 	static const uint8_t count[] = {12, 6, 0, 0, 3, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1};
+	static const uint8_t atomic[] = {
+		13, 0x12, 0, 0, 8, 0, 0, 0, 9,	0, 0, 0, 0, 0, 0, 0, /* head, id */
+		7,  0,	  0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, /* data, total */
+		1,  2,	  5, 1, 0, 0, 0, 0, /* fetch SUM UINT32 */
+		0,  0,	  2, 0, 0, 0, 0, 0, 8,	0, 0, 0, 0, 0, 0, 0, /* address, length */
+		6,  0,	  0, 0, 0, 0, 0, 1};			     /* key */
+	static const uint8_t result[] = {14, 0, 0, 0, 8,  0, 0, 0, 9, 0, 0, 0,
+					 0,  0, 0, 0, 22, 0, 0, 0, 0, 0, 0, 0};
+	const struct pkt_view request = {.flags = PKT_F_DATA | PKT_F_MORE,
+					 .len = 8,
+					 .id = 9,
+					 .data = 7,
+					 .total = 16,
+					 .mode = ATOMIC_FETCH,
+					 .op = FI_SUM,
+					 .type = FI_UINT32,
+					 .count = 1,
+					 .iov = {{0x20000, 8}},
+					 .keys = {0x0100000000000006}};
 	struct pkt_view_iov iov = {0x20000, 0x100};
 	uint8_t buf[128];
 	char *at;
@@ -83,6 +104,31 @@ static void test_golden(void)
 	tap_is_int(pkt_put_count(buf, PKT_COUNT_EP | PKT_COUNT_MR, 3, 0x0102030405060708),
 		   sizeof(count), "count length");
 	tap_is_mem(buf, count, sizeof(count), "count");
+	tap_is_int(pkt_put_atomic(buf, &request), sizeof(atomic), "atomic length");
+	tap_is_mem(buf, atomic, sizeof(atomic), "atomic");
+	tap_is_int(pkt_put_result(buf, 9, 22, 8), sizeof(result), "result length");
+	tap_is_mem(buf, result, sizeof(result), "result");
+}
+
+/* A valid request: operation and type at random, two pieces. */
+static size_t make_atomic(uint8_t *buf)
+{
+	struct pkt_view v = {.count = 2, .id = next_random(), .data = 5};
+	size_t elem, len;
+
+	do {
+		v.mode = next_random() % ATOMIC_MODES;
+		v.op = next_random() % FI_ATOMIC_OP_LAST;
+		v.type = next_random() % 16;
+	} while (!atomic_op_find(v.mode, v.op, v.type));
+	elem = atomic_type_size(v.type);
+	v.flags = next_random() & (PKT_F_DATA | PKT_F_MORE);
+	v.len = 2 * elem;
+	v.total = v.len + next_random() % 3 * elem;
+	v.iov[0] = (struct pkt_view_iov){next_random() >> 1, elem};
+	v.iov[1] = (struct pkt_view_iov){next_random() >> 1, elem};
+	len = pkt_put_atomic(buf, &v);
+	return len + (size_t)atomic_op_operands(v.mode, v.op) * v.len;
 }
 
 /* Some valid packet of that kind. */
@@ -125,9 +171,40 @@ static size_t make(uint8_t *buf, uint8_t kind)
 	case PKT_COUNT:
 		return pkt_put_count(buf, PKT_COUNT_EP | (flags & PKT_COUNT_READ),
 				     1 + next_random() % 9, next_random());
+	case PKT_ATOMIC:
+		return make_atomic(buf);
+	case PKT_RESULT:
+		return next_random() & 1 ? pkt_put_result(buf, next_random(), 0, 6) + 6
+					 : pkt_put_result(buf, next_random(), 13, 0);
 	default:
 		return pkt_put_event(buf, next_random(), next_random());
 	}
+}
+
+static bool atomic_in_range(const struct pkt_view *v, const uint8_t *pkt, size_t len)
+{
+	size_t elem = atomic_type_size(v->type);
+	const uint8_t *end = pkt + len;
+	uint64_t sum = 0;
+
+	if (!atomic_op_find(v->mode, v->op, v->type) || v->count == 0 ||
+	    v->count > PKT_IOV_MAX || v->len == 0 || v->len > v->total) {
+		return false;
+	}
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (v->iov[i].len % elem) {
+			return false;
+		}
+		sum += v->iov[i].len;
+	}
+	if (v->compare) {
+		end -= v->len;
+	}
+	return sum == v->len && v->len % elem == 0 &&
+	       !v->payload == (v->op == FI_ATOMIC_READ) &&
+	       !v->compare == (v->mode != ATOMIC_COMPARE) &&
+	       (!v->compare || v->compare == end) &&
+	       (!v->payload || (const uint8_t *)v->payload == end - v->len);
 }
 
 /* What every handler may rely on. */
@@ -136,12 +213,15 @@ static bool in_range(const struct pkt_view *v, const uint8_t *pkt, size_t len)
 	uint64_t sum = 0;
 
 	if (v->kind == 0 || v->kind >= PKT_KINDS ||
-	    (v->flags & ~(PKT_F_ALL | PKT_F_BULK))) {
+	    (v->flags & ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE))) {
 		return false;
 	}
 	switch (v->kind) {
+	case PKT_ATOMIC:
+		return atomic_in_range(v, pkt, len);
 	case PKT_EAGER:
 	case PKT_DATA:
+	case PKT_RESULT:
 		return (const uint8_t *)v->payload >= pkt &&
 		       (const uint8_t *)v->payload + v->len == pkt + len;
 	case PKT_RTS:
@@ -226,6 +306,63 @@ static void test_ranges(void)
 	tap_ok(pkt_parse(buf, len, &v) != 0, "cts for nothing");
 	len = pkt_put_data(buf, 1, 2, 0);
 	tap_ok(pkt_parse(buf, len, &v) != 0, "data without data");
+	len = pkt_put_result(buf, 1, 5, 8) + 8;
+	tap_ok(pkt_parse(buf, len, &v) != 0, "a result and an error");
+}
+
+/* One field of a request at a time is out of its range. */
+static void test_atomic_ranges(void)
+{
+	const struct pkt_view good = {.len = 16,
+				      .total = 16,
+				      .mode = ATOMIC_COMPARE,
+				      .op = FI_CSWAP,
+				      .type = FI_INT64,
+				      .count = 2,
+				      .iov = {{0x1000, 8}, {0x2000, 8}}};
+	const size_t operands = 32;
+	struct {
+		const char *what;
+		struct pkt_view v;
+	} rows[13];
+	uint8_t buf[512];
+	struct pkt_view v;
+
+	for (size_t i = 0; i < 13; i++) {
+		rows[i].v = good;
+	}
+	rows[0].what = "an operation for another call", rows[0].v.op = FI_SUM;
+	rows[1].what = "an unknown operation", rows[1].v.op = FI_ATOMIC_OP_LAST;
+	rows[2].what = "an unknown type", rows[2].v.type = 16;
+	rows[3].what = "an unknown call", rows[3].v.mode = ATOMIC_MODES;
+	rows[4].what = "no pieces", rows[4].v.count = 0;
+	rows[5].what = "too many pieces", rows[5].v.count = PKT_IOV_MAX + 1;
+	rows[6].what = "pieces that are too long", rows[6].v.iov[1].len = 16;
+	rows[7].what = "pieces that are too short", rows[7].v.iov[1].len = 0;
+	rows[8].what = "half an element", rows[8].v.iov[0].len = 4,
+	rows[8].v.iov[1].len = 12;
+	rows[9].what = "longer than the whole", rows[9].v.total = 8;
+	rows[10].what = "an operation without an end", rows[10].v.total = UINT64_MAX - 7;
+	rows[11].what = "an order of complex numbers", rows[11].v.op = FI_CSWAP_LE,
+	rows[11].v.type = FI_FLOAT_COMPLEX;
+	rows[12].what = "an unknown flag", rows[12].v.flags = PKT_F_ACK;
+	memset(buf, 0, sizeof(buf));
+	tap_ok(pkt_parse(buf, pkt_put_atomic(buf, &good) + operands, &v) == 0,
+	       "atomic: as it should be");
+	for (size_t i = 0; i < 13; i++) {
+		size_t count = rows[i].v.count;
+
+		/* What is encoded stays inside the view. */
+		rows[i].v.count = count > PKT_IOV_MAX ? PKT_IOV_MAX : count;
+		memset(buf, 0, sizeof(buf));
+		pkt_put_atomic(buf, &rows[i].v);
+		buf[offsetof(struct pkt_atomic, count)] = count;
+		tap_ok(pkt_parse(buf,
+				 sizeof(struct pkt_atomic) +
+					 count * sizeof(struct pkt_atomic_iov) + operands,
+				 &v) != 0,
+		       "atomic: %s", rows[i].what);
+	}
 }
 
 /* The short parser takes exactly what the whole one takes for an eager message with no
@@ -296,6 +433,7 @@ int main(void)
 	test_golden();
 	test_kinds();
 	test_ranges();
+	test_atomic_ranges();
 	test_mutation();
 	return tap_done();
 }

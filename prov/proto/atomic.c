@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Atomic operations, the initiator's half: one FIFO per peer. An operation leaves as one
+ * request or, if it is long, as several, and is over when all of them were answered: it
+ * was carried out then, whatever level of completion was asked for.
+ *
+ * Requests and answers keep their order on the link, so nothing more is needed among
+ * atomics, and messages only wait until the requests before them have left. Where order
+ * between atomics and RMA was granted, each waits until the other is over (rule E2).
+ */
+#include "config.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/proto/atomic_op.h"
+#include "prov/proto/ep.h"
+#include "prov/proto/wire_atomic.h"
+
+static struct atomic_out *out_of(const struct proto_ep *ep, const struct tx *tx)
+{
+	return &ep->atomic_outs[tx->obj.index];
+}
+
+/* Bytes of the longest request, in whole elements of any type. */
+static uint32_t chunk_most(const struct proto_peer *pp, const struct atomic_out *out)
+{
+	size_t most =
+		wire_link_base(pp->peer.link)->caps.max_packet - PKT_ATOMIC_HEAD_MAX;
+
+	most /= out->operands > 1 ? out->operands : 1;
+	most = most < ATOMIC_CHUNK_MAX ? most : ATOMIC_CHUNK_MAX;
+	return (uint32_t)(most - most % ATOMIC_ELEM_MAX);
+}
+
+/* The target memory of the next `len` bytes. */
+static void remote_slice(const struct tx *tx, size_t offset, size_t len,
+			 struct pkt_view *v)
+{
+	v->count = 0;
+	for (uint32_t i = 0; len > 0 && i < tx->x.remote_count; i++) {
+		const struct xfer_remote *r = &tx->x.remote[i];
+		size_t here;
+
+		if (offset >= r->len) {
+			offset -= r->len;
+			continue;
+		}
+		here = r->len - offset < len ? r->len - offset : len;
+		v->iov[v->count].addr = r->addr + offset;
+		v->iov[v->count].len = here;
+		v->keys[v->count] = r->key;
+		v->count++;
+		len -= here;
+		offset = 0;
+	}
+}
+
+/* The next request of tx; false: not now. */
+static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
+	struct atomic_out *out = out_of(ep, tx);
+	size_t left = tx->x.total - out->sent;
+	struct pkt_view v;
+	size_t size;
+	char *pkt;
+
+	if (out->sent == 0) {
+		out->chunk = chunk_most(pp, out);
+	}
+	v.len = left < out->chunk ? left : out->chunk;
+	if (pp->atomics_cost + atomic_cost(v.len) > ATOMIC_WINDOW) {
+		return false;
+	}
+	v.flags = ((tx->flags & PROTO_DATA) ? PKT_F_DATA : 0) |
+		  (v.len < left ? PKT_F_MORE : 0);
+	v.id = pool_id(tx);
+	v.data = (tx->flags & PROTO_DATA) ? tx->data : 0;
+	v.total = tx->x.total;
+	v.mode = out->mode;
+	v.op = out->op;
+	v.type = out->type;
+	remote_slice(tx, out->sent, v.len, &v);
+	size = sizeof(struct pkt_atomic) + v.count * sizeof(struct pkt_atomic_iov) +
+	       (size_t)out->operands * v.len;
+	pkt = ep->wire->pkt_reserve(pp->peer.link, size, WIRE_DATA);
+	if (!pkt) {
+		return false;
+	}
+	left = pkt_put_atomic(pkt, &v);
+	if (out->operands > 0) {
+		iov_gather(tx->x.local, tx->x.local_count, out->sent, pkt + left, v.len);
+	}
+	if (out->operands > 1) {
+		iov_gather(out->compare, out->compare_count, out->sent,
+			   pkt + left + v.len, v.len);
+	}
+	ep->wire->pkt_commit(pp->peer.link, pkt, size);
+	out->sent += v.len;
+	pp->atomics_cost += atomic_cost(v.len);
+	return true;
+}
+
+/* Nothing more of it will be sent. */
+static void all_sent(struct proto_peer *pp, struct tx *tx)
+{
+	list_remove(&tx->node);
+	list_push_back(&pp->waiting, &tx->node);
+	tx_set_state(tx, TX_WAIT_RESULT);
+	pp->atomics_sent++;
+}
+
+int atomics_run(struct proto_ep *ep, struct proto_peer *pp)
+{
+	int sent = 0;
+
+	while (!list_empty(&pp->atomics)) {
+		struct tx *tx = container_of(pp->atomics.next, struct tx, node);
+
+		if (pp->rma_done < tx->rma_barrier || !request_send(ep, pp, tx)) {
+			return sent;
+		}
+		if (out_of(ep, tx)->sent == tx->x.total) {
+			all_sent(pp, tx);
+		}
+		sent++;
+	}
+	proto_unblock(pp, BLOCK_ATOMIC);
+	return sent;
+}
+
+static void take_pieces(struct iovec *to, uint8_t *to_count, const struct iovec *from,
+			size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		to[i] = from[i];
+	}
+	*to_count = (uint8_t)count;
+}
+
+static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_atomic *a)
+{
+	struct atomic_out *out = out_of(ep, tx);
+
+	tx->x.total = a->len;
+	tx->x.remote_count = a->remote_count;
+	for (size_t i = 0; i < a->remote_count; i++) {
+		tx->x.remote[i].addr = a->remote[i].addr;
+		tx->x.remote[i].len = a->remote[i].len;
+		tx->x.remote[i].key = a->remote[i].key;
+	}
+	take_pieces(out->result, &out->result_count, a->result, a->result_count);
+	if (!(a->flags & PROTO_INJECT)) {
+		take_pieces(tx->x.local, &tx->x.local_count, a->iov, a->count);
+		take_pieces(out->compare, &out->compare_count, a->compare,
+			    a->compare_count);
+		return;
+	}
+	/* Both fit: the caller of proto_atomic has seen to that. */
+	tx->x.local[0].iov_base = ep->inject + tx->obj.index * ep->inject_size;
+	tx->x.local[0].iov_len = a->len;
+	tx->x.local_count = 1;
+	out->compare[0].iov_base = (char *)tx->x.local[0].iov_base + a->len;
+	out->compare[0].iov_len = a->len;
+	out->compare_count = 1;
+	if (out->operands > 0) {
+		iov_gather(a->iov, a->count, 0, tx->x.local[0].iov_base, a->len);
+	}
+	if (out->operands > 1) {
+		iov_gather(a->compare, a->compare_count, 0, out->compare[0].iov_base,
+			   a->len);
+	}
+}
+
+ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
+		     const struct proto_atomic *a)
+{
+	struct tx *tx = tx_alloc(ep, pp);
+	struct atomic_out *out;
+
+	if (!tx) {
+		return -FI_EAGAIN;
+	}
+	out = out_of(ep, tx);
+	tx->flags = a->flags;
+	tx->context = a->context;
+	tx->data = a->data;
+	tx->rma_barrier = ep->order_atomic ? pp->rma_posted : 0;
+	tx->x.inflight = 0;
+	tx->x.err = 0;
+	out->mode = a->mode;
+	out->op = a->op;
+	out->type = a->type;
+	out->operands = (uint8_t)atomic_op_operands(a->mode, a->op);
+	out->sent = 0;
+	out->answered = 0;
+	out->err = 0;
+	take_memory(ep, tx, a);
+	tx_set_state(tx, TX_ATOMIC);
+	pp->atomics_posted++;
+	list_push_back(&pp->atomics, &tx->node);
+	if (proto_peer_is_up(pp)) {
+		atomics_run(ep, pp);
+	} else {
+		peer_connect(&ep->peers, &pp->peer);
+	}
+	if (!list_empty(&pp->atomics)) {
+		if (ep->order_msg_after_rma) {
+			proto_block(pp, BLOCK_ATOMIC);
+		}
+		if (proto_peer_is_up(pp)) {
+			proto_activate(ep, pp);
+		}
+	}
+	return 0;
+}
+
+/* What the target refuses ends the operation there: the rest stays unsent. */
+static void refused(struct proto_peer *pp, struct tx *tx, struct atomic_out *out, int err)
+{
+	if (!out->err) {
+		out->err = -err;
+	}
+	tx->x.total = out->sent;
+	if (tx->state == TX_ATOMIC) {
+		all_sent(pp, tx);
+	}
+}
+
+void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
+		    const struct pkt_view *v)
+{
+	struct tx *tx = tx_find(ep, pp, v->id);
+	struct atomic_out *out;
+	size_t len, want;
+
+	if (!tx) { /* of an epoch that ended */
+		return;
+	}
+	out = ep->atomic_outs ? out_of(ep, tx) : NULL;
+	if ((tx->state != TX_ATOMIC && tx->state != TX_WAIT_RESULT) || !out ||
+	    out->answered == out->sent) {
+		proto_violation(ep, link);
+		return;
+	}
+	len = out->sent - out->answered;
+	len = len < out->chunk ? len : out->chunk;
+	want = out->mode == ATOMIC_BASE || v->total ? 0 : len;
+	if (v->len != want) {
+		proto_violation(ep, link);
+		return;
+	}
+	iov_scatter(out->result, out->result_count, out->answered, v->payload, want);
+	out->answered += len;
+	pp->atomics_cost -= atomic_cost(len);
+	if (unlikely(v->total)) {
+		refused(pp, tx, out, (int)v->total);
+	}
+	if (out->answered == tx->x.total && tx->state == TX_WAIT_RESULT) {
+		pp->atomics_done++;
+		tx_complete(ep, tx, out->err);
+	}
+}
+
+void atomics_fail(struct proto_ep *ep, struct proto_peer *pp, int err)
+{
+	list_foreach_safe (n, next, &pp->atomics) {
+		tx_fail(ep, container_of(n, struct tx, node), err);
+	}
+	/* Those that wait for an answer fail with everything that waits. */
+	pp->atomics_sent = pp->atomics_posted;
+	pp->atomics_done = pp->atomics_posted;
+	pp->atomics_cost = 0;
+}
