@@ -55,6 +55,23 @@ TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
 
+fabtests_atomic = %D%/own/atomic_side.c %D%/own/atomic_side.h %D%/own/remote.c \
+	%D%/own/remote.h $(fabtests_own)
+check_PROGRAMS += %D%/own/atomics
+TESTS += %D%/own/atomics
+%C%_own_atomics_SOURCES = %D%/own/atomics.c $(fabtests_atomic)
+%C%_own_atomics_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/atomic_events
+TESTS += %D%/own/atomic_events
+%C%_own_atomic_events_SOURCES = %D%/own/atomic_events.c $(fabtests_atomic)
+%C%_own_atomic_events_LDADD = $(LIBFABRIC_LIBS)
+
+check_PROGRAMS += %D%/own/contend
+TESTS += %D%/own/contend
+%C%_own_contend_SOURCES = %D%/own/contend.c $(fabtests_own)
+%C%_own_contend_LDADD = $(LIBFABRIC_LIBS) -lpthread
+
 check_PROGRAMS += %D%/own/shared
 TESTS += %D%/own/shared
 %C%_own_shared_SOURCES = %D%/own/shared.c %D%/own/remote.c %D%/own/remote.h \

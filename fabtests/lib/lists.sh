@@ -27,6 +27,8 @@ core_lines=(
 	'pair fi_rdm_pingpong -v'
 	'pair fi_rdm_tagged_pingpong -v'
 	'pair fi_rdm_tagged_bw -v'
+	'pair fi_rdm_atomic -I 5 -o all'
+	'pair fi_rdm_atomic -I 5 -o all -U'
 	'pair fi_rma_bw -e rdm -o write -v'
 	'pair fi_rma_bw -e rdm -o read -v'
 	'pair fi_rma_bw -e rdm -o writedata -v'
