@@ -259,6 +259,46 @@ static void passive_target(struct side *s)
 	target_run_as(s, &want_auto);
 }
 
+/* A fenced message is not taken while an operation before it is open, by the target that
+ * it goes to; others are not held up. */
+static void fence_run(struct side *s)
+{
+	struct initiator in = {0};
+	struct node *n = &s->node;
+	struct iovec iov;
+	struct done d;
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &iov};
+	int held = 0;
+
+	initiator_open(s, &in, &want_atomic);
+	write_u64(s, &in, 0, 7);
+	iov = (struct iovec){in.mem + 256, 8};
+	order_give(s, (struct order){.kind = ORDER_SLEEP, .seed = 300});
+	while (node_again(s, post_any(s, &in, 1, FI_UINT64, FI_SUM, 1, &d), "atomic"))
+		;
+	msg.addr = n->self;
+	side_must(s, fi_recv(n->ep, in.mem + 512, 8, NULL, FI_ADDR_UNSPEC, NULL), "recv");
+	side_must(s, fi_sendmsg(n->ep, &msg, 0), "fi_sendmsg to oneself, which connects");
+	node_next(s, &d, WAIT_MS);
+	node_next(s, &d, WAIT_MS);
+	msg.addr = n->peer;
+	for (;;) {
+		ssize_t rc = fi_sendmsg(n->ep, &msg, FI_FENCE);
+
+		if (rc == 0)
+			break;
+		side_check(s, rc == -FI_EAGAIN, "a fenced message: %zd", rc);
+		held++;
+		node_progress(n);
+		sleep_ms(1);
+	}
+	side_check(s, held > 0, "the fence held nothing back");
+	/* What came before it is complete by now. */
+	node_expect(s, &d, FETCH_DONE, &d);
+	node_expect(s, &d, FI_MSG | FI_SEND, &iov);
+	initiator_close(s, &in);
+}
+
 #define DEATH_OPS 50
 
 /* Every operation on a target that is killed ends, those that it answered well. */
@@ -297,6 +337,7 @@ static const struct test_case cases[] = {
 	{.name = "to oneself", .run = {self_run, idle}},
 	{.name = "a target that makes no call, automatic progress",
 	 .run = {passive_run, passive_target}},
+	{.name = "a fence", .run = {fence_run, atomic_target}},
 	{.name = "a target that is killed",
 	 .run = {death_run, atomic_target},
 	 .killed = true},

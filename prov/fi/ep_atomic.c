@@ -168,7 +168,7 @@ static ssize_t call_post_msg(struct wfi_ep *ep, struct call *c,
 	return ret ? ret : post(ep, &c->a, msg->addr);
 }
 
-#define MSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE)
+#define MSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE)
 
 static int flags_check(uint64_t flags)
 {

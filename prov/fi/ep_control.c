@@ -18,6 +18,7 @@ uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags)
 	}
 	bits |= (flags & FI_INJECT) ? PROTO_INJECT : 0;
 	bits |= (flags & FI_REMOTE_CQ_DATA) ? PROTO_DATA : 0;
+	bits |= (flags & FI_FENCE) ? PROTO_FENCE : 0;
 	/* Delivery says more than a match. */
 	bits |= (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)) ? PROTO_DELIVERY : 0;
 	bits |= (flags & FI_TRIGGER) ? WFI_TRIGGER : 0;

@@ -225,7 +225,8 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_sendv_bits(ep, iov, count, 0, dest, context, ep->tx_bits);
 }
 
-#define SENDMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER)
+#define SENDMSG_FLAGS \
+	(WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER | FI_FENCE)
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {

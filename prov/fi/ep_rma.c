@@ -185,8 +185,9 @@ static ssize_t post_msg(struct wfi_ep *ep, const struct fi_msg_rma *msg, uint32_
 
 #define READMSG_FLAGS                                                            \
 	(FI_COMPLETION | FI_MORE | FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_TRIGGER)
-#define WRITEMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER)
+	 FI_TRIGGER | FI_FENCE)
+#define WRITEMSG_FLAGS \
+	(WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER | FI_FENCE)
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 			   uint64_t flags)

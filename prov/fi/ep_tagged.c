@@ -147,7 +147,8 @@ static ssize_t tag_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return tag_sendv_bits(ep, iov, count, 0, dest, tag, context, ep->tx_bits);
 }
 
-#define TSENDMSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER)
+#define TSENDMSG_FLAGS \
+	(WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_TRIGGER | FI_FENCE)
 
 static ssize_t tag_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 			   uint64_t flags)

@@ -6,7 +6,7 @@
 
 #define WFI_TX_CAPS                                                               \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | \
-	 FI_TRIGGER)
+	 FI_TRIGGER | FI_FENCE)
 #define WFI_RX_CAPS                                                                      \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |            \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | \

@@ -175,7 +175,7 @@ static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_a
 ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 		     const struct proto_atomic *a)
 {
-	struct tx *tx = tx_alloc(ep, pp);
+	struct tx *tx = proto_fence_holds(pp, a->flags) ? NULL : tx_alloc(ep, pp);
 	struct atomic_out *out;
 
 	if (!tx) {

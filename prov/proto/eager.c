@@ -21,7 +21,7 @@ _Static_assert(PROTO_TAGGED == PKT_F_TAGGED && PROTO_DATA == PKT_F_DATA,
 static ssize_t send_queued(struct proto_ep *ep, struct proto_peer *pp,
 			   const struct proto_msg *m)
 {
-	struct tx *tx = tx_alloc(ep, pp);
+	struct tx *tx = proto_fence_holds(pp, m->flags) ? NULL : tx_alloc(ep, pp);
 
 	if (!tx) {
 		return -FI_EAGAIN;
@@ -55,7 +55,8 @@ ssize_t proto_send(struct proto_ep *ep, struct proto_peer *pp, const struct prot
 	void *pkt, *at;
 
 	if (unlikely(pp->blocked || m->len > pp->eager_max ||
-		     pp->credit < credit_cost(m->len) || (m->flags & PROTO_DELIVERY))) {
+		     pp->credit < credit_cost(m->len) ||
+		     (m->flags & (PROTO_DELIVERY | PROTO_FENCE)))) {
 		return send_queued(ep, pp, m);
 	}
 	pkt = ep->wire->pkt_reserve(pp->peer.link, head + m->len, WIRE_DATA);

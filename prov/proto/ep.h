@@ -202,6 +202,22 @@ static inline void proto_peer_unref(struct proto_ep *ep, struct proto_peer *pp)
 	}
 }
 
+/* Nothing that was posted to this peer, by either name, is without completion. */
+static inline bool proto_peer_is_quiet(const struct proto_peer *pp)
+{
+	return list_empty(&pp->msgs) && list_empty(&pp->waiting) &&
+	       list_empty(&pp->streams) && list_empty(&pp->bulks) &&
+	       list_empty(&pp->helps) && list_empty(&pp->rma) &&
+	       list_empty(&pp->atomics) &&
+	       (pp->ident == pp || proto_peer_is_quiet(pp->ident));
+}
+
+/* A fenced operation, and with it all that its caller posts behind it, comes later. */
+static inline bool proto_fence_holds(const struct proto_peer *pp, uint32_t flags)
+{
+	return (flags & PROTO_FENCE) && !proto_peer_is_quiet(pp);
+}
+
 /* The link broke the protocol; it is given up. */
 void proto_violation(struct proto_ep *ep, struct wire_link *link);
 

@@ -103,7 +103,7 @@ int rma_run(struct proto_ep *ep, struct proto_peer *pp)
 
 ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto_rma *r)
 {
-	struct tx *tx = tx_alloc(ep, pp);
+	struct tx *tx = proto_fence_holds(pp, r->flags) ? NULL : tx_alloc(ep, pp);
 	struct xfer *x;
 
 	if (!tx) {
