@@ -50,4 +50,14 @@ static inline void copy_small(void *to, const void *from, size_t len)
 	}
 }
 
+/* For every length; a call above COPY_SMALL_MAX. */
+static inline void copy_any(void *to, const void *from, size_t len)
+{
+	if (len <= COPY_SMALL_MAX) {
+		copy_small(to, from, len);
+	} else {
+		memcpy(to, from, len);
+	}
+}
+
 #endif

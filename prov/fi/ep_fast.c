@@ -3,8 +3,9 @@
  * Small messages of one piece, from the call down to the engine in as few steps as there
  * are. What depends on how the endpoint was opened is decided when it is enabled, by the
  * tables that it gets here: whether the lock is needed is a constant in each function.
- * Whatever is out of the ordinary is left to the calls of ep_msg.c and ep_tagged.c, which
- * begin from the beginning: nothing has happened by then. They don't need descriptors.
+ * Whatever is out of the ordinary is left to the calls of ep_fast_more.c, ep_msg.c and
+ * ep_tagged.c, which begin from the beginning: nothing has happened by then. They don't
+ * need descriptors.
  */
 #include "config.h"
 
@@ -55,12 +56,12 @@ FAST bool fast_send_kind(struct wfi_ep *ep, const void *buf, size_t len, uint64_
 
 	fast_lock(ep, lock);
 	if (!report || wfi_cq_is_calm(cq)) {
-		pp = proto_small_open(ep->proto, dest, len, kind);
+		pp = proto_small_open(ep->proto, dest, len, kind, false);
 	}
 	if (__builtin_expect(pp != NULL, 1)) {
 		/* All that the caller gave is used up before the first call, so that
 		 * nothing of it must be kept over one. */
-		proto_small_write(pp, buf, len, tag, data, kind);
+		proto_small_write(pp, buf, len, tag, data, kind, false);
 		if (report) {
 			fast_report(cq, context,
 				    FI_SEND | (kind & PROTO_TAGGED ? FI_TAGGED : FI_MSG));
@@ -126,7 +127,7 @@ static ssize_t tag_send_bare(struct fid_ep *fid, const void *buf, size_t len, vo
 		      false)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.send(fid, buf, len, NULL, dest, tag, context);
+	return wfi_ep_more_tagged.send(fid, buf, len, NULL, dest, tag, context);
 }
 
 static ssize_t msg_send_bare(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -136,7 +137,7 @@ static ssize_t msg_send_bare(struct fid_ep *fid, const void *buf, size_t len, vo
 	if (fast_send(wfi_ep_of_ep(fid), buf, len, dest, 0, 0, context, true, false)) {
 		return 0;
 	}
-	return wfi_ep_ops_msg.send(fid, buf, len, NULL, dest, context);
+	return wfi_ep_more_msg.send(fid, buf, len, NULL, dest, context);
 }
 
 static ssize_t tag_send_quiet_bare(struct fid_ep *fid, const void *buf, size_t len,
@@ -148,7 +149,7 @@ static ssize_t tag_send_quiet_bare(struct fid_ep *fid, const void *buf, size_t l
 		      false, false)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.send(fid, buf, len, NULL, dest, tag, context);
+	return wfi_ep_more_tagged.send(fid, buf, len, NULL, dest, tag, context);
 }
 
 static ssize_t msg_send_quiet_bare(struct fid_ep *fid, const void *buf, size_t len,
@@ -158,7 +159,7 @@ static ssize_t msg_send_quiet_bare(struct fid_ep *fid, const void *buf, size_t l
 	if (fast_send(wfi_ep_of_ep(fid), buf, len, dest, 0, 0, context, false, false)) {
 		return 0;
 	}
-	return wfi_ep_ops_msg.send(fid, buf, len, NULL, dest, context);
+	return wfi_ep_more_msg.send(fid, buf, len, NULL, dest, context);
 }
 
 static ssize_t tag_inject_bare(struct fid_ep *fid, const void *buf, size_t len,
@@ -170,7 +171,7 @@ static ssize_t tag_inject_bare(struct fid_ep *fid, const void *buf, size_t len,
 	    fast_send(ep, buf, len, dest, tag, PROTO_TAGGED, NULL, false, false)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.inject(fid, buf, len, dest, tag);
+	return wfi_ep_more_tagged.inject(fid, buf, len, dest, tag);
 }
 
 static ssize_t msg_inject_bare(struct fid_ep *fid, const void *buf, size_t len,
@@ -182,7 +183,7 @@ static ssize_t msg_inject_bare(struct fid_ep *fid, const void *buf, size_t len,
 	    fast_send(ep, buf, len, dest, 0, 0, NULL, false, false)) {
 		return 0;
 	}
-	return wfi_ep_ops_msg.inject(fid, buf, len, dest);
+	return wfi_ep_more_msg.inject(fid, buf, len, dest);
 }
 
 static ssize_t tag_recv_bare(struct fid_ep *fid, void *buf, size_t len, void *desc,
@@ -220,7 +221,7 @@ static ssize_t tag_senddata_bare(struct fid_ep *fid, const void *buf, size_t len
 			   PROTO_TAGGED | PROTO_DATA, context, true, false)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.senddata(fid, buf, len, NULL, data, dest, tag, context);
+	return wfi_ep_more_tagged.senddata(fid, buf, len, NULL, data, dest, tag, context);
 }
 
 static ssize_t tag_injectdata_bare(struct fid_ep *fid, const void *buf, size_t len,
@@ -233,7 +234,7 @@ static ssize_t tag_injectdata_bare(struct fid_ep *fid, const void *buf, size_t l
 			   false, false)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.injectdata(fid, buf, len, data, dest, tag);
+	return wfi_ep_more_tagged.injectdata(fid, buf, len, data, dest, tag);
 }
 
 static ssize_t msg_recv_bare(struct fid_ep *fid, void *buf, size_t len, void *desc,
@@ -258,7 +259,7 @@ static ssize_t tag_send(struct fid_ep *fid, const void *buf, size_t len, void *d
 		      true)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.send(fid, buf, len, NULL, dest, tag, context);
+	return wfi_ep_more_tagged.send(fid, buf, len, NULL, dest, tag, context);
 }
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -268,7 +269,7 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *d
 	if (fast_send(wfi_ep_of_ep(fid), buf, len, dest, 0, 0, context, true, true)) {
 		return 0;
 	}
-	return wfi_ep_ops_msg.send(fid, buf, len, NULL, dest, context);
+	return wfi_ep_more_msg.send(fid, buf, len, NULL, dest, context);
 }
 
 static ssize_t tag_send_quiet(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -279,7 +280,7 @@ static ssize_t tag_send_quiet(struct fid_ep *fid, const void *buf, size_t len, v
 		      false, true)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.send(fid, buf, len, NULL, dest, tag, context);
+	return wfi_ep_more_tagged.send(fid, buf, len, NULL, dest, tag, context);
 }
 
 static ssize_t msg_send_quiet(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -289,7 +290,7 @@ static ssize_t msg_send_quiet(struct fid_ep *fid, const void *buf, size_t len, v
 	if (fast_send(wfi_ep_of_ep(fid), buf, len, dest, 0, 0, context, false, true)) {
 		return 0;
 	}
-	return wfi_ep_ops_msg.send(fid, buf, len, NULL, dest, context);
+	return wfi_ep_more_msg.send(fid, buf, len, NULL, dest, context);
 }
 
 static ssize_t tag_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest,
@@ -301,7 +302,7 @@ static ssize_t tag_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
 	    fast_send(ep, buf, len, dest, tag, PROTO_TAGGED, NULL, false, true)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.inject(fid, buf, len, dest, tag);
+	return wfi_ep_more_tagged.inject(fid, buf, len, dest, tag);
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
@@ -312,7 +313,7 @@ static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
 	    fast_send(ep, buf, len, dest, 0, 0, NULL, false, true)) {
 		return 0;
 	}
-	return wfi_ep_ops_msg.inject(fid, buf, len, dest);
+	return wfi_ep_more_msg.inject(fid, buf, len, dest);
 }
 
 static ssize_t tag_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
@@ -348,7 +349,7 @@ static ssize_t tag_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 			   PROTO_TAGGED | PROTO_DATA, context, true, true)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.senddata(fid, buf, len, NULL, data, dest, tag, context);
+	return wfi_ep_more_tagged.senddata(fid, buf, len, NULL, data, dest, tag, context);
 }
 
 static ssize_t tag_injectdata(struct fid_ep *fid, const void *buf, size_t len,
@@ -361,7 +362,7 @@ static ssize_t tag_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			   false, true)) {
 		return 0;
 	}
-	return wfi_ep_ops_tagged.injectdata(fid, buf, len, data, dest, tag);
+	return wfi_ep_more_tagged.injectdata(fid, buf, len, data, dest, tag);
 }
 
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
@@ -413,13 +414,28 @@ static void select_send(struct wfi_ep *ep, const struct fast_calls *calls)
 	} /* else delivery or the inject flag: the whole way round */
 }
 
+/* Where sends are counted as well. */
+static void select_counted(struct wfi_ep *ep)
+{
+	ep->fast_tagged.inject = wfi_ep_more_tagged.inject;
+	ep->fast_tagged.injectdata = wfi_ep_more_tagged.injectdata;
+	ep->fast_msg.inject = wfi_ep_more_msg.inject;
+	if ((ep->tx_bits & ~PROTO_REPORT) == 0) {
+		ep->fast_tagged.senddata = wfi_ep_more_tagged.senddata;
+		ep->fast_tagged.send = wfi_ep_more_tagged.send;
+		ep->fast_msg.send = wfi_ep_more_msg.send;
+	}
+}
+
 void wfi_ep_fast_select(struct wfi_ep *ep)
 {
 	const struct fast_calls *calls = &fast_calls[ep->domain->lock_needed];
 
 	ep->fast_msg = wfi_ep_ops_msg;
 	ep->fast_tagged = wfi_ep_ops_tagged;
-	if (ep->can_send && !ep->cntrs[EP_CNTR_SEND]) {
+	if (ep->can_send && ep->cntrs[EP_CNTR_SEND]) {
+		select_counted(ep);
+	} else if (ep->can_send) {
 		select_send(ep, calls);
 	}
 	if (ep->can_recv &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint's inside, shared by its own files: ep.c (life), ep_bind.c (what it is
  * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_peek.c, ep_rma.c,
- * ep_atomic.c (operations), ep_fast.c, ep_fast_rma.c (the frequent ones), ep_done.c
+ * ep_atomic.c (operations), ep_fast.c, ep_fast_more.c, ep_fast_rma.c (the frequent ones),
+ * ep_done.c
  * (completions), ep_nosys.c (what isn't there).
  */
 #ifndef WEFT_FI_EP_INT_H
@@ -137,6 +138,20 @@ extern const struct proto_up wfi_ep_up[2];
 
 /* Lock held. The calls for an endpoint that is enabled, or got other flags. */
 void wfi_ep_fast_select(struct wfi_ep *ep);
+
+/* ---- ep_fast_more.c */
+
+/* For endpoints that report all sends or none; fall back to the general calls. */
+extern const struct wfi_ep_more_tagged {
+	typeof(((struct fi_ops_tagged *)0)->send) send;
+	typeof(((struct fi_ops_tagged *)0)->senddata) senddata;
+	typeof(((struct fi_ops_tagged *)0)->inject) inject;
+	typeof(((struct fi_ops_tagged *)0)->injectdata) injectdata;
+} wfi_ep_more_tagged;
+extern const struct wfi_ep_more_msg {
+	typeof(((struct fi_ops_msg *)0)->send) send;
+	typeof(((struct fi_ops_msg *)0)->inject) inject;
+} wfi_ep_more_msg;
 
 /* ---- ep_fast_rma.c */
 

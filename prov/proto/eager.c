@@ -249,18 +249,22 @@ static __attribute__((noinline)) void eager_finish(struct proto_ep *ep,
 static struct rx *eager_special_find(struct proto_ep *ep, struct proto_peer *pp,
 				     const struct pkt_plain *p)
 {
-	struct match_recv *m = match_recv_find(&ep->match[p->tagged], pp->ident, p->tag);
+	struct match_queue *q = &ep->match[p->tagged];
+	struct match_recv *m = q->special_count ? NULL : match_recv_first(q, p->tag);
 	struct rx *rx;
 
-	if (unlikely(!m || p->len > COPY_SMALL_MAX)) {
+	if (!m) {
+		m = match_recv_find(q, pp->ident, p->tag);
+	}
+	if (unlikely(!m)) {
 		return NULL;
 	}
 	rx = container_of(m, struct rx, m);
 	return p->len <= rx->usual ? rx : NULL;
 }
 
-/* With data, or into a receive from one source or with bits that don't count. All else
- * goes the general way. */
+/* Not small, or with data, or into a receive from one source or with bits that don't
+ * count. All else goes the general way. */
 static __attribute__((noinline)) void eager_special(struct proto_ep *ep,
 						    struct wire_link *link,
 						    const void *pkt, size_t len)
@@ -272,10 +276,14 @@ static __attribute__((noinline)) void eager_special(struct proto_ep *ep,
 	void *context;
 
 	if (likely(pp && !ep->closing)) {
-		if (pkt_parse_plain_data(pkt, len, &p, &data)) {
+		bool good = pkt_parse_plain_data(pkt, len, &p, &data);
+
+		if (good) {
 			flags |= FI_REMOTE_CQ_DATA;
-			rx = eager_special_find(ep, pp, &p);
-		} else if (pkt_parse_plain(pkt, len, &p)) {
+		} else {
+			good = pkt_parse_plain(pkt, len, &p);
+		}
+		if (good) {
 			rx = eager_special_find(ep, pp, &p);
 		}
 	}
@@ -283,7 +291,7 @@ static __attribute__((noinline)) void eager_special(struct proto_ep *ep,
 		proto_packet(ep, link, pkt, len);
 		return;
 	}
-	copy_small(rx->iov[0].iov_base, p.payload, p.len);
+	copy_any(rx->iov[0].iov_base, p.payload, p.len);
 	context = rx->context;
 	match_recv_remove(&ep->match[p.tagged], &rx->m);
 	rx_release(ep, rx);

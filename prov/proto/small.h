@@ -20,17 +20,19 @@ static inline size_t proto_small_head(uint32_t flags)
 	return sizeof(struct pkt_eager) + (flags & PROTO_DATA ? sizeof(uint64_t) : 0);
 }
 
-/* The peer to which a message of len bytes can leave now: proto_small_write and
- * proto_small_commit must follow, with the same flags. NULL: no. */
+/* The peer to which a message of len bytes can leave now, if it is small or, with any,
+ * if it may leave as one packet: proto_small_write and proto_small_commit must follow,
+ * with the same flags. NULL: no. */
 static inline struct proto_peer *proto_small_open(struct proto_ep *ep, uint64_t fi_addr,
-						  size_t len, uint32_t flags)
+						  size_t len, uint32_t flags, bool any)
 {
 	struct proto_peer *pp = likely(fi_addr < ep->map_len) ? ep->map[fi_addr] : NULL;
 	int64_t whole = (int64_t)(len + proto_small_head(flags));
 	int64_t credit;
 
 	/* Unsigned first: a length that is out of range is out of any. */
-	if (unlikely(!pp || len > pp->small_max || whole > pp->slot->room)) {
+	if (unlikely(!pp || len > (any ? pp->eager_max : pp->small_max) ||
+		     whole > pp->slot->room)) {
 		return NULL;
 	}
 	credit = pp->credit - CREDIT_MSG - (int64_t)len;
@@ -43,7 +45,8 @@ static inline struct proto_peer *proto_small_open(struct proto_ep *ep, uint64_t 
 
 /* data: with PROTO_DATA. From here on buf is the caller's. */
 static inline void proto_small_write(struct proto_peer *pp, const void *buf, size_t len,
-				     uint64_t tag, uint64_t data, uint32_t flags)
+				     uint64_t tag, uint64_t data, uint32_t flags,
+				     bool any)
 {
 	char *at = pp->slot->at;
 
@@ -52,7 +55,11 @@ static inline void proto_small_write(struct proto_peer *pp, const void *buf, siz
 	} else {
 		pkt_put_plain(at, flags, len, tag);
 	}
-	copy_small(at + proto_small_head(flags), buf, len);
+	if (any) {
+		copy_any(at + proto_small_head(flags), buf, len);
+	} else {
+		copy_small(at + proto_small_head(flags), buf, len);
+	}
 }
 
 /* It leaves, and is complete: no tx_done follows. */

@@ -411,17 +411,19 @@ static bool send_small(struct sim *s, struct sim_op *op, const struct proto_msg 
 	struct proto_done d = {.context = op};
 	uint32_t kind = m->flags & (PROTO_TAGGED | PROTO_DATA);
 	struct proto_peer *pp;
+	bool any;
 
 	if (m->count != 1 || (m->flags & ~(PROTO_TAGGED | PROTO_DATA | PROTO_REPORT)) ||
 	    mock_chance(&s->net, 50)) {
 		return false;
 	}
 	sim_peer(s, op->ep, op->to); /* makes the mapping */
-	pp = proto_small_open(e->ep, op->to, m->len, kind);
+	any = mock_chance(&s->net, 50);
+	pp = proto_small_open(e->ep, op->to, m->len, kind, any);
 	if (!pp) {
 		return false;
 	}
-	proto_small_write(pp, m->iov[0].iov_base, m->len, m->tag, m->data, kind);
+	proto_small_write(pp, m->iov[0].iov_base, m->len, m->tag, m->data, kind, any);
 	proto_small_commit(e->ep, pp, m->len, kind);
 	s->small_sent++;
 	done(e, &d, false);
