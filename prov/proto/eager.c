@@ -13,6 +13,7 @@
 
 #include "prov/proto/ep.h"
 #include "util/copy.h"
+#include "util/prefetch.h"
 
 _Static_assert(PROTO_TAGGED == PKT_F_TAGGED && PROTO_DATA == PKT_F_DATA,
 	       "flags go into packets as they are");
@@ -275,6 +276,11 @@ static __attribute__((noinline)) void eager_special(struct proto_ep *ep,
 	struct pkt_plain p;
 	void *context;
 
+	/* All of it is on its way from the sender's cache while its receive is looked
+	 * for. */
+	if (unlikely(len > COPY_SMALL_MAX)) {
+		prefetch_read_all(pkt, len);
+	}
 	if (likely(pp && !ep->closing)) {
 		bool good = pkt_parse_plain_data(pkt, len, &p, &data);
 

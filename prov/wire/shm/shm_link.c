@@ -528,10 +528,23 @@ void *shm_pkt_reserve(struct wire_link *wlink, size_t len, enum wire_class cls)
 	return shm_ring_reserve(&link->tx, len, spare);
 }
 
+/* Of more than one line. */
+static __attribute__((noinline)) void pkt_commit_long(struct shm_link *link, void *pkt,
+						      size_t len)
+{
+	if (shm_ring_commit(&link->tx, pkt, len))
+		shm_hub_ring(&link->peer_hub);
+	shm_ring_claim(&link->tx, len);
+}
+
 void shm_pkt_commit(struct wire_link *wlink, void *pkt, size_t len)
 {
 	struct shm_link *link = (struct shm_link *)(void *)wlink;
 
+	if (__builtin_expect(len > SHM_CACHE_LINE - SHM_RECORD_HEADER, 0)) {
+		pkt_commit_long(link, pkt, len);
+		return;
+	}
 	if (shm_ring_commit(&link->tx, pkt, len))
 		shm_hub_ring(&link->peer_hub);
 }

@@ -77,6 +77,17 @@ void *shm_ring_reserve(struct shm_ring_tx *tx, size_t len, uint32_t spare)
 	return tx->mem->bytes + tx->offset + SHM_RECORD_HEADER;
 }
 
+void shm_ring_claim(struct shm_ring_tx *tx, size_t len)
+{
+	const uint8_t *next = tx->mem->bytes + tx->offset;
+	uint32_t size = shm_record_size(len);
+
+	/* The consumer may still read what isn't known to be free. */
+	if (tx->slot.room < (int64_t)size)
+		return;
+	prefetch_write_all((const char *)next + SHM_CACHE_LINE, size - SHM_CACHE_LINE);
+}
+
 bool shm_ring_unblock(struct shm_ring_tx *tx)
 {
 	if (ring_used(tx) + tx->want > SHM_RING_BYTES) {

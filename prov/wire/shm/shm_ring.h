@@ -16,6 +16,7 @@
 
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/wire.h"
+#include "util/prefetch.h"
 
 /* What data packets leave free for control packets (rule B3). */
 #define SHM_RING_DATA_SPARE (SHM_RING_BYTES / 4)
@@ -61,7 +62,9 @@ static inline _Atomic(uint64_t) *shm_ring_word(struct shm_ring_mem *mem, uint32_
 void *shm_ring_reserve(struct shm_ring_tx *tx, size_t len, uint32_t spare);
 
 /* Publishes the packet at pkt, which the last reservation gave. Returns true when the
- * consumer isn't looking and must be told. */
+ * consumer isn't looking and must be told. Claims the line behind the next record if it
+ * is as long as this one: it is in the consumer's cache since the last round, and asking
+ * for it when it is written would be waited for. */
 static inline bool shm_ring_commit(struct shm_ring_tx *tx, void *pkt, size_t len)
 {
 	struct shm_ring_mem *mem = tx->mem;
@@ -82,8 +85,13 @@ static inline bool shm_ring_commit(struct shm_ring_tx *tx, void *pkt, size_t len
 	atomic_exchange_explicit(
 		(_Atomic(uint64_t) *)(void *)((char *)pkt - SHM_RECORD_HEADER),
 		shm_record_word(SHM_RECORD_PACKET, (uint32_t)len), memory_order_seq_cst);
+	/* Behind the ring's end it is in vain. */
+	prefetch_write((char *)pkt - SHM_RECORD_HEADER + 2 * (size_t)size);
 	return atomic_load_explicit(&mem->mode, memory_order_seq_cst) != SHM_RING_HOT;
 }
+
+/* After a commit of len bytes: claims all lines of a record as long as that. */
+void shm_ring_claim(struct shm_ring_tx *tx, size_t len);
 
 /* Whether a reservation that failed would succeed now; then nobody is blocked any more.
  */
