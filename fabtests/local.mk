@@ -6,7 +6,7 @@ EXTRA_DIST += %D%/README.md %D%/upstream %D%/soak %D%/exclude/weft \
 
 # Real clients from the distribution's packages (fabtests/clients/run, by hand, and a short
 # form by quickstart check); the programs are built by it with an MPI's own compiler.
-EXTRA_DIST += %D%/clients/run %D%/clients/lib/job.sh %D%/clients/lib/openmpi.sh \
+EXTRA_DIST += %D%/clients/run %D%/clients/lib/host %D%/clients/lib/job.sh %D%/clients/lib/openmpi.sh \
 	%D%/clients/lib/packages.sh %D%/clients/lib/result.sh \
 	%D%/clients/lib/suite.sh %D%/clients/suite/exclude %D%/clients/mpi/check.c %D%/clients/mpi/check.h \
 	%D%/clients/mpi/coll.c %D%/clients/mpi/onesided.c %D%/clients/mpi/p2p.c \

@@ -20,7 +20,7 @@ for tool in bash env cat dirname make awk head mktemp rm mkdir grep tail sed sle
 	ln -s "$(command -v $tool)" "$bin/$tool"
 done
 printf '#!/bin/bash\n' | executable "$bin/mpicc"
-printf '#!/bin/bash\n' | executable "$bin/fi_info"
+printf '#!/bin/bash\n[ -e "%s" ]\n' "$tmp/can" | executable "$bin/fi_info"
 
 # An mpirun that says what Open MPI and the programs say; $tmp/do decides.
 executable "$bin/mpirun" <<END
@@ -30,9 +30,12 @@ while [ \$# -gt 1 ]; do
 	[ "\$1" != -n ] || ranks=\$2
 	shift
 done
-area=\${1##*/} used=\$FI_PROVIDER checks=5
+area=\${1##*/} used=\$FI_PROVIDER checks=5 reached=
 . "$tmp/do"
-for ((i = 0; i < ranks; i++)); do echo "x: mtl:ofi:prov: \$used"; done
+for ((i = 0; i < ranks; i++)); do
+	echo "x: mtl:ofi:prov: \$used"
+	[ -z "\$reached" ] || echo "x: mca: bml: Using ofi btl for send to y"
+done
 echo "\$area: \$ranks ranks, \$checks checks, 0 failed"
 END
 
@@ -80,6 +83,21 @@ ok "which is said" grep -q 'no end within 1 s' "$tmp/out"
 echo '[ "$A:$CLIENT_MUST_MAP" = 5:memfd:weft ] || exit 1' >"$tmp/do"
 clients_run openmpi --only 'p2p 2 ranks' --env A=5
 expect "--env arrives, and what must be mapped" 0 '1 passed, 0 failed, 0 same failure on tcp'
+
+# ---- the transport that needs atomic operations
+echo 'reached=yes' >"$tmp/do"
+clients_run openmpi --only 'p2p 2 ranks'
+expect "a provider without" 0 '1 passed, 0 failed, 0 same failure on tcp'
+ok "which is said" grep -q '^not run: btl ofi: the provider weft has no FI_RMA and FI_ATOMIC$' \
+	"$tmp/out"
+: >"$tmp/can"
+clients_run openmpi --only 'p2p 2 ranks'
+expect "a provider with them" 0 '2 passed, 0 failed, 0 same failure on tcp'
+: >"$tmp/do"
+clients_run openmpi --only 'btl p2p 2 ranks'
+expect "nobody was reached, and nothing is compared with tcp" 1 \
+	'0 passed, 1 failed, 0 same failure on tcp'
+rm "$tmp/can"
 
 # ---- a suite of four tests, of which one cannot be built
 suite=$tmp/build/fabtests/mpisuite-openmpi-4

@@ -59,6 +59,36 @@ openmpi_test()
 	client_test "$name" "$1" openmpi_job "${@:2}"
 }
 
+# What btl ofi asks for.
+btl_can()
+{
+	[ "$list" = no ] || return 0
+	fi_info -p "$provider" -t FI_EP_RDM -c 'FI_MSG|FI_RMA|FI_ATOMIC' >/dev/null 2>&1
+}
+
+# Left out is what Open MPI 4.1 does wrong whatever carries it (its own shared memory, or
+# libfabric's sockets): pml ob1 reads a large message whole into a receive that is too
+# short for it; osc rdma waits for ever for memory that was attached on another host; osc
+# pt2pt over btl ofi, with four ranks that swap one value, waits within its own callback.
+btl_run()
+{
+	local ranks=(2 4 8) n area
+
+	[ $short = no ] || ranks=(2)
+	for n in "${ranks[@]}"; do
+		openmpi_test btl "$n" p2p -x CLIENT_SKIP=truncation
+		for area in coll types probe; do
+			openmpi_test btl "$n" $area
+		done
+		openmpi_test btl "$n" onesided -x CLIENT_SKIP=swap --mca osc pt2pt
+		openmpi_test btl "$n" onesided --mca osc_rdma_btls ofi --mca osc rdma
+		[ "$n" -eq 8 ] || openmpi_test hosts "$n" onesided -x CLIENT_SKIP=dynamic \
+			--mca osc_rdma_btls ofi --mca osc rdma
+	done
+	openmpi_test btl 2 threads
+	[ $short = yes ] || openmpi_test btl 2 spawn
+}
+
 openmpi_run()
 {
 	local ranks=(2 3 4 8) n area
@@ -75,4 +105,9 @@ openmpi_run()
 	openmpi_test mtl 2 threads
 	[ $short = yes ] || openmpi_test mtl 4 threads
 	openmpi_test mtl 2 spawn
+	if btl_can; then
+		btl_run
+	else
+		say "not run: btl ofi: the provider $provider has no FI_RMA and FI_ATOMIC"
+	fi
 }

@@ -96,9 +96,9 @@ suite_test()
 	fi
 	if [ "$list" = no ] && ! make -C "$suite_tree/$folder" CFLAGS="$suite_flags" "$program" \
 		>"$scratch/make.log" 2>&1; then
-		# What is newer than this Open MPI is no failure of anybody.
-		why=$(sed -n "s/.*undefined reference to .\(MPIX\{0,1\}_[A-Za-z_]*\).*/\1/p" \
-			"$scratch/make.log" | head -n 1)
+		# What this Open MPI doesn't have yet or any more is nobody's failure.
+		why=$(grep -oE "undefined reference to .MPIX?_\w+|error: .MPIX?_\w+. undeclared" \
+			"$scratch/make.log" | grep -oE 'MPIX?_\w+' | head -n 1)
 		if [ -n "$why" ]; then
 			say "not run: $name: Open MPI has no $why"
 			suite_left_out=$((suite_left_out + 1))

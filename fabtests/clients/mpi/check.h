@@ -24,8 +24,9 @@ struct check_case {
 };
 
 /*
- * Runs the cases whose name contains argv[1], or all. Exit status of the program: 0 when
- * no check failed on any rank. Initializes and finalizes MPI.
+ * Runs the cases whose name contains argv[1], or all, but the one that CLIENT_SKIP names.
+ * Exit status of the program: 0 when no check failed on any rank. Initializes and
+ * finalizes MPI.
  *
  * With CLIENT_MUST_MAP=TEXT in the environment, a rank of a job of several that at the
  * end has no mapping whose name contains TEXT has failed: its messages went another way.
