@@ -28,7 +28,7 @@ rows() { # PATTERN COUNT NAME: that many rows of the table are good
 
 # ---- tables
 status 0 "one rank alone" "$weft" perf all --sizes 8:64K --budget 1
-rows "(binomial|ring|recursive-doubling|halving-doubling|dissemination) .*" 25 "25 good rows"
+rows "(binomial|ring|recursive-doubling|halving-doubling|dissemination|flat) .*" 25 "25 good rows"
 says out '^weft [0-9.]+, 1 rank on .*, provider tcp.*: weft perf all --sizes 8:64K' "head"
 ok "the last line has the figures" \
 	grep -qE '^1 rank over .*: 25 measurements in .* 0 wrong; fastest barrier' <(tail -n 1 "$tmp/out")
@@ -39,12 +39,12 @@ status 0 "three ranks" "$weft" run -n 3 "$weft" perf all --sizes 4:5000 --iters 
 rows ".* 4\\* .*" 22 "22 good rows of 4 calls"
 says out "^.0. \\* fewer than 5 calls" "which are few, and marked"
 ok "rank 0 alone reports" is_empty "$(grep -v '^\[0\]' "$tmp/out")"
-says out '^\[0\] +4 binomial' "the first size is what was asked for"
+says out '^\[0\] +4 flat' "the first size is what was asked for"
 ok "the last line tells fastest and best" grep -qE \
 	'0 wrong; fastest barrier [0-9.]+ us; best bus GB/s: broadcast [0-9.]+, allgather [0-9.]+, allreduce' \
 	<(tail -n 1 "$tmp/out")
 says out ' [0-9.]+[kMG] +[0-9.]+[kMG] +ok$' "bandwidths have a unit"
-says out '^\[0\] +5000 binomial' "the last size is what was asked for"
+says out '^\[0\] +5000 flat' "the last size is what was asked for"
 status 0 "in place" "$weft" run -n 3 "$weft" perf all --in-place --sizes 8:20000 --iters 3
 says out 'allreduce, fp32 sum, in place' "says so"
 status 0 "another type and operation" "$weft" run -n 3 "$weft" perf allreduce --type bf16 \

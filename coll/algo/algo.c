@@ -22,19 +22,35 @@
 #define ALLREDUCE_ODD_BLOCK (UINT64_C(8) * 1024)
 
 /* Doubling moves as few bytes, so only pipelining speaks for the ring. */
-#define ALLGATHER_RING_BLOCK (UINT64_C(256) * 1024)
+#define ALLGATHER_RING_BLOCK (UINT64_C(4) * 1024 * 1024)
+
+/* Few ranks: one talks to all of them, instead of rounds. A long broadcast only where the
+ * receivers fetch it, all at the same time. */
+#define FLAT_RANKS_FROM 3
+#define FLAT_RANKS	8
+#define BROADCAST_SHORT (UINT64_C(8) * 1024)
 
 static bool any_size(const struct plan_call *call)
 {
 	return call->size >= 1;
 }
 
+static bool few_ranks(const struct plan_call *call)
+{
+	return call->size >= 1 && call->size <= BUILD_FLAT_RANKS;
+}
+
 const struct algo algo_table[] = {
 	{"barrier", "dissemination", "ceil(log2 n) rounds of empty messages: log2 n * a",
 	 PLAN_GOAL_BARRIER, any_size, barrier_dissemination_build},
+	{"barrier", "flat", "all report to rank 0, which tells all: 2 a + (n-1) o",
+	 PLAN_GOAL_BARRIER, few_ranks, barrier_flat_build},
 	{"broadcast", "binomial",
 	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
 	 PLAN_GOAL_BROADCAST, any_size, broadcast_binomial_build},
+	{"broadcast", "flat",
+	 "the root to every other rank; where they fetch: (n-1) o + a + m b",
+	 PLAN_GOAL_BROADCAST, few_ranks, broadcast_flat_build},
 	{"allgather", "ring", "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
 	 PLAN_GOAL_ALLGATHER, any_size, allgather_ring_build},
 	{"allgather", "recursive-doubling",
@@ -108,9 +124,15 @@ static const char *preferred(const char *coll, const struct plan_call *call)
 {
 	uint64_t bytes = product(call->count, call->elem_size);
 	uint64_t n = call->size > 0 ? (uint64_t)call->size : 1;
+	const bool few = n >= FLAT_RANKS_FROM && n <= FLAT_RANKS;
 
 	if (!strcmp(coll, "allreduce"))
 		return preferred_allreduce(bytes, n);
+	if (!strcmp(coll, "barrier"))
+		return few ? "flat" : "dissemination";
+	if (!strcmp(coll, "broadcast"))
+		return few && (bytes <= BROADCAST_SHORT || call->fetches) ? "flat"
+									  : "binomial";
 	if (!strcmp(coll, "allgather"))
 		return bytes >= ALLGATHER_RING_BLOCK ? "ring" : "recursive-doubling";
 	return NULL;

@@ -8,6 +8,13 @@
 
 #include "coll/algo/algo.h"
 
+/* Ranks that one rank serves by itself, at most. */
+#define BUILD_FLAT_RANKS 16
+
+int barrier_flat_build(const struct plan_call *call, struct plan **plan,
+		       const char **why);
+int broadcast_flat_build(const struct plan_call *call, struct plan **plan,
+			 const char **why);
 int barrier_dissemination_build(const struct plan_call *call, struct plan **plan,
 				const char **why);
 int broadcast_binomial_build(const struct plan_call *call, struct plan **plan,

@@ -333,6 +333,11 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 	}
 }
 
+bool exec_fetches(const struct exec *x)
+{
+	return x->caps.long_max > x->caps.message_max;
+}
+
 bool exec_registers_per_call(const struct exec *x)
 {
 	return x->net.mr_allocated;

@@ -32,6 +32,8 @@ enum weft_result exec_close(struct exec *x);
 const struct weft_stats *exec_stats(const struct exec *x);
 const struct net_caps *exec_caps(const struct exec *x);
 const char *exec_provider(const struct exec *x); /* "tcp;ofi_rxm"; lives as long as x */
+/* Long pairs are fetched by their receivers; the same on all ranks. */
+bool exec_fetches(const struct exec *x);
 /* The provider pins registered memory, so that nothing is remembered across calls. */
 bool exec_registers_per_call(const struct exec *x);
 

@@ -156,6 +156,7 @@ struct plan_call {
 	bool in_place; /* DST and SRC share memory as the API call defines it: all-reduce
 			* and broadcast: SRC is DST; all-gather: SRC is DST + rank * count
 			*/
+	bool fetches;  /* a long pair costs its sender little: the receiver moves it */
 	uint64_t chunk_bytes; /* pipelining granule asked for; 0: the algorithm's own */
 };
 

@@ -215,7 +215,20 @@ static void choice_tests(void)
 	c.count = UINT64_MAX;
 	tap_is_str(algo_choose("allreduce", &c)->name, "ring",
 		   "a count whose bytes do not fit 64 bits is still chosen for");
-	tap_is_str(algo_choose("barrier", &c)->name, "dissemination", "barrier");
+	tap_is_str(algo_choose("barrier", &c)->name, "flat", "few ranks meet at rank 0");
+	c.size = 9;
+	tap_is_str(algo_choose("barrier", &c)->name, "dissemination",
+		   "many ranks in rounds");
+	c = (struct plan_call){.size = 4, .count = 1 << 20, .elem_size = 4};
+	tap_is_str(algo_choose("broadcast", &c)->name, "binomial",
+		   "a long broadcast that the root has to send: a tree");
+	c.fetches = true;
+	tap_is_str(algo_choose("broadcast", &c)->name, "flat",
+		   "one that the others fetch: flat");
+	c = (struct plan_call){.size = 17, .elem_size = 4};
+	tap_ok(!algo_find("barrier", "flat")->supports(&c) &&
+		       !algo_find("broadcast", "flat")->supports(&c),
+	       "17 ranks are too many for one");
 	tap_ok(!algo_choose("gossip", &c), "no algorithm for an unknown collective");
 	tap_ok(!algo_find("allreduce", "gossip"), "no algorithm of an unknown name");
 	tap_ok(algo_find("allgather", "ring") != algo_find("allreduce", "ring"),
@@ -264,6 +277,8 @@ static void economy_tests(void)
 	for (size_t a = 0; a < algo_count; a++) {
 		struct plan *plan;
 
+		if (!algo_table[a].supports(&c))
+			continue;
 		if (algo_table[a].build(&c, &plan, &why)) {
 			tap_ok(false, "%s/%s at 131072 ranks: %s", algo_table[a].coll,
 			       algo_table[a].name, why);
