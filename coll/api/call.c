@@ -4,6 +4,7 @@
 
 #include "coll/api/call.h"
 #include "coll/api/error.h"
+#include "util/lock_note.h"
 
 /* How long a wait goes on for buffers of a failed call to become safe. Peers that live
  * answer within a round trip; for others waiting longer does not help. */
@@ -15,6 +16,7 @@
 /* ---- starting
  * ------------------------------------------------------------------------ */
 
+LOCK_HELD(lock_context)
 static enum weft_result call_failed_earlier(const struct weft_comm *comm)
 {
 	const char *text;
@@ -29,6 +31,7 @@ static enum weft_result call_failed_earlier(const struct weft_comm *comm)
 }
 
 /* Starts the request, which runs req->plan. */
+LOCK_HELD(lock_context)
 static enum weft_result call_start_req(struct weft_comm *comm,
 				       const struct checked_call *call,
 				       struct weft_req *req)
@@ -57,6 +60,7 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 }
 
 /* With the lock held. */
+LOCK_HELD(lock_context)
 static enum weft_result call_start(struct weft_comm *comm, const struct weft_call *call,
 				   const struct weft_opts *opts, struct weft_req **out)
 {
@@ -95,11 +99,11 @@ enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call 
 	if (!comm || !call || !req)
 		return error_set(WEFT_ERR_ARG, "%s is NULL",
 				 !comm ? "comm" : (!call ? "call" : "req"));
-	pthread_mutex_lock(&comm->ctx->lock);
+	ctx_lock(comm->ctx);
 	result = call_start(comm, call, opts, req);
 	if (result == WEFT_SUCCESS)
 		exec_progress(comm->ctx->exec);
-	pthread_mutex_unlock(&comm->ctx->lock);
+	ctx_unlock(comm->ctx);
 	return result;
 }
 
@@ -107,7 +111,7 @@ enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call 
  * ------------------------------------------------------------------------- */
 
 /* Takes the outcome of a request that is done; frees it. */
-static enum weft_result call_finish(struct weft_req *req)
+LOCK_HELD(lock_context) static enum weft_result call_finish(struct weft_req *req)
 {
 	const char *text;
 	enum weft_result result = exec_req_result(req->exec, &text);
@@ -118,7 +122,7 @@ static enum weft_result call_finish(struct weft_req *req)
 	return result;
 }
 
-static enum weft_result call_busy(struct weft_req *req)
+LOCK_HELD(lock_context) static enum weft_result call_busy(struct weft_req *req)
 {
 	const char *text;
 	enum weft_result result = exec_req_result(req->exec, &text);
@@ -130,7 +134,7 @@ static enum weft_result call_busy(struct weft_req *req)
 }
 
 /* A call that failed leaves when the others were told why. */
-static bool call_has_words(struct weft_req *req)
+LOCK_HELD(lock_context) static bool call_has_words(struct weft_req *req)
 {
 	const char *text;
 
@@ -143,6 +147,7 @@ static bool call_has_words(struct weft_req *req)
  * `grace`. Called with the lock, which is not held while waiting, and let go now and then
  * where there is nothing to wait for: other threads work on other requests.
  */
+LOCK_HELD(lock_context)
 static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t grace)
 {
 	struct weft_ctx *ctx = req->comm->ctx;
@@ -164,9 +169,9 @@ static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t gr
 			drain_until = now + grace;
 		if (now >= until || now >= drain_until)
 			return state;
-		pthread_mutex_unlock(&ctx->lock);
+		ctx_unlock(ctx);
 		exec_idle_wait(ctx->exec, &idle, moved);
-		pthread_mutex_lock(&ctx->lock);
+		ctx_lock(ctx);
 	}
 }
 
@@ -192,10 +197,10 @@ enum weft_result weft_req_test(struct weft_req *req, int *done)
 		return error_set(WEFT_ERR_ARG, "weft_req_test: %s is NULL",
 				 req ? "done" : "req");
 	ctx = req->comm->ctx;
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	result = call_check_open(req, "weft_req_test");
 	if (result != WEFT_SUCCESS) {
-		pthread_mutex_unlock(&ctx->lock);
+		ctx_unlock(ctx);
 		return result;
 	}
 	exec_progress(ctx->exec);
@@ -212,7 +217,7 @@ enum weft_result weft_req_test(struct weft_req *req, int *done)
 	case EXEC_IDLE:
 		break;
 	}
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	return result;
 }
 
@@ -233,10 +238,10 @@ enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us)
 	if (timeout_us > 0 && timeout_us < INT64_MAX - now)
 		until = now + timeout_us;
 	ctx = req->comm->ctx;
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	result = call_check_open(req, "weft_req_wait");
 	if (result != WEFT_SUCCESS) {
-		pthread_mutex_unlock(&ctx->lock);
+		ctx_unlock(ctx);
 		return result;
 	}
 	/* By default the request ends by its own deadline; then the grace counts. */
@@ -250,12 +255,12 @@ enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us)
 		result = error_set(WEFT_ERR_TIMEOUT,
 				   "%s is not finished after %.3f s; the request goes on",
 				   exec_req_what(req->exec), (double)timeout_us * 1e-6);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	return result;
 }
 
 /* A blocking call that failed and whose buffers are not safe yet. */
-static enum weft_result call_leave(struct weft_req *req)
+LOCK_HELD(lock_context) static enum weft_result call_leave(struct weft_req *req)
 {
 	const char *text;
 	enum weft_result result = exec_req_result(req->exec, &text);
@@ -279,12 +284,12 @@ enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 	if (!comm)
 		return error_set(WEFT_ERR_ARG, "comm is NULL");
 	ctx = comm->ctx;
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	result = call_start(comm, call, opts, &req);
 	if (result == WEFT_SUCCESS)
 		result = call_wait(req, INT64_MAX, CALL_GRACE_US) == EXEC_DONE
 				 ? call_finish(req)
 				 : call_leave(req);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	return result;
 }

@@ -7,6 +7,7 @@
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
 #include "coll/exec/name.h"
+#include "util/lock_note.h"
 
 static enum weft_result comm_opts_check(const struct weft_comm_opts *opts)
 {
@@ -46,6 +47,7 @@ static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t number)
 	return result;
 }
 
+LOCK_HELD(lock_context)
 static enum weft_result comm_open(struct weft_ctx *ctx, struct weft_comm **out)
 {
 	struct weft_comm *comm;
@@ -92,13 +94,13 @@ enum weft_result weft_comm_create(struct weft_ctx *ctx, const struct weft_comm_o
 		result = comm_opts_check(opts);
 	if (result != WEFT_SUCCESS)
 		return result;
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	result = comm_open(ctx, comm);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	return result;
 }
 
-static enum weft_result comm_close(struct weft_comm *comm)
+LOCK_HELD(lock_context) static enum weft_result comm_close(struct weft_comm *comm)
 {
 	struct weft_ctx *ctx = comm->ctx;
 
@@ -129,9 +131,9 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 	if (!comm)
 		return error_set(WEFT_ERR_ARG, "weft_comm_destroy: comm is NULL");
 	ctx = comm->ctx;
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	result = comm_close(comm);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	if (result == WEFT_SUCCESS)
 		free(comm);
 	return result;

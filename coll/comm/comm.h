@@ -13,6 +13,7 @@
 #include "coll/boot/boot.h"
 #include "coll/exec/exec.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 #include "weft/weft.h"
 
 struct weft_ctx {
@@ -23,6 +24,16 @@ struct weft_ctx {
 	uint32_t next_comm;
 	int comms;
 };
+
+LOCK_TAKE(lock_context) static inline void ctx_lock(struct weft_ctx *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+}
+
+LOCK_GIVE(lock_context) static inline void ctx_unlock(struct weft_ctx *ctx)
+{
+	pthread_mutex_unlock(&ctx->lock);
+}
 
 /* The algorithm that was chosen for the last call of a collective. */
 struct comm_choice {
@@ -69,23 +80,28 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 			  struct weft_ctx **ctx);
 
 /* comm_plan.c: a plan for the call, built or remembered; returned by comm_plan_put(). */
+LOCK_HELD(lock_context)
 enum weft_result comm_plan_get(struct weft_comm *comm, enum weft_coll coll,
 			       const struct algo *algo, const struct plan_call *call,
 			       struct comm_plan **plan);
+LOCK_HELD(lock_context)
 void comm_plan_put(struct weft_comm *comm, struct comm_plan *plan);
-void comm_plans_free(struct weft_comm *comm);
+LOCK_HELD(lock_context) void comm_plans_free(struct weft_comm *comm);
 
 /* comm_req.c */
 /* For the plan, whose reference it takes over when there is one. */
+LOCK_HELD(lock_context)
 enum weft_result comm_req_get(struct weft_comm *comm, struct comm_plan *plan,
 			      struct weft_req **req);
+LOCK_HELD(lock_context)
 void comm_req_put(struct weft_req *req); /* idle or done: kept, returns its plan */
 /* The plan goes: the requests that ran it last belong to none. */
+LOCK_HELD(lock_context)
 void comm_reqs_forget(struct weft_comm *comm, struct comm_plan *plan);
 /* Keeps a request whose caller does not wait any longer. */
-void comm_req_hold(struct weft_req *req);
+LOCK_HELD(lock_context) void comm_req_hold(struct weft_req *req);
 /* Takes back held requests that became safe; true when none is left. */
-bool comm_reqs_settle(struct weft_comm *comm);
-void comm_reqs_free(struct weft_comm *comm);
+LOCK_HELD(lock_context) bool comm_reqs_settle(struct weft_comm *comm);
+LOCK_HELD(lock_context) void comm_reqs_free(struct weft_comm *comm);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
+#include "util/lock_note.h"
 
 #define COMM_PLANS_MAX 32
 
@@ -22,6 +23,7 @@ static bool comm_plan_fits(const struct comm_plan *p, enum weft_coll coll,
 	       p->call.chunk_bytes == call->chunk_bytes;
 }
 
+LOCK_HELD(lock_context)
 static void comm_plan_free(struct weft_comm *comm, struct comm_plan *plan)
 {
 	list_remove(&plan->link);
@@ -31,7 +33,7 @@ static void comm_plan_free(struct weft_comm *comm, struct comm_plan *plan)
 	free(plan);
 }
 
-static void comm_plans_trim(struct weft_comm *comm)
+LOCK_HELD(lock_context) static void comm_plans_trim(struct weft_comm *comm)
 {
 	struct list *pos = comm->plans.prev;
 

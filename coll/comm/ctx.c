@@ -93,7 +93,7 @@ enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 	error_clear();
 	if (!ctx)
 		return error_set(WEFT_ERR_ARG, "weft_ctx_close: ctx is NULL");
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	if (ctx->comms)
 		result = error_set(WEFT_ERR_BUSY,
 				   "weft_ctx_close: %d communicators exist, destroy them "
@@ -101,7 +101,7 @@ enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 				   ctx->comms);
 	else
 		result = exec_close(ctx->exec);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	if (result != WEFT_SUCCESS)
 		return result;
 	boot_close(ctx->boot);
@@ -123,9 +123,9 @@ enum weft_result weft_ctx_stats(struct weft_ctx *ctx, struct weft_stats *stats)
 				 "weft_ctx_stats: stats->size is %zu, set it to "
 				 "sizeof(struct weft_stats)",
 				 stats->size);
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	now = *exec_stats(ctx->exec);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	/* A caller built with an older, shorter struct gets what it knows. */
 	now.size = stats->size;
 	memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
@@ -141,9 +141,9 @@ enum weft_result weft_mem_alloc(struct weft_ctx *ctx, size_t len, void **addr)
 	if (!ctx || !addr)
 		return error_set(WEFT_ERR_ARG, "weft_mem_alloc: %s is NULL",
 				 ctx ? "addr" : "ctx");
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	result = exec_mem_alloc(ctx->exec, len, &at);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	if (result == WEFT_SUCCESS)
 		*addr = at;
 	return result;
@@ -157,8 +157,8 @@ enum weft_result weft_mem_free(struct weft_ctx *ctx, void *addr)
 	if (!ctx || !addr)
 		return error_set(WEFT_ERR_ARG, "weft_mem_free: %s is NULL",
 				 ctx ? "addr" : "ctx");
-	pthread_mutex_lock(&ctx->lock);
+	ctx_lock(ctx);
 	result = exec_mem_free(ctx->exec, addr);
-	pthread_mutex_unlock(&ctx->lock);
+	ctx_unlock(ctx);
 	return result;
 }

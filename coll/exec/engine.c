@@ -235,7 +235,8 @@ bool exec_has_words(const struct exec *x)
 	return x->ctl_sends || !list_empty(&x->ctl_out);
 }
 
-enum weft_result exec_close(struct exec *x)
+/* Waits with the lock held: nobody else has the context any more. */
+LOCK_UNSEEN enum weft_result exec_close(struct exec *x)
 {
 	const int64_t until = exec_now() + CLOSE_GRACE_US;
 	struct exec_idle idle = {0};

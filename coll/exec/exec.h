@@ -14,6 +14,7 @@
 #include "coll/exec/ctl.h"
 #include "coll/exec/net.h"
 #include "coll/plan/plan.h"
+#include "util/lock_note.h"
 
 /* Instances that a request looks ahead. Part of the contract with the checker: a plan
  * that is free of deadlock only with a longer look may stand still here. */
@@ -27,9 +28,9 @@ enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
 			   int64_t timeout_us, struct exec **x);
 
 /* BUSY while requests are open. */
-enum weft_result exec_close(struct exec *x);
+LOCK_HELD(lock_context) enum weft_result exec_close(struct exec *x);
 
-const struct weft_stats *exec_stats(const struct exec *x);
+LOCK_HELD(lock_context) const struct weft_stats *exec_stats(const struct exec *x);
 const struct net_caps *exec_caps(const struct exec *x);
 const char *exec_provider(const struct exec *x); /* "tcp;ofi_rxm"; lives as long as x */
 /* Long pairs are fetched by their receivers; the same on all ranks. */
@@ -38,21 +39,23 @@ bool exec_fetches(const struct exec *x);
 bool exec_registers_per_call(const struct exec *x);
 
 /* Memory for callers; ARG, NOMEM, PROVIDER, BUSY with the detail. */
+LOCK_HELD(lock_context)
 enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr);
-enum weft_result exec_mem_free(struct exec *x, void *addr);
+LOCK_HELD(lock_context) enum weft_result exec_mem_free(struct exec *x, void *addr);
 
 /* Communicators that take part: names of other ones are kept until they appear. */
-enum weft_result exec_comm_open(struct exec *x, uint32_t comm);
-void exec_comm_close(struct exec *x, uint32_t comm);
+LOCK_HELD(lock_context) enum weft_result exec_comm_open(struct exec *x, uint32_t comm);
+LOCK_HELD(lock_context) void exec_comm_close(struct exec *x, uint32_t comm);
 /* Why a communicator failed first; WEFT_SUCCESS when it did not. */
+LOCK_HELD(lock_context)
 enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const char **text);
 
 /* Whether control messages wait to be sent: a rank that leaves a failed call at once
  * should stay for them. */
-bool exec_has_words(const struct exec *x);
+LOCK_HELD(lock_context) bool exec_has_words(const struct exec *x);
 
 /* Completions, retries, slices of local work, deadlines. True when anything moved. */
-bool exec_progress(struct exec *x);
+LOCK_HELD(lock_context) bool exec_progress(struct exec *x);
 
 /* A call to run. Everything that it points to outlives the request. */
 struct exec_call {
@@ -77,20 +80,24 @@ enum exec_state {
 /* A request is reused for many calls, its memory grows to what they need. One that ran a
  * plan to its good end is quickest to run the same plan again: its steps lie there, and
  * only their states go back. So who frees a plan tells the requests that ran it last. */
-struct exec_req *exec_req_alloc(struct exec *x);
+LOCK_HELD(lock_context) struct exec_req *exec_req_alloc(struct exec *x);
+LOCK_HELD(lock_context)
 void exec_req_release(struct exec_req *req); /* must be idle or done */
 void exec_req_forget(struct exec_req *req);  /* the plan; must be idle or done */
 
 /* ARG for late tables that make no sense, NOMEM; then it stays idle. */
+LOCK_HELD(lock_context)
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call);
 
-enum exec_state exec_req_state(const struct exec_req *req);
+LOCK_HELD(lock_context) enum exec_state exec_req_state(const struct exec_req *req);
+LOCK_HELD(lock_context)
 int64_t exec_req_deadline(const struct exec_req *req); /* INT64_MAX: none */
 
 /* "allreduce (ring)": what it ran last, for messages. */
 const char *exec_req_what(struct exec_req *req);
 
 /* How it ended (state DONE) or is ending (DRAINING), and the sentence. */
+LOCK_HELD(lock_context)
 enum weft_result exec_req_result(const struct exec_req *req, const char **text);
 
 /* Monotonic clock, microseconds. */
@@ -104,6 +111,7 @@ int64_t exec_clock(const struct exec *x);
 struct exec_idle {
 	int64_t since; /* the first round that moved nothing; 0: the last one moved */
 };
+LOCK_NOT_HELD(lock_context)
 void exec_idle_wait(const struct exec *x, struct exec_idle *idle, bool moved);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "prov/wire/addr.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct wfi_av;
 struct wfi_domain;
@@ -23,9 +24,11 @@ struct wfi_domain *wfi_av_domain(struct wfi_av *av);
 
 /* Domain lock held. NULL for an index that was not inserted or was removed. The pointer
  * is good until the next insert. */
+LOCK_HELD(lock_domain)
 const struct wire_addr *wfi_av_addr(struct wfi_av *av, fi_addr_t fi_addr);
 
 /* Constant time. The lowest fi_addr of that address, or FI_ADDR_NOTAVAIL. */
+LOCK_HELD(lock_domain)
 fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr);
 
 /* Indices are below this. */
@@ -38,7 +41,7 @@ struct wfi_av_user {
 	void (*inserted)(struct wfi_av_user *u, fi_addr_t fi_addr);
 	void (*removed)(struct wfi_av_user *u, fi_addr_t fi_addr);
 };
-void wfi_av_attach(struct wfi_av *av, struct wfi_av_user *u);
-void wfi_av_detach(struct wfi_av *av, struct wfi_av_user *u);
+LOCK_HELD(lock_domain) void wfi_av_attach(struct wfi_av *av, struct wfi_av_user *u);
+LOCK_HELD(lock_domain) void wfi_av_detach(struct wfi_av *av, struct wfi_av_user *u);
 
 #endif

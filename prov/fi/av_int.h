@@ -9,6 +9,7 @@
 #include "prov/fi/domain.h"
 #include "prov/fi/eq.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct wfi_av {
 	struct fid_av fid; /* first: libfabric casts */
@@ -35,9 +36,10 @@ struct wfi_av_batch {
 int wfi_av_batch_begin(struct wfi_av_batch *b, struct wfi_av *av, fi_addr_t *fi_addr,
 		       uint64_t flags, void *context);
 /* Domain lock held. addr NULL: this element is no address; err says why (> 0). */
+LOCK_HELD(lock_domain)
 void wfi_av_batch_add(struct wfi_av_batch *b, const struct wire_addr *addr, int err);
 /* What the call returns. Lock not held. */
-int wfi_av_batch_end(struct wfi_av_batch *b);
+LOCK_NOT_HELD(lock_domain) int wfi_av_batch_end(struct wfi_av_batch *b);
 
 /* The vector's calls that take or give names. */
 int wfi_av_insertsvc(struct fid_av *fid, const char *node, const char *service,

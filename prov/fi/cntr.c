@@ -14,6 +14,7 @@
 #include "prov/fi/wait.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 struct wfi_cntr {
 	struct fid_cntr fid; /* first: libfabric casts */
@@ -47,7 +48,7 @@ uint64_t wfi_cntr_sum(const struct wfi_cntr *cntr)
 }
 
 /* It has other values: whoever waits for that is told. */
-static inline void cntr_tell(struct wfi_cntr *cntr)
+LOCK_HELD(lock_domain) static inline void cntr_tell(struct wfi_cntr *cntr)
 {
 	wfi_wait_signal(&cntr->wait);
 	if (__builtin_expect(!list_empty(&cntr->works), 0))
@@ -133,7 +134,7 @@ bool wfi_cntr_poll(struct wfi_cntr *cntr)
 }
 
 /* What waits for others may be ready although no endpoint is attached here. */
-static void cntr_progress(struct wfi_cntr *cntr)
+LOCK_HELD(lock_domain) static void cntr_progress(struct wfi_cntr *cntr)
 {
 	wfi_wait_progress(&cntr->wait);
 	wfi_work_run(cntr->domain);
@@ -257,7 +258,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 }
 
 /* Something changed that the application was not told of. */
-static bool cntr_news(struct wfi_cntr *cntr)
+LOCK_HELD(lock_domain) static bool cntr_news(struct wfi_cntr *cntr)
 {
 	if (cntr->value == cntr->value_seen && cntr->errors == cntr->errors_seen)
 		return false;

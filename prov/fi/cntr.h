@@ -12,6 +12,7 @@
 
 #include "prov/fi/pollable.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct wfi_cntr;
 struct wfi_domain;
@@ -26,16 +27,17 @@ int wfi_cntr_try(struct wfi_cntr *cntr);
 
 /* Domain lock held. fi_poll: progresses; true when a count changed since the last time,
  * other than by the application's own calls. */
-bool wfi_cntr_poll(struct wfi_cntr *cntr);
+LOCK_HELD(lock_domain) bool wfi_cntr_poll(struct wfi_cntr *cntr);
 /* Domain lock held. While somebody holds it, it can't be closed. Counted. */
-void wfi_cntr_hold(struct wfi_cntr *cntr, bool on);
+LOCK_HELD(lock_domain) void wfi_cntr_hold(struct wfi_cntr *cntr, bool on);
 
 /* Domain lock held; NULL is ignored. Wakes waiters. */
-void wfi_cntr_inc(struct wfi_cntr *cntr);
-void wfi_cntr_add(struct wfi_cntr *cntr, uint64_t count);
-void wfi_cntr_inc_error(struct wfi_cntr *cntr);
+LOCK_HELD(lock_domain) void wfi_cntr_inc(struct wfi_cntr *cntr);
+LOCK_HELD(lock_domain) void wfi_cntr_add(struct wfi_cntr *cntr, uint64_t count);
+LOCK_HELD(lock_domain) void wfi_cntr_inc_error(struct wfi_cntr *cntr);
 
 /* Domain lock held. What fi_cntr_set and fi_cntr_add do. */
+LOCK_HELD(lock_domain)
 void wfi_cntr_change(struct wfi_cntr *cntr, bool set, uint64_t value);
 
 /* Domain lock held. Work that waits for it (work.h), and what it waits for: successes and
@@ -43,7 +45,8 @@ void wfi_cntr_change(struct wfi_cntr *cntr, bool set, uint64_t value);
 struct list *wfi_cntr_works(struct wfi_cntr *cntr);
 uint64_t wfi_cntr_sum(const struct wfi_cntr *cntr);
 
-int wfi_cntr_attach(struct wfi_cntr *cntr, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) int wfi_cntr_attach(struct wfi_cntr *cntr, struct wfi_pollable *p);
+LOCK_HELD(lock_domain)
 void wfi_cntr_detach(struct wfi_cntr *cntr, struct wfi_pollable *p);
 
 #endif

@@ -15,6 +15,7 @@
 #include <rdma/fi_eq.h>
 
 #include "prov/fi/pollable.h"
+#include "util/lock_note.h"
 
 struct wfi_cq;
 struct wfi_domain;
@@ -47,21 +48,23 @@ struct wfi_domain *wfi_cq_domain(struct wfi_cq *cq);
 int wfi_cq_try(struct wfi_cq *cq);
 
 /* Domain lock held. fi_poll: progresses; true when there is something to read. */
-bool wfi_cq_poll(struct wfi_cq *cq);
+LOCK_HELD(lock_domain) bool wfi_cq_poll(struct wfi_cq *cq);
 /* Domain lock held. While somebody holds it, it can't be closed. Counted. */
-void wfi_cq_hold(struct wfi_cq *cq, bool on);
+LOCK_HELD(lock_domain) void wfi_cq_hold(struct wfi_cq *cq, bool on);
 
 /* All below: domain lock held. Writing wakes whoever waits. Never fails: when memory for
  * growth is gone the queue is marked overrun and reads give -FI_EOVERRUN. */
+LOCK_HELD(lock_domain)
 void wfi_cq_write(struct wfi_cq *cq, const struct wfi_cq_entry *entry);
+LOCK_HELD(lock_domain)
 void wfi_cq_write_error(struct wfi_cq *cq, const struct wfi_cq_error *error);
 
 /* The queue holds at least as many entries as were asked for at open: post nothing more
  * (-FI_EAGAIN) and take nothing more from the wire until the application reads. */
-bool wfi_cq_full(const struct wfi_cq *cq);
+LOCK_HELD(lock_domain) bool wfi_cq_full(const struct wfi_cq *cq);
 
 /* One pollable may be attached several times (as transmit and receive queue): counted. */
-int wfi_cq_attach(struct wfi_cq *cq, struct wfi_pollable *p);
-void wfi_cq_detach(struct wfi_cq *cq, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) int wfi_cq_attach(struct wfi_cq *cq, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) void wfi_cq_detach(struct wfi_cq *cq, struct wfi_pollable *p);
 
 #endif

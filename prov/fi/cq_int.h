@@ -9,6 +9,7 @@
 #include "prov/fi/domain.h"
 #include "prov/fi/wait.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct wfi_cq {
 	struct fid_cq fid; /* first: libfabric casts */
@@ -31,21 +32,21 @@ struct wfi_cq {
 
 /* Lock held, as for all that writes. Room for the next entry, which appears by
  * wfi_cq_push; NULL: none left, and that is noted. */
-struct wfi_cq_entry *wfi_cq_slot_slow(struct wfi_cq *cq);
+LOCK_HELD(lock_domain) struct wfi_cq_entry *wfi_cq_slot_slow(struct wfi_cq *cq);
 
 static inline bool wfi_cq_has_room(const struct wfi_cq *cq)
 {
 	return __builtin_expect(cq->tail - cq->head != cq->room, 1);
 }
 
-static inline struct wfi_cq_entry *wfi_cq_slot(struct wfi_cq *cq)
+LOCK_HELD(lock_domain) static inline struct wfi_cq_entry *wfi_cq_slot(struct wfi_cq *cq)
 {
 	if (!wfi_cq_has_room(cq))
 		return wfi_cq_slot_slow(cq);
 	return &cq->ring[cq->tail & cq->mask];
 }
 
-static inline void wfi_cq_push(struct wfi_cq *cq)
+LOCK_HELD(lock_domain) static inline void wfi_cq_push(struct wfi_cq *cq)
 {
 	cq->tail++;
 	wfi_wait_signal(&cq->wait);

@@ -71,6 +71,7 @@ static __attribute__((noinline)) ssize_t cq_empty(struct wfi_cq *cq)
 }
 
 /* Lock held. Entries before the first error. */
+LOCK_HELD(lock_domain)
 static ssize_t cq_take(struct wfi_cq *cq, char *buf, size_t count, fi_addr_t *src,
 		       size_t entry_size)
 {
@@ -94,7 +95,7 @@ static ssize_t cq_take(struct wfi_cq *cq, char *buf, size_t count, fi_addr_t *sr
 }
 
 /* Somebody sleeps on the descriptor, or there are more endpoints than one, or none. */
-static NOINLINE void cq_progress_any(struct wfi_cq *cq)
+LOCK_HELD(lock_domain) static NOINLINE void cq_progress_any(struct wfi_cq *cq)
 {
 	wfi_wait_disarm(&cq->wait);
 	wfi_wait_progress_rows(&cq->wait);
@@ -110,7 +111,7 @@ static NOINLINE uint64_t cq_simple_end(const struct wfi_cq *cq)
 }
 
 /* Before a read that isn't simple. */
-static inline void cq_refill(struct wfi_cq *cq)
+LOCK_HELD(lock_domain) static inline void cq_refill(struct wfi_cq *cq)
 {
 	struct wfi_pollable *p;
 
@@ -128,6 +129,7 @@ static inline void cq_refill(struct wfi_cq *cq)
 
 /* Lock held. Progresses when there is nothing to give, and when nothing is wanted: a read
  * of count 0 is how applications ask for progress. */
+LOCK_HELD(lock_domain)
 static ssize_t cq_read_any(struct wfi_cq *cq, void *buf, size_t count, fi_addr_t *src,
 			   size_t entry_size)
 {
@@ -166,8 +168,9 @@ static inline __attribute__((always_inline)) uint64_t cq_read_ready(struct wfi_c
 }
 
 /* Nothing ready after progress either: errors, very many entries, or nothing. */
-static NOINLINE ssize_t cq_read_last(struct wfi_cq *cq, void *buf, size_t count,
-				     size_t entry_size, bool lock)
+LOCK_UNSEEN static NOINLINE ssize_t cq_read_last(struct wfi_cq *cq, void *buf,
+						 size_t count, size_t entry_size,
+						 bool lock)
 {
 	ssize_t rc = -FI_EAGAIN;
 
@@ -181,10 +184,8 @@ static NOINLINE ssize_t cq_read_last(struct wfi_cq *cq, void *buf, size_t count,
 }
 
 /* A read that found nothing ready. Takes the lock back with it. */
-static inline __attribute__((always_inline)) ssize_t cq_read_more(struct wfi_cq *cq,
-								  void *buf, size_t count,
-								  size_t entry_size,
-								  bool lock)
+LOCK_UNSEEN static inline __attribute__((always_inline)) ssize_t cq_read_more(
+	struct wfi_cq *cq, void *buf, size_t count, size_t entry_size, bool lock)
 {
 	ssize_t rc;
 
@@ -245,6 +246,7 @@ static ssize_t cq_sread_as(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 #define CQ_CALL(call) call##_tagged
 #define CQ_ENTRY      struct fi_cq_tagged_entry
 #include "prov/fi/cq_read_template.h"
+#include "util/lock_note.h"
 
 /* ---- errors
  * ---------------------------------------------------------------------------- */

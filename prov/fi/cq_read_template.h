@@ -6,6 +6,7 @@
  * "bare": where the threading level spares the lock.
  */
 
+LOCK_GIVE(lock_domain)
 static NOINLINE ssize_t CQ_CALL(more)(struct wfi_cq *cq, void *buf, size_t count)
 {
 	return cq_read_more(cq, buf, count, sizeof(CQ_ENTRY), true);

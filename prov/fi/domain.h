@@ -18,6 +18,7 @@
 #include "prov/mem/fork.h"
 #include "prov/mem/keytab.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct wfi_eq;
 struct wfi_fabric;
@@ -56,13 +57,13 @@ static inline bool wfi_domain_is_inherited(const struct wfi_domain *d)
 	return d->born != mem_fork_generation();
 }
 
-static inline void wfi_domain_lock(struct wfi_domain *d)
+LOCK_TAKE(lock_domain) static inline void wfi_domain_lock(struct wfi_domain *d)
 {
 	if (d->lock_needed)
 		pthread_mutex_lock(&d->lock);
 }
 
-static inline void wfi_domain_unlock(struct wfi_domain *d)
+LOCK_GIVE(lock_domain) static inline void wfi_domain_unlock(struct wfi_domain *d)
 {
 	if (d->lock_needed)
 		pthread_mutex_unlock(&d->lock);

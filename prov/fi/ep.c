@@ -13,6 +13,7 @@
 #include "prov/fi/nosys.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 /* A close gives what was promised to peers this long to leave. */
 #define EP_DRAIN_NS (1000 * 1000 * 1000ULL)
@@ -25,6 +26,7 @@ static struct wfi_ep *of_pollable(struct wfi_pollable *p)
 }
 
 /* It is not enabled, its queue is full, or there is work to be posted first. */
+LOCK_HELD(lock_domain)
 static __attribute__((noinline)) int ep_progress_slow(struct wfi_ep *ep)
 {
 	struct wfi_cq *cq = ep->rx_cq;
@@ -38,7 +40,7 @@ static __attribute__((noinline)) int ep_progress_slow(struct wfi_ep *ep)
 
 /* A full receive queue stops the intake (flow control). A full transmit queue does not:
  * what it can still get is bounded by the operations that are posted. */
-static int ep_progress(struct wfi_pollable *p)
+LOCK_HELD(lock_domain) static int ep_progress(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
 	struct wfi_cq *cq = ep->rx_cq;
@@ -49,7 +51,7 @@ static int ep_progress(struct wfi_pollable *p)
 	return proto_progress(ep->proto);
 }
 
-static int ep_arm(struct wfi_pollable *p)
+LOCK_HELD(lock_domain) static int ep_arm(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
 
@@ -69,7 +71,7 @@ static int ep_fd(struct wfi_pollable *p)
 	return wire_ep_base(proto_wire_ep(ep->proto))->ops->fd(proto_wire_ep(ep->proto));
 }
 
-static uint64_t ep_due(struct wfi_pollable *p)
+LOCK_HELD(lock_domain) static uint64_t ep_due(struct wfi_pollable *p)
 {
 	struct wfi_ep *ep = of_pollable(p);
 	uint64_t due, look;
@@ -120,6 +122,7 @@ static int ep_quiesce(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns)
 	return wire_ep_base(wep)->ops->quiesce(wep, key, deadline_ns);
 }
 
+LOCK_HELD(lock_domain)
 static void ep_av_inserted(struct wfi_av_user *u, fi_addr_t fi_addr)
 {
 	struct wfi_ep *ep = container_of(u, struct wfi_ep, av_user);
@@ -130,7 +133,7 @@ static void ep_av_inserted(struct wfi_av_user *u, fi_addr_t fi_addr)
 	}
 }
 
-static void ep_av_removed(struct wfi_av_user *u, fi_addr_t fi_addr)
+LOCK_HELD(lock_domain) static void ep_av_removed(struct wfi_av_user *u, fi_addr_t fi_addr)
 {
 	struct wfi_ep *ep = container_of(u, struct wfi_ep, av_user);
 	const struct wire_addr *addr = wfi_av_addr(ep->av, fi_addr);

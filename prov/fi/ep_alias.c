@@ -11,8 +11,9 @@
 #include "prov/fi/ep_int.h"
 #include "prov/fi/nosys.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
-static void copy(struct wfi_ep *alias, const struct wfi_ep *ep)
+LOCK_HELD(lock_domain) static void copy(struct wfi_ep *alias, const struct wfi_ep *ep)
 {
 	const struct fid_ep fid = alias->fid;
 	uint64_t tx = alias->tx_op_flags, rx = alias->rx_op_flags;

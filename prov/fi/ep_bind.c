@@ -6,6 +6,7 @@
 #include "prov/fi/eq.h"
 #include "prov/fi/stx.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 static int refuse(const char *what, int err)
 {
@@ -13,6 +14,7 @@ static int refuse(const char *what, int err)
 	return err;
 }
 
+LOCK_HELD(lock_domain)
 static int bind_cq(struct wfi_ep *ep, struct wfi_cq *cq, uint64_t flags)
 {
 	int ret;
@@ -58,6 +60,7 @@ static const uint64_t cntr_flags[EP_CNTRS] = {
 	[EP_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
 
+LOCK_HELD(lock_domain)
 static int bind_cntr(struct wfi_ep *ep, struct wfi_cntr *cntr, uint64_t flags)
 {
 	uint64_t all = 0;
@@ -94,7 +97,7 @@ static int bind_cntr(struct wfi_ep *ep, struct wfi_cntr *cntr, uint64_t flags)
 	return 0;
 }
 
-static int bind_av(struct wfi_ep *ep, struct wfi_av *av)
+LOCK_HELD(lock_domain) static int bind_av(struct wfi_ep *ep, struct wfi_av *av)
 {
 	if (ep->av) {
 		return refuse("it has an address vector already", -FI_EINVAL);
@@ -131,6 +134,7 @@ static int bind_stx(struct wfi_ep *ep, struct wfi_stx *stx)
 	return 0;
 }
 
+LOCK_HELD(lock_domain)
 static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 {
 	if (ep->enabled) {

@@ -8,6 +8,7 @@
 #include "prov/fi/ep_int.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags)
 {
@@ -43,7 +44,7 @@ static int refuse_enable(const char *what, int err)
 	return err;
 }
 
-static int enable_locked(struct wfi_ep *ep)
+LOCK_HELD(lock_domain) static int enable_locked(struct wfi_ep *ep)
 {
 	int ret;
 
@@ -96,7 +97,7 @@ uint64_t wfi_ep_default_flags(const struct wfi_ep *ep, uint64_t side)
 }
 
 /* *flags says by FI_TRANSMIT or FI_RECV which side is meant. */
-static int ops_flag(struct wfi_ep *ep, uint64_t *flags, bool set)
+LOCK_HELD(lock_domain) static int ops_flag(struct wfi_ep *ep, uint64_t *flags, bool set)
 {
 	uint64_t side = *flags & (FI_TRANSMIT | FI_RECV);
 	uint64_t value = *flags & ~(FI_TRANSMIT | FI_RECV);

@@ -6,6 +6,7 @@
 #include "prov/fi/ep_int.h"
 #include "prov/fi/mr.h"
 #include "prov/fi/work.h"
+#include "util/lock_note.h"
 
 static inline struct wfi_cq_entry entry_of(const struct proto_done *d)
 {
@@ -30,6 +31,7 @@ void wfi_ep_report(struct wfi_cq *cq, const struct proto_done *d)
 	}
 }
 
+LOCK_HELD(lock_domain)
 static void write_error(struct wfi_cq *cq, const struct proto_done *d)
 {
 	struct wfi_cq_error e = {.entry = entry_of(d), .olen = d->olen, .err = d->err};
@@ -48,7 +50,7 @@ static inline struct wfi_cntr *cntr_of(const struct wfi_ep *ep, uint64_t flags)
 	return ep->cntrs[(flags & FI_WRITE) ? EP_CNTR_WRITE : EP_CNTR_READ];
 }
 
-static void tx_done(void *arg, const struct proto_done *d)
+LOCK_HELD(lock_domain) static void tx_done(void *arg, const struct proto_done *d)
 {
 	struct wfi_ep *ep = arg;
 	struct wfi_cntr *cntr = cntr_of(ep, d->flags);
@@ -73,7 +75,7 @@ static void tx_done(void *arg, const struct proto_done *d)
 	}
 }
 
-static void rx_done(void *arg, const struct proto_done *d)
+LOCK_HELD(lock_domain) static void rx_done(void *arg, const struct proto_done *d)
 {
 	struct wfi_ep *ep = arg;
 	struct wfi_cntr *cntr = ep->cntrs[EP_CNTR_RECV];
@@ -98,6 +100,7 @@ static void rx_done(void *arg, const struct proto_done *d)
 }
 
 /* The ring must grow, or a counter counts. */
+LOCK_HELD(lock_domain)
 static __attribute__((noinline)) void rx_ok_slow(void *arg, void *context, uint64_t flags,
 						 size_t len, uint64_t tag,
 						 uint64_t source)
@@ -112,6 +115,7 @@ static __attribute__((noinline)) void rx_ok_slow(void *arg, void *context, uint6
 	rx_done(arg, &d);
 }
 
+LOCK_HELD(lock_domain)
 static void rx_ok(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,
 		  uint64_t source)
 {
@@ -134,6 +138,7 @@ static void rx_ok(void *arg, void *context, uint64_t flags, size_t len, uint64_t
 	wfi_cq_push(cq);
 }
 
+LOCK_HELD(lock_domain)
 static void rx_ok_data(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,
 		       uint64_t source, uint64_t data)
 {
@@ -163,7 +168,7 @@ static void rx_ok_data(void *arg, void *context, uint64_t flags, size_t len, uin
 
 /* Plain RMA leaves no trace here; a write with data is an event of the receive side.
  * Atomics are carried out here, so that they are counted. */
-static void remote_done(void *arg, const struct proto_done *d)
+LOCK_HELD(lock_domain) static void remote_done(void *arg, const struct proto_done *d)
 {
 	struct wfi_ep *ep = arg;
 
@@ -177,6 +182,7 @@ static void remote_done(void *arg, const struct proto_done *d)
 }
 
 /* Accesses of peers that had no data to tell by. */
+LOCK_HELD(lock_domain)
 static void remote_count(void *arg, uint64_t key, uint32_t count, bool read, bool for_ep,
 			 bool for_region)
 {
@@ -191,7 +197,7 @@ static void remote_count(void *arg, uint64_t key, uint32_t count, bool read, boo
 	}
 }
 
-static uint64_t source(void *arg, const struct wire_addr *addr)
+LOCK_HELD(lock_domain) static uint64_t source(void *arg, const struct wire_addr *addr)
 {
 	struct wfi_ep *ep = arg;
 

@@ -13,17 +13,18 @@
 #include "prov/fi/ep_int.h"
 #include "prov/fi/work.h"
 #include "prov/proto/small.h"
+#include "util/lock_note.h"
 
 #define FAST static inline __attribute__((always_inline))
 
-FAST void fast_lock(struct wfi_ep *ep, bool lock)
+LOCK_TAKE(lock_domain) FAST void fast_lock(struct wfi_ep *ep, bool lock)
 {
 	if (lock) {
 		wfi_domain_lock(ep->domain);
 	}
 }
 
-FAST void fast_unlock(struct wfi_ep *ep, bool lock)
+LOCK_GIVE(lock_domain) FAST void fast_unlock(struct wfi_ep *ep, bool lock)
 {
 	if (lock) {
 		wfi_domain_unlock(ep->domain);
@@ -31,6 +32,7 @@ FAST void fast_unlock(struct wfi_ep *ep, bool lock)
 }
 
 /* A message that leaves whole is complete. */
+LOCK_HELD(lock_domain)
 FAST void fast_report(struct wfi_cq *cq, void *context, uint64_t flags)
 {
 	struct wfi_cq_entry *e = &cq->ring[cq->tail & cq->mask];

@@ -10,9 +10,11 @@
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
 #include "prov/proto/small.h"
+#include "util/lock_note.h"
 
 #define FAST static inline __attribute__((always_inline))
 
+LOCK_HELD(lock_domain)
 FAST void more_report(struct wfi_cq *cq, void *context, uint64_t flags)
 {
 	struct wfi_cq_entry *e = &cq->ring[cq->tail & cq->mask];

@@ -9,6 +9,7 @@
 #include "prov/fi/ep_int.h"
 #include "prov/fi/work.h"
 #include "prov/proto/small.h"
+#include "util/lock_note.h"
 
 #define FAST static inline __attribute__((always_inline))
 
@@ -19,6 +20,7 @@ struct fast_kind {
 	bool inject; /* nobody here does */
 };
 
+LOCK_HELD(lock_domain)
 FAST void fast_report(struct wfi_cq *cq, void *context, uint64_t flags)
 {
 	struct wfi_cq_entry *e = &cq->ring[cq->tail & cq->mask];

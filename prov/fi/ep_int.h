@@ -26,6 +26,7 @@
 #include "prov/fi/pollable.h"
 #include "prov/fi/wait.h"
 #include "prov/proto/engine.h"
+#include "util/lock_note.h"
 
 struct wfi_eq;
 struct wfi_stx;
@@ -107,19 +108,19 @@ static inline struct wfi_ep *wfi_ep_root(struct wfi_ep *ep)
 /* What may be the flags of operations without flags, on that side. */
 uint64_t wfi_ep_default_flags(const struct wfi_ep *ep, uint64_t side);
 /* FI_ALIAS. Lock held. */
-int wfi_ep_alias_open(struct wfi_ep *ep, struct fi_alias *arg);
+LOCK_HELD(lock_domain) int wfi_ep_alias_open(struct wfi_ep *ep, struct fi_alias *arg);
 /* The endpoint was enabled: so are its aliases. Lock held. */
-void wfi_ep_alias_sync(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) void wfi_ep_alias_sync(struct wfi_ep *ep);
 
 /* ---- ep.c */
 
 /* Opens the door if it isn't open. */
-int wfi_ep_door(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) int wfi_ep_door(struct wfi_ep *ep);
 
 /* ---- ep_bind.c */
 
 int wfi_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-void wfi_ep_unbind_all(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) void wfi_ep_unbind_all(struct wfi_ep *ep);
 
 /* ---- ep_control.c */
 
@@ -129,7 +130,7 @@ extern struct fi_ops_cm wfi_ep_ops_cm;
 
 /* ---- ep_done.c */
 
-void wfi_ep_report(struct wfi_cq *cq, const struct proto_done *d);
+LOCK_HELD(lock_domain) void wfi_ep_report(struct wfi_cq *cq, const struct proto_done *d);
 
 /* By whether receives are counted. */
 extern const struct proto_up wfi_ep_up[2];
@@ -137,7 +138,7 @@ extern const struct proto_up wfi_ep_up[2];
 /* ---- ep_fast.c */
 
 /* Lock held. The calls for an endpoint that is enabled, or got other flags. */
-void wfi_ep_fast_select(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) void wfi_ep_fast_select(struct wfi_ep *ep);
 
 /* ---- ep_fast_more.c */
 
@@ -171,8 +172,10 @@ uint32_t wfi_ep_tx_bits(const struct wfi_ep *ep, uint64_t flags);
 uint32_t wfi_ep_rx_bits(const struct wfi_ep *ep, uint64_t flags);
 
 /* Lock held. First use of an address; NULL when it isn't in the vector. */
+LOCK_HELD(lock_domain)
 struct proto_peer *wfi_ep_peer_slow(struct wfi_ep *ep, fi_addr_t fi_addr);
 
+LOCK_HELD(lock_domain)
 static inline struct proto_peer *wfi_ep_peer(struct wfi_ep *ep, fi_addr_t fi_addr)
 {
 	struct proto_peer *pp = proto_mapped(ep->proto, fi_addr);
@@ -182,9 +185,9 @@ static inline struct proto_peer *wfi_ep_peer(struct wfi_ep *ep, fi_addr_t fi_add
 
 /* Lock held, after each post: what it left to do must not wait for somebody who sleeps.
  */
-void wfi_ep_posted_slow(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) void wfi_ep_posted_slow(struct wfi_ep *ep);
 
-static inline void wfi_ep_posted(struct wfi_ep *ep)
+LOCK_HELD(lock_domain) static inline void wfi_ep_posted(struct wfi_ep *ep)
 {
 	if (__builtin_expect(!list_empty(&ep->domain->sleeping), 0)) {
 		wfi_ep_posted_slow(ep);
@@ -192,11 +195,14 @@ static inline void wfi_ep_posted(struct wfi_ep *ep)
 }
 
 /* Lock held. A post that found no room makes some (manual progress). */
-void wfi_ep_push(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) void wfi_ep_push(struct wfi_ep *ep);
 
 /* Check and post, with the lock held; flags: PROTO_*. */
+LOCK_HELD(lock_domain)
 ssize_t wfi_ep_send_locked(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest);
+LOCK_HELD(lock_domain)
 ssize_t wfi_ep_recv_locked(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source);
+LOCK_HELD(lock_domain)
 ssize_t wfi_ep_rma_locked(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target);
 
 /* -FI_EINVAL, or r and its remote pieces (at most WFI_RMA_IOV_LIMIT). */

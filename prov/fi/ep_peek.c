@@ -10,6 +10,7 @@
 
 #include "prov/fi/ep_int.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 /* What is written into the application's struct fi_context. */
 struct claim {
@@ -24,6 +25,7 @@ static ssize_t refuse(const char *what)
 	return -FI_EINVAL;
 }
 
+LOCK_HELD(lock_domain)
 static void report_found(struct wfi_ep *ep, const struct proto_found *f, void *context)
 {
 	struct wfi_cq_entry e = {
@@ -38,6 +40,7 @@ static void report_found(struct wfi_ep *ep, const struct proto_found *f, void *c
 	wfi_cq_write(ep->rx_cq, &e);
 }
 
+LOCK_HELD(lock_domain)
 static void report_nothing(struct wfi_ep *ep, const struct proto_recv *r)
 {
 	struct wfi_cq_error e = {.entry = {.op_context = r->context,
@@ -70,6 +73,7 @@ static uint64_t claim_take(const struct wfi_ep *ep, void *context)
 	return claim.id;
 }
 
+LOCK_HELD(lock_domain)
 static ssize_t peek(struct wfi_ep *ep, const struct proto_recv *r, uint64_t flags)
 {
 	enum proto_peek what = (flags & FI_CLAIM)     ? PROTO_PEEK_CLAIM
@@ -93,6 +97,7 @@ static ssize_t peek(struct wfi_ep *ep, const struct proto_recv *r, uint64_t flag
 	return 0;
 }
 
+LOCK_HELD(lock_domain)
 static ssize_t claimed(struct wfi_ep *ep, const struct proto_recv *r, uint64_t flags)
 {
 	uint64_t id = claim_take(ep, r->context);
@@ -112,6 +117,7 @@ static ssize_t claimed(struct wfi_ep *ep, const struct proto_recv *r, uint64_t f
 		   : 0;
 }
 
+LOCK_HELD(lock_domain)
 static ssize_t peek_locked(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source,
 			   uint64_t flags)
 {

@@ -18,6 +18,7 @@
 #include "prov/fi/wait.h"
 #include "prov/mem/keytab.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 #define MR_ACCESS_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define MR_ACCESS	 (MR_ACCESS_REMOTE | FI_SEND | FI_RECV | FI_READ | FI_WRITE)
@@ -84,6 +85,7 @@ static void mr_drop(struct wfi_mr *mr)
 /* ---- counters
  * -------------------------------------------------------------------------- */
 
+LOCK_HELD(lock_domain)
 static void row_detach(struct wfi_cntr *cntr, struct list *until, struct wfi_domain *d)
 {
 	for (struct list *n = d->eps.next; n != until; n = n->next)
@@ -92,6 +94,7 @@ static void row_detach(struct wfi_cntr *cntr, struct list *until, struct wfi_dom
 }
 
 /* All or none. */
+LOCK_HELD(lock_domain)
 static int cntr_attach_all(struct wfi_domain *d, struct wfi_cntr *cntr)
 {
 	list_foreach (n, &d->eps) {
@@ -106,6 +109,7 @@ static int cntr_attach_all(struct wfi_domain *d, struct wfi_cntr *cntr)
 	return 0;
 }
 
+LOCK_HELD(lock_domain)
 static int bind_cntr(struct wfi_mr *mr, struct wfi_cntr *cntr, uint64_t flags)
 {
 	static const uint64_t flag[MR_CNTRS] = {FI_REMOTE_WRITE, FI_REMOTE_READ};

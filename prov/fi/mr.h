@@ -9,6 +9,8 @@
 
 #include <rdma/fi_domain.h>
 
+#include "util/lock_note.h"
+
 /* The domain's table of registration calls. */
 extern struct fi_ops_mr wfi_mr_ops;
 
@@ -17,11 +19,12 @@ struct wfi_pollable;
 
 /* All with the domain's lock held. Reads or writes by that key, for its counters, if it
  * has any. */
+LOCK_HELD(lock_domain)
 void wfi_mr_count(struct wfi_domain *d, uint64_t key, uint64_t count, bool read);
 
 /* An endpoint comes or goes: waiting for a region's counter drives all of them.
  * -FI_ENOMEM: it is driven by none of them. */
-int wfi_mr_attach(struct wfi_domain *d, struct wfi_pollable *p);
-void wfi_mr_detach(struct wfi_domain *d, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) int wfi_mr_attach(struct wfi_domain *d, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) void wfi_mr_detach(struct wfi_domain *d, struct wfi_pollable *p);
 
 #endif

@@ -16,6 +16,7 @@
 #include "prov/fi/nosys.h"
 #include "prov/fi/wait.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 struct wfi_poll {
 	struct fid_poll fid; /* first: libfabric casts */
@@ -40,12 +41,12 @@ static bool cq_is_ours(struct fid *fid, const struct wfi_domain *d)
 	return wfi_cq_domain(wfi_cq_of(fid)) == d;
 }
 
-static bool cq_poll(struct fid *fid)
+LOCK_HELD(lock_domain) static bool cq_poll(struct fid *fid)
 {
 	return wfi_cq_poll(wfi_cq_of(fid));
 }
 
-static void cq_hold(struct fid *fid, bool on)
+LOCK_HELD(lock_domain) static void cq_hold(struct fid *fid, bool on)
 {
 	wfi_cq_hold(wfi_cq_of(fid), on);
 }
@@ -55,12 +56,12 @@ static bool cntr_is_ours(struct fid *fid, const struct wfi_domain *d)
 	return wfi_cntr_domain(wfi_cntr_of(fid)) == d;
 }
 
-static bool cntr_poll(struct fid *fid)
+LOCK_HELD(lock_domain) static bool cntr_poll(struct fid *fid)
 {
 	return wfi_cntr_poll(wfi_cntr_of(fid));
 }
 
-static void cntr_hold(struct fid *fid, bool on)
+LOCK_HELD(lock_domain) static void cntr_hold(struct fid *fid, bool on)
 {
 	wfi_cntr_hold(wfi_cntr_of(fid), on);
 }

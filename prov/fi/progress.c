@@ -14,6 +14,7 @@
 
 #include "prov/fi/wait.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 struct wfi_progress {
 	struct wfi_wait wait; /* its rows: what to drive */
@@ -24,7 +25,7 @@ struct wfi_progress {
 };
 
 /* Lock held, given up meanwhile. What becomes due then is for the next round. */
-static void conds_tell(struct wfi_progress *self)
+LOCK_HELD(lock_domain) static void conds_tell(struct wfi_progress *self)
 {
 	struct list *node;
 

@@ -19,6 +19,7 @@
 
 #include "prov/fi/progress.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 #define NS_PER_MS 1000000ull
 #define NS_PER_S  1000000000ull
@@ -351,7 +352,7 @@ void wfi_wait_disarm_slow(struct wfi_wait *w)
 	sleeping_update(w);
 }
 
-static void wake_sleepers(struct wfi_domain *domain, bool all)
+LOCK_HELD(lock_domain) static void wake_sleepers(struct wfi_domain *domain, bool all)
 {
 	list_foreach_safe (pos, tmp, &domain->sleeping) {
 		struct wfi_wait *w = container_of(pos, struct wfi_wait, node);
@@ -395,7 +396,7 @@ int wfi_sleep_ms(uint64_t until)
 	return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-static int sleep_plain(struct wfi_wait *w, uint64_t until)
+LOCK_HELD(lock_domain) static int sleep_plain(struct wfi_wait *w, uint64_t until)
 {
 	uint64_t now = wfi_now_ns();
 	uint64_t ns = until > now ? until - now : 0;

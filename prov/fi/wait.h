@@ -24,6 +24,7 @@
 #include "prov/fi/wait_cond.h"
 #include "prov/fi/wait_set.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct wfi_wait_row {
 	struct wfi_pollable *p;
@@ -67,13 +68,14 @@ int wfi_wait_obj_check(const struct wfi_fabric *fabric, enum fi_wait_obj obj,
 		       struct fid_wait *set);
 
 /* FI_WAIT_SET: enters the set, or leaves it, if there is one. Lock not held. */
+LOCK_NOT_HELD(lock_domain)
 int wfi_wait_enter_set(struct wfi_wait *w, struct fid_wait *set,
 		       const struct wfi_member_ops *ops, void *owner);
-void wfi_wait_leave_set(struct wfi_wait *w);
+LOCK_NOT_HELD(lock_domain) void wfi_wait_leave_set(struct wfi_wait *w);
 
 /* Counted. -FI_ENOMEM. */
-int wfi_wait_attach(struct wfi_wait *w, struct wfi_pollable *p);
-void wfi_wait_detach(struct wfi_wait *w, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) int wfi_wait_attach(struct wfi_wait *w, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) void wfi_wait_detach(struct wfi_wait *w, struct wfi_pollable *p);
 
 /* Monotonic. */
 uint64_t wfi_now_ns(void);
@@ -81,12 +83,14 @@ uint64_t wfi_now_ns(void);
 uint64_t wfi_deadline(int timeout_ms);
 
 /* Sleepers look again: something is due earlier than they know. */
-void wfi_domain_wake(struct wfi_domain *domain);
+LOCK_HELD(lock_domain) void wfi_domain_wake(struct wfi_domain *domain);
 
 /* Arms p again. Wakes sleepers that don't have its descriptor yet (it was enabled
  * meanwhile), and all of the domain's if it never comes to rest. */
+LOCK_HELD(lock_domain)
 void wfi_rearm_slow(struct wfi_domain *domain, struct wfi_pollable *p);
 
+LOCK_HELD(lock_domain)
 static inline void wfi_domain_rearm(struct wfi_domain *domain, struct wfi_pollable *p)
 {
 	if (__builtin_expect(!list_empty(&domain->sleeping), 0))
@@ -94,9 +98,9 @@ static inline void wfi_domain_rearm(struct wfi_domain *domain, struct wfi_pollab
 }
 
 /* Returns how many things happened. */
-int wfi_wait_progress_rows(struct wfi_wait *w);
+LOCK_HELD(lock_domain) int wfi_wait_progress_rows(struct wfi_wait *w);
 
-static inline int wfi_wait_progress(struct wfi_wait *w)
+LOCK_HELD(lock_domain) static inline int wfi_wait_progress(struct wfi_wait *w)
 {
 	int n;
 
@@ -107,18 +111,18 @@ static inline int wfi_wait_progress(struct wfi_wait *w)
 	return n;
 }
 
-void wfi_wait_wake(struct wfi_wait *w);
+LOCK_HELD(lock_domain) void wfi_wait_wake(struct wfi_wait *w);
 
 /* Something to read appeared. */
-static inline void wfi_wait_signal(struct wfi_wait *w)
+LOCK_HELD(lock_domain) static inline void wfi_wait_signal(struct wfi_wait *w)
 {
 	if (__builtin_expect(w->watched, 0))
 		wfi_wait_wake(w);
 }
 
 /* The application reads by itself: it does not sleep on the descriptor now. */
-void wfi_wait_disarm_slow(struct wfi_wait *w);
-static inline void wfi_wait_disarm(struct wfi_wait *w)
+LOCK_HELD(lock_domain) void wfi_wait_disarm_slow(struct wfi_wait *w);
+LOCK_HELD(lock_domain) static inline void wfi_wait_disarm(struct wfi_wait *w)
 {
 	if (__builtin_expect(w->armed, 0))
 		wfi_wait_disarm_slow(w);
@@ -128,17 +132,18 @@ static inline void wfi_wait_disarm(struct wfi_wait *w)
  * Sleeps until something may have happened or the deadline; the lock is given up
  * meanwhile. 0: look again; -FI_EINTR: a signal handler ran.
  */
-int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns);
+LOCK_HELD(lock_domain) int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns);
 
 /* fi_trywait: 0 when the application may sleep on the descriptor, -FI_EAGAIN when there
  * is work first. */
-int wfi_wait_try(struct wfi_wait *w);
+LOCK_HELD(lock_domain) int wfi_wait_try(struct wfi_wait *w);
 /* The same, for a wait set that sleeps on the descriptor. */
-int wfi_wait_watch(struct wfi_wait *w);
+LOCK_HELD(lock_domain) int wfi_wait_watch(struct wfi_wait *w);
 
 /* Lock not held. FI_GETWAIT and FI_GETWAITOBJ, for a queue that was opened with obj.
  * -FI_ENODATA: there is nothing to get; -FI_EOPNOTSUPP: a condition needs automatic
  * progress; -FI_ENOSYS: another command; -FI_EMFILE, -FI_ENOMEM, -FI_ETOOSMALL. */
+LOCK_NOT_HELD(lock_domain)
 int wfi_wait_control(struct wfi_wait *w, enum fi_wait_obj obj, int command, void *arg);
 /* FI_WAIT_POLLFD: struct fi_wait_pollfd with this descriptor alone. -FI_ETOOSMALL. */
 int wfi_pollfd_give(int fd, void *arg);
@@ -148,18 +153,18 @@ int wfi_sleep_ms(uint64_t until);
 
 /* It can't be ended: pollables are attached, or somebody sleeps. Gives the lock up for a
  * moment where its condition is just being told. */
-bool wfi_wait_is_busy(struct wfi_wait *w);
+LOCK_HELD(lock_domain) bool wfi_wait_is_busy(struct wfi_wait *w);
 
 /* Lock not held. One sleeper (now or the next to come) returns with nothing. */
-void wfi_wait_interrupt(struct wfi_wait *w);
+LOCK_NOT_HELD(lock_domain) void wfi_wait_interrupt(struct wfi_wait *w);
 /* Takes one; false when there is none. */
 bool wfi_wait_interrupted(struct wfi_wait *w);
 
-void wfi_idle_yield(struct wfi_wait *w);
+LOCK_NOT_HELD(lock_domain) void wfi_idle_yield(struct wfi_wait *w);
 
 /* Lock not held; after a read that found nothing. With more ranks than cores a poller
  * must let the others run. */
-static inline void wfi_wait_idle(struct wfi_wait *w)
+LOCK_NOT_HELD(lock_domain) static inline void wfi_wait_idle(struct wfi_wait *w)
 {
 	unsigned int n = atomic_load_explicit(&w->idle, memory_order_relaxed) + 1;
 
@@ -176,6 +181,6 @@ struct wfi_blocking {
 
 /* Lock held. 0: look again; -FI_ETIMEDOUT; -FI_EINTR: a signal handler ran, or
  * wfi_wait_interrupt was called. */
-int wfi_block(struct wfi_wait *w, struct wfi_blocking *b);
+LOCK_HELD(lock_domain) int wfi_block(struct wfi_wait *w, struct wfi_blocking *b);
 
 #endif

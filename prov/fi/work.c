@@ -9,6 +9,7 @@
 #include "prov/fi/cq.h"
 #include "prov/fi/ep_int.h"
 #include "prov/mem/params.h"
+#include "util/lock_note.h"
 
 enum work_state {
 	WORK_WAITING, /* wfi_cntr's list, by threshold, then by age */
@@ -120,7 +121,7 @@ static struct work *make_rma(struct wfi_ep *ep, const struct proto_rma *r,
 /* ---- life
  * ------------------------------------------------------------------------------ */
 
-static int hold(struct work *w, struct wfi_cntr *cntr)
+LOCK_HELD(lock_domain) static int hold(struct work *w, struct wfi_cntr *cntr)
 {
 	int rc;
 
@@ -135,7 +136,7 @@ static int hold(struct work *w, struct wfi_cntr *cntr)
 	return rc;
 }
 
-static void release(struct work *w, struct wfi_cntr *cntr)
+LOCK_HELD(lock_domain) static void release(struct work *w, struct wfi_cntr *cntr)
 {
 	if (!cntr) {
 		return;
@@ -165,7 +166,7 @@ static void ready_update(struct wfi_domain *d)
 
 /* Waiting for a counter that other counters change drives all endpoints: any of them may
  * be what counts. */
-static void count_detach(struct work *w, const struct list *until)
+LOCK_HELD(lock_domain) static void count_detach(struct work *w, const struct list *until)
 {
 	struct wfi_domain *d = wfi_cntr_domain(w->op.count.cntr);
 
@@ -175,7 +176,7 @@ static void count_detach(struct work *w, const struct list *until)
 	}
 }
 
-static int count_hold(struct work *w)
+LOCK_HELD(lock_domain) static int count_hold(struct work *w)
 {
 	struct wfi_domain *d = wfi_cntr_domain(w->op.count.cntr);
 
@@ -193,13 +194,13 @@ static int count_hold(struct work *w)
 	return 0;
 }
 
-static void count_release(struct work *w)
+LOCK_HELD(lock_domain) static void count_release(struct work *w)
 {
 	count_detach(w, &wfi_cntr_domain(w->op.count.cntr)->eps);
 	wfi_cntr_hold(w->op.count.cntr, false);
 }
 
-static void work_free(struct wfi_domain *d, struct work *w)
+LOCK_HELD(lock_domain) static void work_free(struct wfi_domain *d, struct work *w)
 {
 	release(w, w->cntr);
 	release(w, w->completion);
@@ -212,7 +213,7 @@ static void work_free(struct wfi_domain *d, struct work *w)
 	free(w);
 }
 
-static void make_ready(struct wfi_domain *d, struct work *w)
+LOCK_HELD(lock_domain) static void make_ready(struct wfi_domain *d, struct work *w)
 {
 	list_remove(&w->node);
 	list_push_back(&d->ready, &w->node);
@@ -249,7 +250,7 @@ static void wait_enter(struct work *w)
 }
 
 /* Takes w over. */
-static int submit(struct wfi_domain *d, struct work *w)
+LOCK_HELD(lock_domain) static int submit(struct wfi_domain *d, struct work *w)
 {
 	int rc = hold(w, w->cntr);
 
@@ -273,7 +274,7 @@ static int submit(struct wfi_domain *d, struct work *w)
 /* ---- posting
  * --------------------------------------------------------------------------- */
 
-static ssize_t post(struct work *w)
+LOCK_HELD(lock_domain) static ssize_t post(struct work *w)
 {
 	switch (w->kind) {
 	case WORK_SEND:
@@ -289,6 +290,7 @@ static ssize_t post(struct work *w)
 }
 
 /* It can't be posted at all: that is how it ends. */
+LOCK_HELD(lock_domain)
 static void end_in_error(struct wfi_domain *d, struct work *w, int err)
 {
 	static const uint64_t what[] = {
@@ -345,7 +347,7 @@ void wfi_work_run_slow(struct wfi_domain *d)
 /* ---- triggered operations
  * -------------------------------------------------------------- */
 
-static ssize_t trigger(struct wfi_ep *ep, struct work *w)
+LOCK_HELD(lock_domain) static ssize_t trigger(struct wfi_ep *ep, struct work *w)
 {
 	const struct fi_triggered_context *t;
 	struct wfi_cntr *cntr;
@@ -600,6 +602,7 @@ static bool is_good_ep(const struct wfi_domain *d, const struct fid_ep *fid)
 	return fid->fid.fclass == FI_CLASS_EP && ep->domain == d && ep->enabled;
 }
 
+LOCK_HELD(lock_domain)
 static int queue(struct wfi_domain *d, const struct fi_deferred_work *work)
 {
 	struct wfi_cntr *cntr =
@@ -636,6 +639,7 @@ static int queue(struct wfi_domain *d, const struct fi_deferred_work *work)
 }
 
 /* Not those that the engine has. NULL: any name, any counter. */
+LOCK_HELD(lock_domain)
 static int cancel(struct wfi_domain *d, const struct fi_deferred_work *name,
 		  const struct wfi_cntr *cntr)
 {

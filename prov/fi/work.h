@@ -19,6 +19,7 @@
 #include "prov/fi/domain.h"
 #include "prov/proto/engine.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct wfi_cntr;
 struct wfi_ep;
@@ -28,30 +29,35 @@ struct wfi_ep;
 #define WFI_TRIGGER 0x80000000u
 
 /* A triggered operation: fi_triggered_context as its context; completes as any other. */
+LOCK_HELD(lock_domain)
 ssize_t wfi_work_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest);
+LOCK_HELD(lock_domain)
 ssize_t wfi_work_recv(struct wfi_ep *ep, const struct proto_recv *r, fi_addr_t source);
+LOCK_HELD(lock_domain)
 ssize_t wfi_work_rma(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target);
 
 /* fi_control of a domain: FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK. Lock not held. */
 int wfi_work_control(struct wfi_domain *d, int command, void *arg);
 
 /* A completion of the engine; true: it was for deferred work, and has been dealt with. */
+LOCK_HELD(lock_domain)
 bool wfi_work_done(struct wfi_ep *ep, const struct proto_done *done);
 
 /* The counter changed: what it reached becomes ready. works: its list. */
+LOCK_HELD(lock_domain)
 void wfi_work_reached(struct wfi_domain *d, struct list *works, uint64_t count);
 
 /* Posts what is ready; not from inside an engine. */
-void wfi_work_run_slow(struct wfi_domain *d);
-static inline void wfi_work_run(struct wfi_domain *d)
+LOCK_HELD(lock_domain) void wfi_work_run_slow(struct wfi_domain *d);
+LOCK_HELD(lock_domain) static inline void wfi_work_run(struct wfi_domain *d)
 {
 	if (__builtin_expect(d->works_ready, 0))
 		wfi_work_run_slow(d);
 }
 
 /* An endpoint is opened. -FI_ENOMEM. */
-int wfi_work_attach(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) int wfi_work_attach(struct wfi_ep *ep);
 /* The endpoint closes: nothing of it happens any more. */
-void wfi_work_forget(struct wfi_ep *ep);
+LOCK_HELD(lock_domain) void wfi_work_forget(struct wfi_ep *ep);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "prov/wire/addr.h"
 #include "prov/wire/wire.h"
+#include "util/lock_note.h"
 
 struct proto_ep;
 struct proto_peer;
@@ -151,39 +152,46 @@ struct proto_atomic {
 /* The door is open from here on, so that the address is known; operations may be posted
  * after proto_enable. */
 int proto_ep_open(const struct proto_attr *attr, struct proto_ep **ep);
-int proto_enable(struct proto_ep *ep);
+LOCK_HELD(lock_domain) int proto_enable(struct proto_ep *ep);
 /* Where completions go from now on. */
-void proto_set_up(struct proto_ep *ep, const struct proto_up *up);
+LOCK_HELD(lock_domain) void proto_set_up(struct proto_ep *ep, const struct proto_up *up);
 /* Outstanding operations vanish without completion. */
-void proto_ep_close(struct proto_ep *ep);
+LOCK_HELD(lock_domain) void proto_ep_close(struct proto_ep *ep);
 /* Nothing that was promised waits any more: no owed acknowledgement, no injected message,
  * no access that the target counts.
  * Before a close, progress with proto_set_closing until this is true or patience ends. */
-bool proto_is_drained(const struct proto_ep *ep);
+LOCK_HELD(lock_domain) bool proto_is_drained(const struct proto_ep *ep);
 /* From now on nothing is completed and nothing is taken in. */
-void proto_set_closing(struct proto_ep *ep);
+LOCK_HELD(lock_domain) void proto_set_closing(struct proto_ep *ep);
 
 struct wire_ep *proto_wire_ep(const struct proto_ep *ep);
 
 /* fi_addr_t to peer. NULL: not known yet, see proto_map. */
+LOCK_HELD(lock_domain)
 struct proto_peer *proto_mapped(const struct proto_ep *ep, uint64_t fi_addr);
 /* Makes the mapping; NULL: no memory. */
+LOCK_HELD(lock_domain)
 struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
 			     const struct wire_addr *addr);
 /* The address vector has a new entry; one is about to go. */
+LOCK_HELD(lock_domain)
 void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
+LOCK_HELD(lock_domain)
 void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
 
 /* 0, or -FI_EAGAIN when there is no operation left. The frequent ones are also in
  * small.h. */
+LOCK_HELD(lock_domain)
 ssize_t proto_send(struct proto_ep *ep, struct proto_peer *to, const struct proto_msg *m);
+LOCK_HELD(lock_domain)
 ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r);
+LOCK_HELD(lock_domain)
 ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *to, const struct proto_rma *r);
 ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *to,
 		     const struct proto_atomic *a);
 /* Cancels the oldest receive that was posted with this context and isn't matched. True
  * when there was one. */
-bool proto_cancel(struct proto_ep *ep, const void *context);
+LOCK_HELD(lock_domain) bool proto_cancel(struct proto_ep *ep, const void *context);
 
 /* A message that has arrived and has no receive, or is still arriving. */
 struct proto_found {
@@ -202,26 +210,29 @@ enum proto_peek {
 };
 
 /* The message that this receive would take. 0, or -FI_ENOMSG. Nothing is completed. */
+LOCK_HELD(lock_domain)
 int proto_peek(struct proto_ep *ep, const struct proto_recv *r, enum proto_peek what,
 	       struct proto_found *found);
 /* A claimed message gets its receive, or is dropped. -FI_EINVAL: id names none. */
+LOCK_HELD(lock_domain)
 int proto_recv_claimed(struct proto_ep *ep, const struct proto_recv *r, uint64_t id);
+LOCK_HELD(lock_domain)
 int proto_discard_claimed(struct proto_ep *ep, uint64_t id, struct proto_found *found);
 
 /* Receives that are posted later use it. */
-void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
-size_t proto_min_multi_recv(const struct proto_ep *ep);
+LOCK_HELD(lock_domain) void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
+LOCK_HELD(lock_domain) size_t proto_min_multi_recv(const struct proto_ep *ep);
 
 /* After proto_enable. How many more operations there is room for. */
 size_t proto_tx_left(const struct proto_ep *ep);
 size_t proto_rx_left(const struct proto_ep *ep);
 
 /* After proto_enable. How many things happened. */
-int proto_progress(struct proto_ep *ep);
+LOCK_HELD(lock_domain) int proto_progress(struct proto_ep *ep);
 /* Work is left that needs no event to go on: whoever sleeps must be woken for it. */
-bool proto_is_busy(const struct proto_ep *ep);
-int proto_arm(struct proto_ep *ep);
-uint64_t proto_due(const struct proto_ep *ep);
+LOCK_HELD(lock_domain) bool proto_is_busy(const struct proto_ep *ep);
+LOCK_HELD(lock_domain) int proto_arm(struct proto_ep *ep);
+LOCK_HELD(lock_domain) uint64_t proto_due(const struct proto_ep *ep);
 /* When a sleeper should look although nothing was heard; UINT64_MAX: never. */
 uint64_t proto_look_due(const struct proto_ep *ep);
 

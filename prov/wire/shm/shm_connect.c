@@ -12,6 +12,7 @@
 #include "prov/wire/shm/shm_ep.h"
 #include "prov/wire/shm/shm_handshake.h"
 #include "prov/wire/shm/shm_link.h"
+#include "util/lock_note.h"
 
 static void hello_fill(const struct shm_link *link, enum shm_hello_kind kind,
 		       struct shm_hello *hello, int fds[SHM_FD_COUNT])
@@ -49,6 +50,7 @@ static int dial_refused(struct shm_link *link)
 
 /* Everything that dialling does to a link that has its index. Mutex held; on failure the
  * link is freed by the caller. */
+LOCK_HELD(lock_wire)
 static int link_dial(struct shm_link *link, const struct wire_addr *to)
 {
 	struct shm_ep *ep = link->ep;
@@ -85,7 +87,7 @@ int shm_dial(struct wire_ep *wep, const struct wire_addr *to, void *peer_ctx,
 	struct shm_link *link;
 	int ret;
 
-	pthread_mutex_lock(&ep->mutex);
+	shm_ep_lock(ep);
 	ret = shm_link_alloc(ep, 0, &link);
 	if (ret)
 		goto out;
@@ -101,7 +103,7 @@ int shm_dial(struct wire_ep *wep, const struct wire_addr *to, void *peer_ctx,
 	shm_helper_deadline(ep, link);
 	*link_out = (struct wire_link *)(void *)link;
 out:
-	pthread_mutex_unlock(&ep->mutex);
+	shm_ep_unlock(ep);
 	return ret;
 }
 

@@ -175,9 +175,9 @@ int shm_quiesce(struct wire_ep *wep, uint64_t key, uint64_t deadline_ns)
 	for (;;) {
 		bool busy;
 
-		pthread_mutex_lock(&ep->mutex);
+		shm_ep_lock(ep);
 		busy = ep_key_in_use(ep, key);
-		pthread_mutex_unlock(&ep->mutex);
+		shm_ep_unlock(ep);
 		if (!busy)
 			return 0;
 		if (shm_now() >= deadline_ns)
@@ -188,16 +188,17 @@ int shm_quiesce(struct wire_ep *wep, uint64_t key, uint64_t deadline_ns)
 	}
 }
 
-void shm_ep_close(struct wire_ep *wep)
+/* Without the mutex towards the end: the other thread is gone by then. */
+LOCK_UNSEEN void shm_ep_close(struct wire_ep *wep)
 {
 	struct shm_ep *ep = shm_ep_of(wep);
 
 	/* A forked child has no helper thread, and nothing of this is its to end. */
 	if (getpid() != ep->pid)
 		return;
-	pthread_mutex_lock(&ep->mutex);
+	shm_ep_lock(ep);
 	shm_joint_close_all(ep);
-	pthread_mutex_unlock(&ep->mutex);
+	shm_ep_unlock(ep);
 	shm_fork_leave(ep);
 	/* The helper still hears of peers that end meanwhile. */
 	shm_quiesce(wep, SHM_HAZARD_JOINT, shm_now() + EP_CLOSE_WAIT_NS);
@@ -260,18 +261,18 @@ static int ep_news(struct shm_ep *ep)
 		bool up;
 		int err;
 
-		pthread_mutex_lock(&ep->mutex);
+		shm_ep_lock(ep);
 		node = list_pop_front(&ep->news);
 		if (!node) {
 			atomic_store(&ep->has_news, false);
-			pthread_mutex_unlock(&ep->mutex);
+			shm_ep_unlock(ep);
 			break;
 		}
 		link = container_of(node, struct shm_link, news);
 		up = link->news_up;
 		err = link->news_err;
 		link->news_up = false;
-		pthread_mutex_unlock(&ep->mutex);
+		shm_ep_unlock(ep);
 		count += link_news(link, up, err);
 	}
 	return count;
@@ -283,7 +284,7 @@ static void ep_heat(struct shm_ep *ep)
 	uint64_t summary =
 		atomic_exchange_explicit(&ep->hub.mem->summary, 0, memory_order_seq_cst);
 
-	pthread_mutex_lock(&ep->mutex);
+	shm_ep_lock(ep);
 	while (summary) {
 		uint32_t w = (uint32_t)__builtin_ctzll(summary);
 		uint64_t bits = atomic_exchange_explicit(&ep->hub.mem->words[w], 0,
@@ -300,7 +301,7 @@ static void ep_heat(struct shm_ep *ep)
 				shm_link_heat(link);
 		}
 	}
-	pthread_mutex_unlock(&ep->mutex);
+	shm_ep_unlock(ep);
 }
 
 /* Closes the gaps that links left in the hot list. */
@@ -432,7 +433,7 @@ static bool ep_look(struct shm_ep *ep)
 	if (now < ep->look_next)
 		return false;
 	ep->look_next = now + EP_LOOK_NS;
-	pthread_mutex_lock(&ep->mutex);
+	shm_ep_lock(ep);
 	for (uint32_t i = 0; i < ep->link_top; i++) {
 		struct shm_link *link = ep->links[i];
 
@@ -444,7 +445,7 @@ static bool ep_look(struct shm_ep *ep)
 			found = true;
 		}
 	}
-	pthread_mutex_unlock(&ep->mutex);
+	shm_ep_unlock(ep);
 	return found;
 }
 

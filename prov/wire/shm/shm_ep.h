@@ -24,6 +24,7 @@
 #include "prov/wire/shm/shm_hub.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct shm_link;
 
@@ -66,6 +67,16 @@ struct shm_ep {
 static inline struct shm_ep *shm_ep_of(struct wire_ep *ep)
 {
 	return (struct shm_ep *)(void *)ep;
+}
+
+LOCK_TAKE(lock_wire) static inline void shm_ep_lock(struct shm_ep *ep)
+{
+	pthread_mutex_lock(&ep->mutex);
+}
+
+LOCK_GIVE(lock_wire) static inline void shm_ep_unlock(struct shm_ep *ep)
+{
+	pthread_mutex_unlock(&ep->mutex);
 }
 
 /* Monotonic ns. */

@@ -21,6 +21,7 @@
 #include "prov/wire/shm/shm_ep.h"
 #include "prov/wire/shm/shm_link.h"
 #include "prov/wire/shm/shm_service.h"
+#include "util/lock_note.h"
 
 #define HELPER_EVENTS  32
 #define HELPER_ACCEPTS 16  /* per look at a door */
@@ -194,6 +195,7 @@ static bool door_answer(struct shm_ep *ep, int listen_fd)
 	return true;
 }
 
+LOCK_HELD(lock_wire)
 static void half_open_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 			    uint32_t events)
 {
@@ -247,7 +249,7 @@ static ssize_t link_recv(struct shm_link *link, void *bytes, size_t size, int *f
 /* Bells: the peer asks for service; other messages are about shared memory. Taken from a
  * link that is over as well: one may carry the peer's own end of the socket, which then
  * would stay open as long as it lies here. */
-static void link_bells(struct shm_ep *ep, struct shm_link *link)
+LOCK_HELD(lock_wire) static void link_bells(struct shm_ep *ep, struct shm_link *link)
 {
 	struct shm_share_msg msg[2]; /* one more: longer is noticed */
 	int bells = 0, fd;
@@ -274,7 +276,7 @@ static void link_bells(struct shm_ep *ep, struct shm_link *link)
 	list_push_back(&ep->helper.serving, &link->service_rx.node);
 }
 
-static void link_gone(struct shm_ep *ep, struct shm_link *link)
+LOCK_HELD(lock_wire) static void link_gone(struct shm_ep *ep, struct shm_link *link)
 {
 	if (link->limbo) {
 		shm_link_free(link);
@@ -287,6 +289,7 @@ static void link_gone(struct shm_ep *ep, struct shm_link *link)
 	shm_link_tell_end(link, link->keys ? -FI_ECONNRESET : -FI_ECONNREFUSED);
 }
 
+LOCK_HELD(lock_wire)
 static void link_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 		       uint32_t events)
 {
@@ -305,6 +308,7 @@ static void link_event(struct shm_ep *ep, uint32_t index, uint32_t generation,
 }
 
 /* The process is dead, whoever holds its end of the socket: a child that it forked. */
+LOCK_HELD(lock_wire)
 static void process_event(struct shm_ep *ep, uint32_t index, uint32_t generation)
 {
 	struct shm_link *link = index < ep->link_top ? ep->links[index] : NULL;
@@ -331,7 +335,7 @@ static void answer_warn(const struct shm_link *link)
 		(unsigned)(SHM_ANSWER_TIMEOUT_NS / 1000000000u));
 }
 
-static void deadlines_expire(struct shm_ep *ep, uint64_t now)
+LOCK_HELD(lock_wire) static void deadlines_expire(struct shm_ep *ep, uint64_t now)
 {
 	struct shm_helper *h = &ep->helper;
 
@@ -384,7 +388,7 @@ static int deadlines_wait(struct shm_ep *ep, uint64_t now)
  */
 
 /* One turn for every link that may want something. Returns chunks served. */
-static int serve_turn(struct shm_ep *ep)
+LOCK_HELD(lock_wire) static int serve_turn(struct shm_ep *ep)
 {
 	int served = 0;
 
@@ -408,6 +412,7 @@ static int serve_turn(struct shm_ep *ep)
  */
 
 /* Returns false when the thread should sleep a moment before it looks again. */
+LOCK_HELD(lock_wire)
 static bool helper_event(struct shm_ep *ep, const struct epoll_event *ev)
 {
 	uint32_t index = (uint32_t)(ev->data.u64 >> 32) & 0xffff;
@@ -447,7 +452,7 @@ static void *helper_main(void *arg)
 		bool serving, rest = true;
 		int served;
 
-		pthread_mutex_lock(&ep->mutex);
+		shm_ep_lock(ep);
 		for (int i = 0; i < n; i++)
 			rest = helper_event(ep, &events[i]) && rest;
 		served = serve_turn(ep);
@@ -458,7 +463,7 @@ static void *helper_main(void *arg)
 			deadlines_expire(ep, now);
 			timeout = deadlines_wait(ep, now);
 		}
-		pthread_mutex_unlock(&ep->mutex);
+		shm_ep_unlock(ep);
 		if (serving)
 			timeout = 0;
 		if (serving && served == 0)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct shm_ep;
 struct shm_link;
@@ -46,11 +47,12 @@ int shm_helper_start(struct shm_ep *ep);
 void shm_helper_stop(struct shm_ep *ep);
 
 /* Mutex held. */
-int shm_helper_watch(struct shm_ep *ep, struct shm_link *link);
-void shm_helper_unwatch(struct shm_ep *ep, struct shm_link *link);
+LOCK_HELD(lock_wire) int shm_helper_watch(struct shm_ep *ep, struct shm_link *link);
+LOCK_HELD(lock_wire) void shm_helper_unwatch(struct shm_ep *ep, struct shm_link *link);
 /* Only hear of the peer's end. */
-void shm_helper_watch_end(struct shm_ep *ep, struct shm_link *link);
+LOCK_HELD(lock_wire) void shm_helper_watch_end(struct shm_ep *ep, struct shm_link *link);
 /* A dialled link must be answered by link->answer_by. */
+LOCK_HELD(lock_wire)
 void shm_helper_deadline(struct shm_ep *ep, const struct shm_link *link);
 
 #endif

@@ -174,12 +174,12 @@ void shm_joint_close(struct wire_ep *wep, struct wire_joint *j)
 	struct shm_link *link;
 	uint64_t word;
 
-	pthread_mutex_lock(&ep->mutex);
+	shm_ep_lock(ep);
 	link = joint_link(ep, j);
 	word = link ? cell_close(cell_of(link, j->cell, true)) : 0;
 	if (claim_turn(word) == j->turn) /* else it was closed before */
 		j->theirs = claim_peer(word);
-	pthread_mutex_unlock(&ep->mutex);
+	shm_ep_unlock(ep);
 }
 
 bool shm_joint_quiet(struct wire_ep *wep, const struct wire_joint *j)
@@ -188,7 +188,7 @@ bool shm_joint_quiet(struct wire_ep *wep, const struct wire_joint *j)
 	struct shm_link *link;
 	bool quiet = true;
 
-	pthread_mutex_lock(&ep->mutex);
+	shm_ep_lock(ep);
 	link = joint_link(ep, j);
 	if (link) {
 		/* `gone`: all descriptors of that process are closed, or its endpoint is,
@@ -199,7 +199,7 @@ bool shm_joint_quiet(struct wire_ep *wep, const struct wire_joint *j)
 		if (quiet)
 			link->joint_used &= ~(1u << j->cell);
 	}
-	pthread_mutex_unlock(&ep->mutex);
+	shm_ep_unlock(ep);
 	return quiet;
 }
 

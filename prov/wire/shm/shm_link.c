@@ -126,7 +126,7 @@ static void link_release_peer(struct shm_link *link)
 }
 
 /* Nobody finds it any more. Mutex held. */
-static void link_part(struct shm_link *link)
+LOCK_HELD(lock_wire) static void link_part(struct shm_link *link)
 {
 	struct shm_ep *ep = link->ep;
 
@@ -291,7 +291,7 @@ static void link_bury(struct shm_link *link)
 {
 	struct shm_ep *ep = link->ep;
 
-	pthread_mutex_lock(&ep->mutex);
+	shm_ep_lock(ep);
 	if (!link->pair || link->sock < 0 || atomic_load(&link->gone)) {
 		shm_link_free(link);
 	} else {
@@ -303,7 +303,7 @@ static void link_bury(struct shm_link *link)
 		shutdown(link->sock, SHUT_WR);
 		shm_helper_watch_end(ep, link);
 	}
-	pthread_mutex_unlock(&ep->mutex);
+	shm_ep_unlock(ep);
 }
 
 void shm_link_let_go(struct shm_link *link)

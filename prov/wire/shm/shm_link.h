@@ -24,6 +24,7 @@
 #include "prov/wire/shm/shm_share.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct shm_ep;
 
@@ -85,38 +86,40 @@ struct shm_link {
 };
 
 /* Takes an index and a structure. Mutex held. -FI_ENOMEM. */
+LOCK_HELD(lock_wire)
 int shm_link_alloc(struct shm_ep *ep, unsigned side, struct shm_link **link);
 /* Gives everything back at once: the peer is gone, or never got anything. Mutex held. */
-void shm_link_free(struct shm_link *link);
+LOCK_HELD(lock_wire) void shm_link_free(struct shm_link *link);
 
 /* As shm_link_free, but for the endpoint's end: as long as the peer may be at work by a
  * key, what tells of that is left to the key table (rule D4). */
-void shm_link_leave(struct shm_link *link);
+LOCK_HELD(lock_wire) void shm_link_leave(struct shm_link *link);
 
 /* The only place where a state changes. */
 void shm_link_set_state(struct shm_link *link, enum shm_link_state state);
 
 /* Uses what the handshake brought: memory is taken over. -FI_EACCES: the user insists on
  * cross-memory attach, and it is refused. Mutex held. */
+LOCK_HELD(lock_wire)
 int shm_link_attach(struct shm_link *link, const struct shm_parcel *parcel,
 		    struct shm_peer_memory *mem);
 
 /* News for progress. Mutex held. */
-void shm_link_tell_up(struct shm_link *link);
-void shm_link_tell_end(struct shm_link *link, int err);
+LOCK_HELD(lock_wire) void shm_link_tell_up(struct shm_link *link);
+LOCK_HELD(lock_wire) void shm_link_tell_end(struct shm_link *link, int err);
 
 /* Endpoint lock held, mutex not. */
 
 /* One look at a hot link. Returns how many things happened; the link may be over then. */
-int shm_link_poll(struct shm_link *link, int quota);
+LOCK_NOT_HELD(lock_wire) int shm_link_poll(struct shm_link *link, int quota);
 void shm_link_heat(struct shm_link *link);
 /* Publishes what was taken from the ring. */
 void shm_link_flush(struct shm_link *link);
 /* Ends the link: segments fail, link_down is reported, memory is let go of. */
-void shm_link_finish(struct shm_link *link, int err);
+LOCK_NOT_HELD(lock_wire) void shm_link_finish(struct shm_link *link, int err);
 /* After the link is DOWN: no upcalls; freed by the next progress. */
 void shm_link_let_go(struct shm_link *link);
-void shm_link_reap(struct shm_ep *ep);
+LOCK_NOT_HELD(lock_wire) void shm_link_reap(struct shm_ep *ep);
 /* Why the peer ended it: orderly or not. */
 int shm_link_end_reason(const struct shm_link *link);
 

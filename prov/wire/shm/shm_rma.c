@@ -24,9 +24,9 @@ static int copy_result(struct shm_link *link, int ret)
 	case -FI_ECONNRESET:
 		/* The process is no more, whatever its socket says (a child may hold it
 		 * open). */
-		pthread_mutex_lock(&link->ep->mutex);
+		shm_ep_lock(link->ep);
 		shm_link_tell_end(link, -FI_ECONNRESET);
-		pthread_mutex_unlock(&link->ep->mutex);
+		shm_ep_unlock(link->ep);
 		return -FI_EAGAIN;
 	case -FI_EPERM:
 		/* Worked when the link came up: the peer changed its credentials, or

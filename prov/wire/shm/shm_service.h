@@ -13,6 +13,7 @@
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
+#include "util/lock_note.h"
 
 struct shm_link;
 struct shm_service_tx;
@@ -43,8 +44,8 @@ struct shm_service_rx {
 };
 
 /* Serves one chunk; true when there was one. */
-bool shm_service_serve(struct shm_link *link);
+LOCK_HELD(lock_wire) bool shm_service_serve(struct shm_link *link);
 /* Stops looking; false when something came just now. */
-bool shm_service_rest(struct shm_link *link);
+LOCK_HELD(lock_wire) bool shm_service_rest(struct shm_link *link);
 
 #endif

@@ -17,6 +17,7 @@
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/wire.h"
 #include "util/copy.h"
+#include "util/lock_note.h"
 
 struct mem_place;
 struct shm_link;
@@ -71,6 +72,7 @@ bool shm_share_copy(struct shm_link *link, const struct mem_place *place,
 
 /* Helper thread, mutex held: a message on the link's socket, with the descriptor that
  * came along (-1: none), which is taken over. */
+LOCK_HELD(lock_wire)
 void shm_share_message(struct shm_link *link, const struct shm_share_msg *msg, int fd);
 /* Nobody uses them any more. */
 void shm_share_fini(struct shm_share *share);
