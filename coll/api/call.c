@@ -170,7 +170,7 @@ static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t gr
 		if (now >= until || now >= drain_until)
 			return state;
 		ctx_unlock(ctx);
-		exec_idle_wait(ctx->exec, &idle, moved);
+		exec_idle_wait(ctx->exec, &idle, moved, now);
 		ctx_lock(ctx);
 	}
 }

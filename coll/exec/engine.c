@@ -54,19 +54,19 @@ int64_t exec_clock(const struct exec *x)
 	return x->now;
 }
 
-void exec_idle_wait(const struct exec *x, struct exec_idle *idle, bool moved)
+void exec_idle_wait(const struct exec *x, struct exec_idle *idle, bool moved, int64_t now)
 {
 	if (moved) {
 		idle->since = 0;
 		return;
 	}
 	if (!idle->since)
-		idle->since = x->now;
-	if (x->now - idle->since > IDLE_YIELD_US) {
+		idle->since = now;
+	if (now - idle->since > IDLE_YIELD_US) {
 		struct timespec nap = {.tv_nsec = IDLE_NAP_NS};
 
 		nanosleep(&nap, NULL);
-	} else if (x->tight || x->now - idle->since > IDLE_SPIN_US) {
+	} else if (x->tight || now - idle->since > IDLE_SPIN_US) {
 		sched_yield();
 	}
 }
@@ -247,7 +247,7 @@ LOCK_UNSEEN enum weft_result exec_close(struct exec *x)
 	while (exec_has_words(x) && exec_now() < until) {
 		ctl_io_progress(x);
 		x->now = exec_now();
-		exec_idle_wait(x, &idle, net_progress(&x->net) > 0);
+		exec_idle_wait(x, &idle, net_progress(&x->net) > 0, x->now);
 	}
 	engine_free(x);
 	return WEFT_SUCCESS;

@@ -107,11 +107,13 @@ int64_t exec_now(void);
 int64_t exec_clock(const struct exec *x);
 
 /* Waiting between two calls of exec_progress() without the lock: spins, then yields, then
- * sleeps. Where ranks share processors it yields at once. */
+ * sleeps. Where ranks share processors it yields at once. now: exec_clock(), taken with
+ * the lock. */
 struct exec_idle {
 	int64_t since; /* the first round that moved nothing; 0: the last one moved */
 };
 LOCK_NOT_HELD(lock_context)
-void exec_idle_wait(const struct exec *x, struct exec_idle *idle, bool moved);
+void exec_idle_wait(const struct exec *x, struct exec_idle *idle, bool moved,
+		    int64_t now);
 
 #endif

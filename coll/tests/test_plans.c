@@ -73,8 +73,11 @@ static enum weft_result plans_run(struct weft_ctx *ctx, struct exec_req *req,
 	/* What the caller does with its counts after the start changes nothing. */
 	if (spoil)
 		spoil[1] = UINT64_MAX;
-	while (exec_req_state(req) != EXEC_DONE)
-		exec_idle_wait(ctx->exec, &idle, exec_progress(ctx->exec));
+	while (exec_req_state(req) != EXEC_DONE) {
+		bool moved = exec_progress(ctx->exec);
+
+		exec_idle_wait(ctx->exec, &idle, moved, exec_clock(ctx->exec));
+	}
 	result = exec_req_result(req, &text);
 	if (result != WEFT_SUCCESS)
 		printf("# (%s: %s)\n", weft_strerror(result), text);
@@ -134,8 +137,11 @@ static int late_mismatch(struct ranks *r, struct weft_ctx *ctx, int bad_rank,
 	const int64_t until = exec_now() + 1000000;
 	struct exec_idle idle = {0};
 
-	while (exec_now() < until)
-		exec_idle_wait(ctx->exec, &idle, exec_progress(ctx->exec));
+	while (exec_now() < until) {
+		bool moved = exec_progress(ctx->exec);
+
+		exec_idle_wait(ctx->exec, &idle, moved, exec_clock(ctx->exec));
+	}
 	if (result == WEFT_ERR_MISMATCH ||
 	    (result == WEFT_SUCCESS && r->rank != bad_rank))
 		return RANKS_GOOD;
