@@ -30,8 +30,7 @@ struct proto_peer;
 #define PROTO_DELIVERY 0x0010u /* completes when placed at the target */
 #define PROTO_MULTI    0x0020u /* multi-receive buffer */
 #define PROTO_WRITE    0x0040u /* RMA: write, else read; atomic: without result */
-#define PROTO_FENCE    0x0080u /* -FI_EAGAIN while anything before it to that peer is open \
-				*/
+#define PROTO_FENCE    0x0080u /* -FI_EAGAIN while older ones to that peer are open */
 
 /* A completion, success (err 0) or error (err > 0, fi_errno). flags as fi_cq(3) has them,
  * except that success with report false is for counters only. */
