@@ -13,7 +13,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "util/tap.h"
 
-#define INPUTS 200000
+#define INPUTS	     200000
 #define INPUTS_SHORT 20000
 
 /* xorshift64*: small, and the same everywhere. */
