@@ -215,16 +215,20 @@ static void choice_tests(void)
 	c.count = UINT64_MAX;
 	tap_is_str(algo_choose("allreduce", &c)->name, "ring",
 		   "a count whose bytes do not fit 64 bits is still chosen for");
-	tap_is_str(algo_choose("barrier", &c)->name, "flat", "few ranks meet at rank 0");
-	c.size = 9;
 	tap_is_str(algo_choose("barrier", &c)->name, "dissemination",
-		   "many ranks in rounds");
+		   "a barrier in rounds");
 	c = (struct plan_call){.size = 4, .count = 1 << 20, .elem_size = 4};
 	tap_is_str(algo_choose("broadcast", &c)->name, "binomial",
 		   "a long broadcast that the root has to send: a tree");
 	c.fetches = true;
 	tap_is_str(algo_choose("broadcast", &c)->name, "flat",
 		   "one that the others fetch: flat");
+	c.count = 2;
+	tap_is_str(algo_choose("broadcast", &c)->name, "flat", "a tiny one: to very few");
+	c.size = 5;
+	tap_is_str(algo_choose("broadcast", &c)->name, "binomial", "to more by a tree");
+	c.count = 2000;
+	tap_is_str(algo_choose("broadcast", &c)->name, "flat", "a short one: to few");
 	c = (struct plan_call){.size = 17, .elem_size = 4};
 	tap_ok(!algo_find("barrier", "flat")->supports(&c) &&
 		       !algo_find("broadcast", "flat")->supports(&c),
