@@ -66,7 +66,7 @@ static void test_signature(void)
 	sig_call_print(&back, false, text, sizeof(text));
 	tap_ok(strstr(text, "?") != NULL, "nonsense has a text: %s", text);
 	sig_call_print(&a, true, text, sizeof(text));
-	tap_is_str(text, "broadcast (?) of 1048576 fp64 from root 6",
+	tap_is_str(text, "broadcast (flat) of 1048576 fp64 from root 6",
 		   "a call has a text");
 }
 
