@@ -66,7 +66,9 @@ ssize_t proto_send(struct proto_ep *ep, struct proto_peer *pp, const struct prot
 	}
 	at = pkt_put_eager(pkt, flags, m->len, m->tag, m->data, 0);
 	if (likely(m->count == 1)) {
-		memcpy(at, m->iov[0].iov_base, m->len);
+		if (likely(m->len)) { /* else there may be no memory */
+			memcpy(at, m->iov[0].iov_base, m->len);
+		}
 	} else {
 		iov_gather(m->iov, m->count, 0, at, m->len);
 	}
