@@ -27,7 +27,8 @@
 /* Few ranks: the root talks to all of them, instead of a tree. What is long only where
  * the receivers fetch it, all at the same time; what is very short only among very few:
  * with 8 ranks on as many processors the root's sends one after the other take 3.1 us,
- * the tree 2.3 (and dissemination is the better barrier with 4 and with 8). */
+ * the tree 2.3 (and dissemination is the better barrier with 4 and with 8). Where ranks
+ * share processors each level of a tree waits for another process to get one. */
 #define FLAT_RANKS_FROM 3
 #define FLAT_RANKS	8
 #define FLAT_RANKS_TINY 4
@@ -124,13 +125,14 @@ static const char *preferred_allreduce(uint64_t bytes, uint64_t n)
 	return n > 2 ? "halving-doubling" : "recursive-doubling";
 }
 
-static const char *preferred_broadcast(uint64_t bytes, uint64_t n, bool fetches)
+static const char *preferred_broadcast(const struct plan_call *call, uint64_t bytes,
+				       uint64_t n)
 {
-	const uint64_t most = bytes <= BROADCAST_TINY ? FLAT_RANKS_TINY : FLAT_RANKS;
+	const bool tree = bytes <= BROADCAST_TINY && !call->crowded;
 
-	if (n < FLAT_RANKS_FROM || n > most)
+	if (n < FLAT_RANKS_FROM || n > (tree ? FLAT_RANKS_TINY : FLAT_RANKS))
 		return "binomial";
-	return bytes <= BROADCAST_SHORT || fetches ? "flat" : "binomial";
+	return bytes <= BROADCAST_SHORT || call->fetches ? "flat" : "binomial";
 }
 
 static const char *preferred(const char *coll, const struct plan_call *call)
@@ -141,7 +143,7 @@ static const char *preferred(const char *coll, const struct plan_call *call)
 	if (!strcmp(coll, "allreduce"))
 		return preferred_allreduce(bytes, n);
 	if (!strcmp(coll, "broadcast"))
-		return preferred_broadcast(bytes, n, call->fetches);
+		return preferred_broadcast(call, bytes, n);
 	if (!strcmp(coll, "allgather"))
 		return bytes >= ALLGATHER_RING_BLOCK ? "ring" : "recursive-doubling";
 	return NULL;

@@ -189,8 +189,8 @@ static bool plan_call_same(const struct plan_call *a, const struct plan_call *b)
 {
 	return a->count == b->count && a->elem_size == b->elem_size &&
 	       a->root == b->root && a->average == b->average &&
-	       a->fetches == b->fetches && a->in_place == b->in_place &&
-	       a->rank == b->rank && a->size == b->size &&
+	       a->fetches == b->fetches && a->crowded == b->crowded &&
+	       a->in_place == b->in_place && a->rank == b->rank && a->size == b->size &&
 	       a->chunk_bytes == b->chunk_bytes;
 }
 
@@ -251,6 +251,7 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 			 .count = row->data ? call->src.count : 0,
 			 .root = row->rooted ? call->root : 0,
 			 .fetches = exec_fetches(comm->ctx->exec),
+			 .crowded = exec_is_crowded(comm->ctx->exec),
 			 .average = row->reduces && call->op == WEFT_AVG},
 	};
 	if (row->data)

@@ -175,6 +175,23 @@ static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 	return net_peer_add(&x->net, rank, card->name);
 }
 
+/* Everybody's view, from what everybody has, so that all come to the same. Among many
+ * ranks nobody asks, and it would take long. */
+static bool cards_crowded(const struct engine_card *cards, int32_t count)
+{
+	if (count > EXEC_CROWD_RANKS)
+		return false;
+	for (int32_t i = 0; i < count; i++) {
+		struct crowd crowd = {0};
+
+		for (int32_t k = 0; k < count; k++)
+			crowd_add(&crowd, &cards[i].place, &cards[k].place);
+		if (crowd_is_tight(&crowd))
+			return true;
+	}
+	return false;
+}
+
 static enum weft_result engine_meet(struct exec *x, struct boot *boot,
 				    enum weft_result result, int64_t timeout_us)
 {
@@ -200,6 +217,7 @@ static enum weft_result engine_meet(struct exec *x, struct boot *boot,
 		crowd_add(&crowd, &own.place, &cards[i].place);
 	}
 	x->tight = crowd_is_tight(&crowd);
+	x->crowded = met == WEFT_SUCCESS && cards_crowded(cards, x->size);
 	free(cards);
 	return met;
 }
@@ -332,6 +350,11 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 		x->stashed--;
 		pool_put(&x->stashes, stash);
 	}
+}
+
+bool exec_is_crowded(const struct exec *x)
+{
+	return x->crowded;
 }
 
 bool exec_fetches(const struct exec *x)

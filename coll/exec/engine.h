@@ -221,7 +221,8 @@ struct exec {
 	struct mem mem;
 	int32_t rank, size;
 	struct net_caps caps; /* agreed with all ranks */
-	bool tight;	      /* ranks share processors */
+	bool tight;	      /* ranks share our processors */
+	bool crowded;	      /* some ranks share some; the same on all ranks */
 	struct weft_stats stats;
 	struct peer_handle **handles; /* [rank][id], NULL until the peer told one */
 	struct exec_comm *comms;

@@ -35,6 +35,9 @@ const struct net_caps *exec_caps(const struct exec *x);
 const char *exec_provider(const struct exec *x); /* "tcp;ofi_rxm"; lives as long as x */
 /* Long pairs are fetched by their receivers; the same on all ranks. */
 bool exec_fetches(const struct exec *x);
+/* Some ranks of a few (EXEC_CROWD_RANKS) share processors; the same on all ranks. */
+bool exec_is_crowded(const struct exec *x);
+#define EXEC_CROWD_RANKS 16
 /* The provider pins registered memory, so that nothing is remembered across calls. */
 bool exec_registers_per_call(const struct exec *x);
 

@@ -157,6 +157,7 @@ struct plan_call {
 			* and broadcast: SRC is DST; all-gather: SRC is DST + rank * count
 			*/
 	bool fetches;  /* a long pair costs its sender little: the receiver moves it */
+	bool crowded;  /* ranks share processors: a round costs a change of processes */
 	uint64_t chunk_bytes; /* pipelining granule asked for; 0: the algorithm's own */
 };
 

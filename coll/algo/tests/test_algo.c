@@ -227,6 +227,9 @@ static void choice_tests(void)
 	tap_is_str(algo_choose("broadcast", &c)->name, "flat", "a tiny one: to very few");
 	c.size = 5;
 	tap_is_str(algo_choose("broadcast", &c)->name, "binomial", "to more by a tree");
+	c.crowded = true;
+	tap_is_str(algo_choose("broadcast", &c)->name, "flat",
+		   "but not where they share processors");
 	c.count = 2000;
 	tap_is_str(algo_choose("broadcast", &c)->name, "flat", "a short one: to few");
 	c = (struct plan_call){.size = 17, .elem_size = 4};
