@@ -23,7 +23,7 @@ extern struct fi_provider weft_provider;
 #define PROV_BULK_SIZE (UINT64_C(1) << 62)
 
 /* From here on the second processor is worth a packet: 1.2 times as fast as one copy at
- * 64 KiB, 1.9 times at 1 MiB (wire/shm/README.md). */
+ * 64 KiB, 1.7 times at 1 MiB (wire/shm/README.md). */
 #define PROV_JOINT_SIZE (UINT64_C(64) << 10)
 
 enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
