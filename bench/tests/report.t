@@ -127,6 +127,20 @@ ok "mpi: the last round was mixed for one" test "$(mpi_report enough 2)" = \
 	"1 near, 0 far, 1 mixed"
 ok "mpi: with the same last line in JSON" test "$(mpi_report json 2 | grep -c \
 	'"summary": "mpi over weft vs vader (near, 2 rounds): 8B 0.50, 64KiB 0.50"')" = 1
+# A machine that moved while one size was measured: the other still has its figure.
+for moved in 8 65536; do
+	for s in 8 65536; do
+		printf '%s\n' "1 weft $s 1 55 60" "1 peer $s 2 60 $((s == moved ? 200 : 55))"
+	done >"$tmp/mpi"
+	ok "mpi: only $moved bytes were measured on a machine that moved" test \
+		"$(mpi_report text 1 | tail -n 1)" = "mpi over weft vs vader (near, 0 rounds): $(
+			[ $moved = 8 ] && echo 64KiB || echo 8B) 0.50"
+	ok "mpi: and the row of $moved bytes is there" test \
+		"$(mpi_report text 1 | grep -cE '^(8B|64KiB) ')" = 2
+done
+sed -i 's/ 55$/ 200/' "$tmp/mpi"
+ok "mpi: nothing to compare is said" test "$(mpi_report text 1 | tail -n 1)" = \
+	"mpi over weft vs vader (near, 0 rounds): nothing to compare"
 
 # status COMMAND...: prints its exit status; what it says is in $tmp/said.
 status()
