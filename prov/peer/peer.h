@@ -59,7 +59,10 @@ struct peer {
 
 struct peer_ops {
 	size_t size; /* of the user's object */
-	void (*init)(void *arg, struct peer *p);
+	/* False: no memory, it is forgotten again. */
+	bool (*init)(void *arg, struct peer *p);
+	/* What init took. */
+	void (*fini)(void *arg, struct peer *p);
 	/* The transmit link of a new epoch is there. */
 	void (*up)(void *arg, struct peer *p);
 	/* A link is gone and others of the epoch are not: nothing is to be sent any more,

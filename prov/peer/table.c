@@ -43,7 +43,10 @@ void peer_table_fini(struct peer_table *t)
 		struct list *n;
 
 		while ((n = list_pop_front(&t->buckets[i]))) {
-			free(container_of(n, struct peer, chain));
+			struct peer *p = container_of(n, struct peer, chain);
+
+			t->ops->fini(t->arg, p);
+			free(p);
 		}
 	}
 	free(t->buckets);
@@ -105,7 +108,12 @@ struct peer *peer_get(struct peer_table *t, const struct wire_addr *addr)
 	}
 	t->count++;
 	list_push_back(&t->buckets[wire_addr_hash(addr) & t->mask], &p->chain);
-	t->ops->init(t->arg, p);
+	if (!t->ops->init(t->arg, p)) {
+		list_remove(&p->chain);
+		t->count--;
+		free(p);
+		return NULL;
+	}
 	return p;
 }
 
@@ -114,6 +122,7 @@ void peer_free(struct peer_table *t, struct peer *p)
 	list_remove(&p->timed);
 	list_remove(&p->chain);
 	t->count--;
+	t->ops->fini(t->arg, p);
 	free(p);
 }
 

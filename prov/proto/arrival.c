@@ -71,6 +71,7 @@ struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 	if (a) {
 		pp->arrivals++;
 		list_init(&a->node);
+		a->ep = ep;
 		a->peer = pp;
 		a->link = link;
 		a->epoch = pp->peer.epoch;

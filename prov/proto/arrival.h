@@ -44,6 +44,7 @@ struct arrival {
 	bool announced;		 /* came by RTS */
 	uint8_t size_class;	 /* of payload */
 	uint32_t epoch;		 /* of the peer, when it arrived */
+	struct proto_ep *ep;	 /* the engine that it came to */
 	struct proto_peer *peer; /* holds a reference */
 	struct wire_link *link;	 /* where it came from */
 	struct wire_link *pull_link;

@@ -180,38 +180,34 @@ static void eager_unexpected(struct proto_ep *ep, struct proto_peer *pp,
 		memcpy(a->payload, v->payload, v->len);
 	}
 	pp->stored += a->epoch ? cost : 0;
-	a->m.source = pp->ident;
-	a->m.tag = v->tag;
-	match_msg_add(&ep->match[v->flags & PKT_F_TAGGED], &a->m);
+	receiver_keep(a);
 }
 
-static void eager_place(struct proto_ep *ep, struct proto_peer *pp, struct rx *rx,
-			const struct pkt_view *v)
+static void eager_place(struct proto_ep *ep, struct proto_peer *pp,
+			const struct rx_claim *claim, const struct pkt_view *v)
 {
 	struct rx_result r = {.len = v->len,
 			      .tag = v->tag,
 			      .data = (v->flags & PKT_F_DATA) ? v->data : 0,
 			      .flags = v->flags & MSG_PKT_FLAGS,
 			      .source = pp->source};
-	struct rx_claim claim;
 
-	rx_take(ep, rx, v->len, &claim);
-	iov_scatter(claim.iov, claim.count, 0, v->payload,
-		    v->len < claim.room ? v->len : claim.room);
-	rx_finish(ep, &claim, &r);
+	iov_scatter(claim->iov, claim->count, 0, v->payload,
+		    v->len < claim->room ? v->len : claim->room);
+	rx_finish(ep, claim, &r);
 }
 
 void eager_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		   const struct pkt_view *v)
 {
-	struct match_queue *q = &ep->match[v->flags & PKT_F_TAGGED];
-	struct match_recv *m = match_recv_find(q, pp->ident, v->tag);
+	struct rx_claim claim;
 
-	if (unlikely(!m)) {
+	if (unlikely(!receiver_take(ep, pp, v->flags & PKT_F_TAGGED, v->tag, v->len,
+				    &claim))) {
 		eager_unexpected(ep, pp, link, v);
 		return;
 	}
-	eager_place(ep, pp, container_of(m, struct rx, m), v);
+	eager_place(ep, pp, &claim, v);
 	credit_consume(ep, pp, credit_cost(v->len));
 	if (unlikely(v->flags & PKT_F_ACK)) {
 		ack_send(ep, pp, v->id);
@@ -238,7 +234,7 @@ static __attribute__((noinline)) void eager_finish(struct proto_ep *ep,
 
 	list_unlink(&rx->m.node);
 	rx_set_state(rx, RX_FREE);
-	pool_release(&ep->rx, rx); /* it keeps its content until it is taken again */
+	pool_release(&ep->rcv->rx, rx); /* it keeps its content until it is taken again */
 	pp->consumed = consumed;
 	if (unlikely(consumed >= pp->return_at)) {
 		eager_report_credit(ep, pp, rx->context, flags, len, tag);
@@ -252,12 +248,12 @@ static __attribute__((noinline)) void eager_finish(struct proto_ep *ep,
 static struct rx *eager_special_find(struct proto_ep *ep, struct proto_peer *pp,
 				     const struct pkt_plain *p)
 {
-	struct match_queue *q = &ep->match[p->tagged];
+	struct match_queue *q = &ep->rcv->match[p->tagged];
 	struct match_recv *m = q->special_count ? NULL : match_recv_first(q, p->tag);
 	struct rx *rx;
 
 	if (!m) {
-		m = match_recv_find(q, pp->ident, p->tag);
+		m = match_recv_find(q, sender_ident(pp->sender), p->tag);
 	}
 	if (unlikely(!m)) {
 		return NULL;
@@ -301,8 +297,8 @@ static __attribute__((noinline)) void eager_special(struct proto_ep *ep,
 	}
 	copy_any(rx->iov[0].iov_base, p.payload, p.len);
 	context = rx->context;
-	match_recv_remove(&ep->match[p.tagged], &rx->m);
-	rx_release(ep, rx);
+	match_recv_remove(&ep->rcv->match[p.tagged], &rx->m);
+	rx_release(ep->rcv, rx);
 	credit_consume(ep, pp, credit_cost(p.len));
 	flags |= p.tagged ? FI_TAGGED : FI_MSG;
 	ep->up->rx_ok_data(ep->arg, context, flags, p.len, p.tag, pp->source, data);
@@ -322,7 +318,7 @@ void eager_packet(void *arg, struct wire_link *link, const void *pkt, size_t len
 		eager_special(ep, link, pkt, len);
 		return;
 	}
-	m = match_recv_first(&ep->match[p.tagged], p.tag);
+	m = match_recv_first(&ep->rcv->match[p.tagged], p.tag);
 	if (likely(m)) {
 		rx = container_of(m, struct rx, m);
 		if (likely(p.len <= rx->usual)) {

@@ -78,10 +78,8 @@ static const struct wire_events events = {
 static void ep_free(struct proto_ep *ep)
 {
 	peer_table_fini(&ep->peers);
-	match_queue_fini(&ep->match[0]);
-	match_queue_fini(&ep->match[1]);
+	receiver_fini(&ep->own);
 	pool_fini(&ep->tx);
-	pool_fini(&ep->rx);
 	pool_fini(&ep->arrivals);
 	payload_store_fini(&ep->payloads);
 	free(ep->inject);
@@ -125,6 +123,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	ep->incarnation = attr->incarnation;
 	ep->connect_timeout = attr->connect_timeout;
 	ep->min_multi_recv = 16;
+	list_init(&ep->receives);
 	list_init(&ep->active);
 	list_init(&ep->reap);
 	list_init(&ep->orphan_txs);
@@ -173,14 +172,16 @@ static int resources_alloc(struct proto_ep *ep)
 			return -FI_ENOMEM;
 		}
 	}
-	if (match_queue_init(&ep->match[0], ep->rx_size) ||
-	    match_queue_init(&ep->match[1], ep->rx_size) ||
-	    pool_init(&ep->tx, sizeof(struct tx), log2_ceil(ep->tx_size)) ||
-	    pool_init(&ep->rx, sizeof(struct rx), log2_ceil(ep->rx_size)) ||
-	    pool_init(&ep->arrivals, sizeof(struct arrival), 8)) {
-		return -FI_ENOMEM;
+	if (!ep->rcv) {
+		if (receiver_init(&ep->own, ep->rx_size)) {
+			return -FI_ENOMEM;
+		}
+		ep->own.min_multi_recv = ep->min_multi_recv;
+		ep->rcv = &ep->own;
 	}
-	if (pool_grow(&ep->tx) || pool_grow(&ep->rx) || pool_grow(&ep->arrivals)) {
+	if (pool_init(&ep->tx, sizeof(struct tx), log2_ceil(ep->tx_size)) ||
+	    pool_init(&ep->arrivals, sizeof(struct arrival), 8) || pool_grow(&ep->tx) ||
+	    pool_grow(&ep->arrivals)) {
 		return -FI_ENOMEM;
 	}
 	return 0;
@@ -191,10 +192,11 @@ int proto_enable(struct proto_ep *ep)
 	int ret = resources_alloc(ep);
 
 	if (ret) { /* as before the call, so that it can be repeated */
-		match_queue_fini(&ep->match[0]);
-		match_queue_fini(&ep->match[1]);
+		if (ep->rcv == &ep->own) {
+			receiver_fini(&ep->own);
+			ep->rcv = NULL;
+		}
 		pool_fini(&ep->tx);
-		pool_fini(&ep->rx);
 		pool_fini(&ep->arrivals);
 		free(ep->inject);
 		free(ep->atomic_outs);
@@ -203,7 +205,13 @@ int proto_enable(struct proto_ep *ep)
 		return ret;
 	}
 	ep->enabled = true;
+	receiver_join(ep);
 	return 0;
+}
+
+void proto_share(struct proto_ep *ep, struct receiver *rcv)
+{
+	ep->rcv = rcv;
 }
 
 void proto_set_up(struct proto_ep *ep, const struct proto_up *up)
@@ -213,13 +221,17 @@ void proto_set_up(struct proto_ep *ep, const struct proto_up *up)
 
 void proto_ep_close(struct proto_ep *ep)
 {
-	ep->closing = true;
+	proto_set_closing(ep);
 	ep->wire->ep_close(ep->wep);
+	receiver_abandon(ep);
 	ep_free(ep);
 }
 
 void proto_set_closing(struct proto_ep *ep)
 {
+	if (!ep->closing && ep->enabled) {
+		receiver_leave(ep);
+	}
 	ep->closing = true;
 }
 
@@ -321,6 +333,7 @@ void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr
 void proto_set_min_multi_recv(struct proto_ep *ep, size_t len)
 {
 	ep->min_multi_recv = len;
+	ep->own.min_multi_recv = len;
 }
 
 size_t proto_min_multi_recv(const struct proto_ep *ep)
@@ -335,7 +348,7 @@ size_t proto_tx_left(const struct proto_ep *ep)
 
 size_t proto_rx_left(const struct proto_ep *ep)
 {
-	return ep->rx.free_count;
+	return receiver_left(ep->rcv);
 }
 
 /* Control first, then messages, then bulk (rule B3). */

@@ -19,6 +19,7 @@
 
 struct proto_ep;
 struct proto_peer;
+struct receiver; /* what engines receive through: receiver.h */
 
 #define PROTO_IOV_MAX 4
 
@@ -151,6 +152,9 @@ struct proto_atomic {
 /* The door is open from here on, so that the address is known; operations may be posted
  * after proto_enable. */
 int proto_ep_open(const struct proto_attr *attr, struct proto_ep **ep);
+/* Between the two: it receives through what others receive through as well, and posts
+ * nothing itself. */
+LOCK_HELD(lock_domain) void proto_share(struct proto_ep *ep, struct receiver *rcv);
 LOCK_HELD(lock_domain) int proto_enable(struct proto_ep *ep);
 /* Where completions go from now on. */
 LOCK_HELD(lock_domain) void proto_set_up(struct proto_ep *ep, const struct proto_up *up);
@@ -200,6 +204,7 @@ struct proto_found {
 	uint64_t source; /* fi_addr_t */
 	uint64_t id;	 /* of a claimed message */
 	uint32_t flags;	 /* PROTO_TAGGED, PROTO_DATA */
+	void *arg;	 /* of the engine that it came to */
 };
 
 enum proto_peek {
@@ -217,6 +222,24 @@ LOCK_HELD(lock_domain)
 int proto_recv_claimed(struct proto_ep *ep, const struct proto_recv *r, uint64_t id);
 LOCK_HELD(lock_domain)
 int proto_discard_claimed(struct proto_ep *ep, uint64_t id, struct proto_found *found);
+
+/* ---- a receiver of several engines; a source is a peer of any of them */
+
+/* size: receives that can be posted at a time. -FI_ENOMEM. */
+int receiver_open(uint32_t size, struct receiver **rcv);
+/* No engine receives through it any more. Receives that are posted vanish. */
+LOCK_HELD(lock_domain) void receiver_close(struct receiver *rcv);
+/* As proto_recv, proto_cancel and proto_peek. What comes of a receive is told to the
+ * engine that the message came to; that it was cancelled, to any. */
+LOCK_HELD(lock_domain)
+ssize_t receiver_post(struct receiver *rcv, const struct proto_recv *r);
+LOCK_HELD(lock_domain) bool receiver_cancel(struct receiver *rcv, const void *context);
+LOCK_HELD(lock_domain)
+int receiver_peek(struct receiver *rcv, const struct proto_recv *r, enum proto_peek what,
+		  struct proto_found *found);
+LOCK_HELD(lock_domain)
+void receiver_set_min_multi_recv(struct receiver *rcv, size_t len);
+size_t receiver_left(const struct receiver *rcv);
 
 /* Receives that are posted later use it. */
 LOCK_HELD(lock_domain) void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);

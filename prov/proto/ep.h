@@ -10,6 +10,7 @@
 #include "prov/proto/engine.h"
 #include "prov/proto/match.h"
 #include "prov/proto/pool.h"
+#include "prov/proto/receiver.h"
 #include "prov/proto/rx_op.h"
 #include "prov/proto/tx_op.h"
 #include "prov/proto/wire_pkt.h"
@@ -57,14 +58,15 @@ struct proto_peer {
 	struct peer peer; /* first: peer.h */
 	/* Of the transmit link; wire_slot_none while anything is in the way. */
 	const struct wire_slot *slot;
-	uint32_t blocked;  /* BLOCK_* */
-	uint32_t consumed; /* eager cost to give back to the peer */
-	int64_t credit;	   /* eager cost that we may still send */
-	size_t eager_max;  /* payload bytes; 0 while down */
-	size_t small_max;  /* of those that small.h sends */
-	uint64_t source;   /* its fi_addr_t, or FI_ADDR_NOTAVAIL */
-	/* Whom matching takes it for: itself, or, when it was dialled by another name of
-	 * its host, the peer of the name that its door has (holds a reference). */
+	uint32_t blocked;      /* BLOCK_* */
+	uint32_t consumed;     /* eager cost to give back to the peer */
+	int64_t credit;	       /* eager cost that we may still send */
+	size_t eager_max;      /* payload bytes; 0 while down */
+	size_t small_max;      /* of those that small.h sends */
+	uint64_t source;       /* its fi_addr_t, or FI_ADDR_NOTAVAIL */
+	struct sender *sender; /* whom matching takes it for (holds a reference) */
+	/* Itself, or, when it was dialled by another name of its host, the peer of the
+	 * name that its door has (holds a reference). */
 	struct proto_peer *ident;
 	uint32_t window;    /* eager cost granted to the peer in all */
 	uint32_t return_at; /* consumed cost that is worth a credit packet */
@@ -114,16 +116,17 @@ struct proto_ep {
 	bool order_rma;
 	bool order_msg_after_rma;
 	bool order_atomic;
-	bool atomics; /* may be posted */
+	bool atomics;	      /* may be posted */
+	struct receiver *rcv; /* `own`, or one that was given */
 	struct pool tx;
-	struct pool rx;
 	struct pool arrivals;
 	char *inject; /* tx_size x inject_size, by tx index */
 	size_t inject_size;
 	size_t eager_size;
-	size_t bulk_size;	     /* messages from here on go through slots */
-	size_t joint_size;	     /* messages from here on are copied by both sides */
-	struct match_queue match[2]; /* by PROTO_TAGGED */
+	size_t bulk_size;  /* messages from here on go through slots */
+	size_t joint_size; /* messages from here on are copied by both sides */
+	struct receiver own;
+	struct list receives; /* receiver.engines */
 	struct payload_store payloads;
 	struct peer_table peers;
 	struct proto_peer **map; /* by fi_addr_t */

@@ -8,13 +8,17 @@
 #include "prov/proto/ep.h"
 #include "util/copy.h"
 
-static void on_init(void *arg, struct peer *p)
+static bool on_init(void *arg, struct peer *p)
 {
 	struct proto_ep *ep = arg;
 	struct proto_peer *pp = proto_peer_of(p);
 
 	proto_block(pp, BLOCK_DOWN);
 	pp->ident = pp;
+	pp->sender = sender_get(&ep->rcv->senders, &p->addr);
+	if (!pp->sender) {
+		return false;
+	}
 	pp->source = ep->up->source(ep->arg, &p->addr);
 	list_init(&pp->msgs);
 	list_init(&pp->waiting);
@@ -30,6 +34,14 @@ static void on_init(void *arg, struct peer *p)
 	list_init(&pp->announced);
 	list_init(&pp->active);
 	list_init(&pp->reap);
+	return true;
+}
+
+static void on_fini(void *arg, struct peer *p)
+{
+	struct proto_ep *ep = arg;
+
+	sender_put(&ep->rcv->senders, proto_peer_of(p)->sender);
 }
 
 /* The door that answered has another name than the one that was dialled: there may be a
@@ -46,7 +58,7 @@ static void identify(struct proto_ep *ep, struct proto_peer *pp,
 	if (pp->ident != pp) {
 		proto_peer_unref(ep, pp->ident);
 	}
-	rx_retarget(ep, pp->ident, to);
+	rx_retarget(ep->rcv, pp->sender, to->sender);
 	pp->ident = to;
 	proto_peer_ref(to);
 	if (to->source == FI_ADDR_NOTAVAIL) {
@@ -108,7 +120,7 @@ static void forget_announced(struct proto_ep *ep, struct proto_peer *pp)
 	list_foreach_safe (n, next, &pp->announced) {
 		struct arrival *a = container_of(n, struct arrival, node);
 
-		match_msg_remove(&ep->match[a->flags & PROTO_TAGGED], &a->m);
+		receiver_forget(a);
 		arrival_release(ep, a);
 	}
 }
@@ -186,6 +198,7 @@ static uint64_t on_now(void *arg)
 const struct peer_ops proto_peer_ops = {
 	.size = sizeof(struct proto_peer),
 	.init = on_init,
+	.fini = on_fini,
 	.up = on_up,
 	.ending = on_ending,
 	.down = on_down,

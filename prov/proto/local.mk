@@ -16,10 +16,12 @@ PROV_SOURCES += \
 	%D%/match.c %D%/match.h \
 	%D%/peek.c \
 	%D%/pool.c %D%/pool.h \
+	%D%/receiver.c %D%/receiver.h \
 	%D%/rma.c \
 	%D%/rndv.c \
 	%D%/small.h \
 	%D%/rx_op.c %D%/rx_op.h \
+	%D%/sender.c %D%/sender.h \
 	%D%/tx_op.c %D%/tx_op.h \
 	%D%/wire_atomic.c %D%/wire_atomic.h \
 	%D%/wire_pkt.c %D%/wire_pkt.h \
@@ -69,3 +71,8 @@ TESTS += %D%/tests/test_atomic
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
 	%D%/tests/mock_joint.c %D%/tests/mock_link.h
 %C%_tests_test_atomic_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_sender
+TESTS += %D%/tests/test_sender
+%C%_tests_test_sender_SOURCES = %D%/tests/test_sender.c
+%C%_tests_test_sender_LDADD = prov/libprov.la

@@ -16,7 +16,8 @@ static void describe(const struct arrival *a, struct proto_found *found)
 				      .tag = a->tag,
 				      .data = a->data,
 				      .source = a->peer->source,
-				      .flags = a->flags & (PROTO_TAGGED | PROTO_DATA)};
+				      .flags = a->flags & (PROTO_TAGGED | PROTO_DATA),
+				      .arg = a->ep->arg};
 }
 
 static void discard(struct proto_ep *ep, struct arrival *a)
@@ -28,13 +29,14 @@ static void discard(struct proto_ep *ep, struct arrival *a)
 	}
 }
 
-int proto_peek(struct proto_ep *ep, const struct proto_recv *r, enum proto_peek what,
-	       struct proto_found *found)
+int receiver_peek(struct receiver *rcv, const struct proto_recv *r, enum proto_peek what,
+		  struct proto_found *found)
 {
-	struct match_queue *q = &ep->match[r->flags & PROTO_TAGGED];
-	const struct match_recv like = {.source = r->source ? r->source->ident : NULL,
-					.tag = r->tag,
-					.ignore = r->ignore};
+	struct match_queue *q = &rcv->match[r->flags & PROTO_TAGGED];
+	const struct match_recv like = {
+		.source = r->source ? sender_ident(r->source->sender) : NULL,
+		.tag = r->tag,
+		.ignore = r->ignore};
 	struct match_msg *m = match_msg_find(q, &like);
 	struct arrival *a;
 
@@ -46,9 +48,9 @@ int proto_peek(struct proto_ep *ep, const struct proto_recv *r, enum proto_peek 
 	if (what == PROTO_PEEK_LOOK) {
 		return 0;
 	}
-	match_msg_remove(q, m);
+	receiver_forget(a);
 	if (what == PROTO_PEEK_DISCARD) {
-		discard(ep, a);
+		discard(a->ep, a);
 		return 0;
 	}
 	/* Its sender may go: what became of it is found out when it is received. */
@@ -56,6 +58,12 @@ int proto_peek(struct proto_ep *ep, const struct proto_recv *r, enum proto_peek 
 	arrival_set_state(a, ARRIVAL_CLAIMED);
 	found->id = pool_id(a);
 	return 0;
+}
+
+int proto_peek(struct proto_ep *ep, const struct proto_recv *r, enum proto_peek what,
+	       struct proto_found *found)
+{
+	return receiver_peek(ep->rcv, r, what, found);
 }
 
 static struct arrival *claimed_find(struct proto_ep *ep, uint64_t id)

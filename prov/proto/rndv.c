@@ -43,8 +43,6 @@ bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		 const struct pkt_view *v)
 {
-	struct match_queue *q = &ep->match[v->flags & PKT_F_TAGGED];
-	struct match_recv *m;
 	struct arrival *a;
 
 	if (!peer_link_is_current(&pp->peer, link)) {
@@ -66,16 +64,12 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 		a->x.remote[i].addr = v->iov[i].addr;
 		a->x.remote[i].len = v->iov[i].len;
 	}
-	m = match_recv_find(q, pp->ident, v->tag);
-	if (m) {
-		rx_take(ep, container_of(m, struct rx, m), a->len, &a->claim);
+	if (receiver_take(ep, pp, v->flags & PKT_F_TAGGED, v->tag, a->len, &a->claim)) {
 		rndv_start(ep, a);
 		return;
 	}
 	arrival_set_state(a, ARRIVAL_UNEXPECTED);
-	a->m.source = pp->ident;
-	a->m.tag = v->tag;
-	match_msg_add(q, &a->m);
+	receiver_keep(a);
 	list_push_back(&pp->announced, &a->node);
 }
 

@@ -20,9 +20,9 @@ const char *rx_state_name(enum rx_state s)
 	return s < RX_STATES ? state_names[s] : "?";
 }
 
-static struct match_queue *rx_queue(struct proto_ep *ep, const struct rx *rx)
+static struct match_queue *rx_queue(struct receiver *rcv, const struct rx *rx)
 {
-	return &ep->match[rx->flags & PROTO_TAGGED];
+	return &rcv->match[rx->flags & PROTO_TAGGED];
 }
 
 size_t rx_len(const struct rx *rx)
@@ -35,17 +35,17 @@ size_t rx_len(const struct rx *rx)
 	return len;
 }
 
-void rx_release(struct proto_ep *ep, struct rx *rx)
+void rx_release(struct receiver *rcv, struct rx *rx)
 {
 	if (unlikely(rx->m.source)) {
-		proto_peer_unref(ep, (struct proto_peer *)(uintptr_t)rx->m.source);
+		sender_put(&rcv->senders, (struct sender *)(uintptr_t)rx->m.source);
 	}
 	rx_set_state(rx, RX_FREE);
-	pool_release(&ep->rx, rx);
+	pool_release(&rcv->rx, rx);
 }
 
 /* The next message's piece of a multi-receive buffer. */
-static void multi_take(struct proto_ep *ep, struct rx *rx, uint64_t len,
+static void multi_take(struct receiver *rcv, struct rx *rx, uint64_t len,
 		       struct rx_claim *claim)
 {
 	size_t left = rx_len(rx) - rx->used;
@@ -60,18 +60,18 @@ static void multi_take(struct proto_ep *ep, struct rx *rx, uint64_t len,
 	left = rx_len(rx) - rx->used;
 	if (left == 0 || left < rx->min_free) {
 		if (rx->state == RX_POSTED) {
-			match_recv_remove(rx_queue(ep, rx), &rx->m);
+			match_recv_remove(rx_queue(rcv, rx), &rx->m);
 		}
 		rx_set_state(rx, RX_DRAINING);
 	}
 }
 
-void rx_take(struct proto_ep *ep, struct rx *rx, uint64_t len, struct rx_claim *claim)
+void rx_take(struct receiver *rcv, struct rx *rx, uint64_t len, struct rx_claim *claim)
 {
 	claim->context = rx->context;
 	claim->flags = rx->flags;
 	if (rx->flags & PROTO_MULTI) {
-		multi_take(ep, rx, len, claim);
+		multi_take(rcv, rx, len, claim);
 		return;
 	}
 	claim->multi = NULL;
@@ -82,13 +82,24 @@ void rx_take(struct proto_ep *ep, struct rx *rx, uint64_t len, struct rx_claim *
 		claim->iov[i] = rx->iov[i];
 	}
 	if (rx->state == RX_POSTED) {
-		match_recv_remove(rx_queue(ep, rx), &rx->m);
+		match_recv_remove(rx_queue(rcv, rx), &rx->m);
 	}
-	rx_release(ep, rx);
+	rx_release(rcv, rx);
 }
 
-static void cancelled(struct proto_ep *ep, const struct rx *rx)
+/* Who tells of what concerns no message: any engine, as one receives for all. NULL:
+ * nobody is there to tell. */
+static struct proto_ep *teller(struct receiver *rcv)
 {
+	struct list *first = rcv->engines.next;
+
+	return first == &rcv->engines ? NULL
+				      : container_of(first, struct proto_ep, receives);
+}
+
+static void cancelled(struct receiver *rcv, const struct rx *rx)
+{
+	struct proto_ep *ep = teller(rcv);
 	struct proto_done d = {
 		.context = rx->context,
 		.flags = FI_RECV | ((rx->flags & PROTO_TAGGED) ? FI_TAGGED : FI_MSG) |
@@ -98,8 +109,32 @@ static void cancelled(struct proto_ep *ep, const struct rx *rx)
 		.report = true,
 		.err = FI_ECANCELED};
 
-	if (!ep->closing) {
+	if (ep) {
 		ep->up->rx_done(ep->arg, &d);
+	}
+}
+
+/* Its last message can't say that the buffer is free again. */
+static void multi_over(struct receiver *rcv, const struct rx *rx)
+{
+	struct proto_ep *ep = teller(rcv);
+	struct proto_done d = {.context = rx->context,
+			       .flags = FI_RECV | FI_MSG | FI_MULTI_RECV,
+			       .source = FI_ADDR_NOTAVAIL,
+			       .report = true};
+
+	if (rx->cancelled) {
+		cancelled(rcv, rx);
+	} else if (ep) {
+		ep->up->rx_done(ep->arg, &d);
+	}
+}
+
+void rx_let_go(struct receiver *rcv, struct rx *multi)
+{
+	if (--multi->pending == 0 && multi->state == RX_DRAINING) {
+		multi_over(rcv, multi);
+		rx_release(rcv, multi);
 	}
 }
 
@@ -128,6 +163,12 @@ void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 		d.err = FI_ETRUNC;
 		d.report = true;
 	}
+	if (ep->closing) {
+		if (multi) {
+			rx_let_go(ep->rcv, multi);
+		}
+		return;
+	}
 	if (multi && --multi->pending == 0 && multi->state == RX_DRAINING) {
 		release = true;
 		if (!multi->cancelled) {
@@ -135,22 +176,22 @@ void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 			d.report = true;
 		}
 	}
-	if (!ep->closing) {
-		ep->up->rx_done(ep->arg, &d);
-	}
+	ep->up->rx_done(ep->arg, &d);
 	if (release) {
 		if (multi->cancelled) {
-			cancelled(ep, multi);
+			cancelled(ep->rcv, multi);
 		}
-		rx_release(ep, multi);
+		rx_release(ep->rcv, multi);
 	}
 }
 
 /* Starts the message that rx takes from the unexpected ones. */
-static void take_unexpected(struct proto_ep *ep, struct rx *rx, struct arrival *a)
+static void take_unexpected(struct receiver *rcv, struct rx *rx, struct arrival *a)
 {
-	match_msg_remove(rx_queue(ep, rx), &a->m);
-	rx_take(ep, rx, a->len, &a->claim);
+	struct proto_ep *ep = a->ep;
+
+	receiver_forget(a);
+	rx_take(rcv, rx, a->len, &a->claim);
 	if (a->announced) {
 		rndv_start(ep, a);
 	} else {
@@ -158,10 +199,11 @@ static void take_unexpected(struct proto_ep *ep, struct rx *rx, struct arrival *
 	}
 }
 
-ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
+ssize_t receiver_post(struct receiver *rcv, const struct proto_recv *r)
 {
-	struct match_queue *q = &ep->match[r->flags & PROTO_TAGGED];
-	struct rx *rx = pool_alloc(&ep->rx);
+	struct match_queue *q = &rcv->match[r->flags & PROTO_TAGGED];
+	struct sender *source = r->source ? sender_ident(r->source->sender) : NULL;
+	struct rx *rx = pool_alloc(&rcv->rx);
 
 	if (unlikely(!rx)) {
 		return -FI_EAGAIN;
@@ -170,7 +212,7 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 	rx->flags = r->flags;
 	rx->usual = -1;
 	rx->context = r->context;
-	rx->m.source = r->source ? r->source->ident : NULL;
+	rx->m.source = source;
 	rx->m.tag = r->tag;
 	rx->m.ignore = r->ignore;
 	rx->count = r->count;
@@ -180,14 +222,14 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 	if (r->count == 1 && (r->flags & (PROTO_REPORT | PROTO_MULTI)) == PROTO_REPORT) {
 		rx->usual = (int64_t)r->iov[0].iov_len;
 	}
-	if (unlikely(r->source)) {
-		proto_peer_ref(r->source->ident);
+	if (unlikely(source)) {
+		sender_ref(source);
 	}
 	if (unlikely(r->flags & PROTO_MULTI)) {
 		rx->used = 0;
 		rx->pending = 0;
 		rx->cancelled = false;
-		rx->min_free = ep->min_multi_recv;
+		rx->min_free = rcv->min_multi_recv;
 	}
 	if (unlikely(q->msg_count)) {
 		struct match_msg *m;
@@ -195,7 +237,7 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 		uint32_t gen = rx->obj.gen;
 
 		while ((m = match_msg_find(q, &rx->m))) {
-			take_unexpected(ep, rx, container_of(m, struct arrival, m));
+			take_unexpected(rcv, rx, container_of(m, struct arrival, m));
 			if (!multi || rx->obj.gen != gen || rx->state != RX_OPEN) {
 				return 0;
 			}
@@ -206,30 +248,41 @@ ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 	return 0;
 }
 
-void rx_retarget(struct proto_ep *ep, struct proto_peer *from, struct proto_peer *to)
+ssize_t proto_recv(struct proto_ep *ep, const struct proto_recv *r)
 {
-	for (uint32_t i = 0; i < pool_limit(&ep->rx); i++) {
-		struct rx *rx = pool_at(&ep->rx, i);
+	return receiver_post(ep->rcv, r);
+}
 
-		if (rx->state == RX_FREE || rx->m.source != from) {
+void rx_retarget(struct receiver *rcv, struct sender *from, struct sender *to)
+{
+	struct sender *before = sender_ident(from);
+
+	if (before == to) {
+		return;
+	}
+	for (uint32_t i = 0; i < pool_limit(&rcv->rx); i++) {
+		struct rx *rx = pool_at(&rcv->rx, i);
+
+		if (rx->state == RX_FREE || rx->m.source != before) {
 			continue;
 		}
 		if (rx->state == RX_POSTED) {
-			match_recv_retarget(rx_queue(ep, rx), &rx->m, to);
+			match_recv_retarget(rx_queue(rcv, rx), &rx->m, to);
 		} else {
 			rx->m.source = to;
 		}
-		proto_peer_ref(to);
-		proto_peer_unref(ep, from);
+		sender_ref(to);
+		sender_put(&rcv->senders, before); /* `from` holds it or is it */
 	}
+	sender_rename(&rcv->senders, from, to);
 }
 
-bool proto_cancel(struct proto_ep *ep, const void *context)
+bool receiver_cancel(struct receiver *rcv, const void *context)
 {
 	struct rx *found = NULL;
 
-	for (uint32_t i = 0; i < pool_limit(&ep->rx); i++) {
-		struct rx *rx = pool_at(&ep->rx, i);
+	for (uint32_t i = 0; i < pool_limit(&rcv->rx); i++) {
+		struct rx *rx = pool_at(&rcv->rx, i);
 
 		if (rx->state == RX_POSTED && rx->context == context &&
 		    (!found || rx->m.stamp < found->m.stamp)) {
@@ -239,13 +292,18 @@ bool proto_cancel(struct proto_ep *ep, const void *context)
 	if (!found) {
 		return false;
 	}
-	match_recv_remove(rx_queue(ep, found), &found->m);
+	match_recv_remove(rx_queue(rcv, found), &found->m);
 	if ((found->flags & PROTO_MULTI) && found->pending) {
 		found->cancelled = true;
 		rx_set_state(found, RX_DRAINING);
 		return true;
 	}
-	cancelled(ep, found);
-	rx_release(ep, found);
+	cancelled(rcv, found);
+	rx_release(rcv, found);
 	return true;
+}
+
+bool proto_cancel(struct proto_ep *ep, const void *context)
+{
+	return receiver_cancel(ep->rcv, context);
 }

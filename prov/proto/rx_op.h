@@ -16,6 +16,7 @@
 #include "prov/proto/engine.h"
 #include "prov/proto/match.h"
 #include "prov/proto/pool.h"
+#include "prov/proto/receiver.h"
 
 enum rx_state {
 	RX_FREE,
@@ -68,14 +69,17 @@ struct rx_result {
 /* Bytes of all pieces. */
 size_t rx_len(const struct rx *rx);
 /* Takes rx (open or posted) for a message of len bytes. */
-void rx_take(struct proto_ep *ep, struct rx *rx, uint64_t len, struct rx_claim *claim);
+void rx_take(struct receiver *rcv, struct rx *rx, uint64_t len, struct rx_claim *claim);
 /* Completes: success, truncation (the message is longer than the room) or error. */
 void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 	       const struct rx_result *r);
 /* Frees a slot that is in no queue. */
-void rx_release(struct proto_ep *ep, struct rx *rx);
-/* Receives that were posted for one peer are for another from now on. */
-void rx_retarget(struct proto_ep *ep, struct proto_peer *from, struct proto_peer *to);
+void rx_release(struct receiver *rcv, struct rx *rx);
+/* A multi-receive buffer has one message less under way, which nobody hears of. */
+void rx_let_go(struct receiver *rcv, struct rx *multi);
+/* `from` turns out to be another name of `to`: receives that were posted for one are for
+ * the other from now on. */
+void rx_retarget(struct receiver *rcv, struct sender *from, struct sender *to);
 const char *rx_state_name(enum rx_state s);
 
 #define RX_FROM(state) (1u << (state))

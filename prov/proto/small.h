@@ -85,14 +85,15 @@ static inline void rx_fill(struct rx *rx, void *buf, size_t len, void *context,
 static inline bool proto_small_recv(struct proto_ep *ep, void *buf, size_t len,
 				    uint64_t tag, void *context, uint32_t flags)
 {
-	struct match_queue *q = &ep->match[flags & PROTO_TAGGED];
-	struct rx *rx = (struct rx *)ep->rx.free;
+	struct receiver *rcv = ep->rcv;
+	struct match_queue *q = &rcv->match[flags & PROTO_TAGGED];
+	struct rx *rx = (struct rx *)rcv->rx.free;
 
 	/* No buffer is that long: a length that was negative. */
 	if (unlikely(q->msg_count || !rx || (int64_t)len < 0)) {
 		return false;
 	}
-	rx = pool_alloc(&ep->rx);
+	rx = pool_alloc(&rcv->rx);
 	rx_fill(rx, buf, len, context, flags);
 	match_recv_add_any(q, &rx->m, tag);
 	rx_set_state(rx, RX_POSTED);
@@ -106,18 +107,21 @@ static inline bool proto_small_recv_special(struct proto_ep *ep, void *buf, size
 					    uint64_t ignore, void *context,
 					    uint32_t flags)
 {
-	struct match_queue *q = &ep->match[flags & PROTO_TAGGED];
-	struct rx *rx = (struct rx *)ep->rx.free;
+	struct receiver *rcv = ep->rcv;
+	struct match_queue *q = &rcv->match[flags & PROTO_TAGGED];
+	struct rx *rx = (struct rx *)rcv->rx.free;
 
 	if (unlikely(q->msg_count || !rx || (int64_t)len < 0)) {
 		return false;
 	}
-	rx = pool_alloc(&ep->rx);
+	rx = pool_alloc(&rcv->rx);
 	rx_fill(rx, buf, len, context, flags);
 	rx->m.source = NULL;
 	if (source) {
-		rx->m.source = source->ident;
-		proto_peer_ref(source->ident);
+		struct sender *sender = sender_ident(source->sender);
+
+		rx->m.source = sender;
+		sender_ref(sender);
 	}
 	rx->m.tag = tag;
 	rx->m.ignore = ignore;

@@ -21,7 +21,8 @@ static struct {
 	uint64_t dial_times[256];
 	struct fake_link links[256];
 	int link_count;
-	int ups, endings, downs, last_err, hung_up;
+	int ups, endings, downs, last_err, hung_up, finis;
+	bool no_memory; /* for what the user's object holds */
 } fake;
 
 static int fake_dial(struct wire_ep *ep, const struct wire_addr *to, void *ctx,
@@ -50,10 +51,18 @@ static void fake_hangup(struct wire_link *link)
 static const struct wire_ops fake_wire = {
 	.name = "fake", .dial = fake_dial, .hangup = fake_hangup};
 
-static void on_init(void *arg, struct peer *p)
+static bool on_init(void *arg, struct peer *p)
 {
 	(void)arg;
 	(void)p;
+	return !fake.no_memory;
+}
+
+static void on_fini(void *arg, struct peer *p)
+{
+	(void)arg;
+	(void)p;
+	fake.finis++;
 }
 
 static void on_up(void *arg, struct peer *p)
@@ -93,6 +102,7 @@ static uint64_t on_now(void *arg)
 
 static const struct peer_ops ops = {.size = sizeof(struct peer),
 				    .init = on_init,
+				    .fini = on_fini,
 				    .up = on_up,
 				    .ending = on_ending,
 				    .down = on_down,
@@ -154,7 +164,11 @@ static void test_table(void)
 	}
 	tap_ok(good && t.count == 1500,
 	       "3000 peers found by address, half of them freed");
+	fake.no_memory = true;
+	good = !peer_get(&t, &(struct wire_addr){.in = addr_of(3001).in}) &&
+	       t.count == 1500;
 	peer_table_fini(&t);
+	tap_ok(good && fake.finis == 3000, "what each was given is taken back once");
 }
 
 static void test_refused(void)
