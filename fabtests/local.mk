@@ -50,6 +50,12 @@ TESTS += %D%/own/trigger
 %C%_own_trigger_SOURCES = %D%/own/trigger.c $(fabtests_own)
 %C%_own_trigger_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/trigger_atomic
+TESTS += %D%/own/trigger_atomic
+%C%_own_trigger_atomic_SOURCES = %D%/own/trigger_atomic.c %D%/own/remote.c \
+	%D%/own/remote.h $(fabtests_own)
+%C%_own_trigger_atomic_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/rma
 TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)

@@ -7,17 +7,7 @@
 #include "prov/fi/work.h"
 #include "prov/proto/atomic_op.h"
 
-/* A call, as the engine wants it. */
-struct call {
-	struct proto_atomic a;
-	size_t size; /* of an element */
-	struct iovec iov[WFI_IOV_LIMIT];
-	struct iovec compare[WFI_IOV_LIMIT];
-	struct iovec result[WFI_IOV_LIMIT];
-	struct proto_rma_iov remote[WFI_RMA_IOV_LIMIT];
-};
-
-static ssize_t refused(const struct wfi_ep *ep, const struct proto_atomic *a)
+int wfi_ep_atomic_check(const struct wfi_ep *ep, const struct proto_atomic *a)
 {
 	uint64_t need = a->mode == ATOMIC_BASE ? FI_WRITE : FI_READ;
 	size_t operands = atomic_op_operands(a->mode, a->op) * a->len;
@@ -25,26 +15,24 @@ static ssize_t refused(const struct wfi_ep *ep, const struct proto_atomic *a)
 	if (!ep->enabled) {
 		return -FI_EOPBADSTATE;
 	}
-	if (!(ep->atomic_caps & need) || (a->flags & WFI_TRIGGER)) {
+	if (!(ep->atomic_caps & need)) {
 		return -FI_EOPNOTSUPP;
 	}
 	return (a->flags & PROTO_INJECT) && operands > ep->inject_size ? -FI_EINVAL : 0;
 }
 
-static ssize_t post(struct wfi_ep *ep, const struct proto_atomic *a, fi_addr_t target)
+ssize_t wfi_ep_atomic_locked(struct wfi_ep *ep, const struct proto_atomic *a,
+			     fi_addr_t target)
 {
+	ssize_t ret = wfi_ep_atomic_check(ep, a);
 	struct proto_peer *pp;
-	ssize_t ret;
 
-	wfi_domain_lock(ep->domain);
-	ret = refused(ep, a);
 	if (ret) {
-		goto out;
+		return ret;
 	}
 	pp = wfi_ep_peer(ep, target);
 	if (!pp) {
-		ret = -FI_EINVAL;
-		goto out;
+		return -FI_EINVAL;
 	}
 	ret = ep->tx_cq && wfi_cq_full(ep->tx_cq) ? -FI_EAGAIN
 						  : proto_atomic(ep->proto, pp, a);
@@ -52,14 +40,27 @@ static ssize_t post(struct wfi_ep *ep, const struct proto_atomic *a, fi_addr_t t
 		wfi_ep_push(ep);
 	}
 	wfi_ep_posted(ep);
-out:
+	return ret;
+}
+
+static ssize_t post(struct wfi_ep *ep, const struct proto_atomic *a, fi_addr_t target)
+{
+	ssize_t ret;
+
+	wfi_domain_lock(ep->domain);
+	if (__builtin_expect(a->flags & WFI_TRIGGER, 0)) {
+		ret = wfi_ep_atomic_check(ep, a);
+		ret = ret ? ret : wfi_work_atomic(ep, a, target);
+	} else {
+		ret = wfi_ep_atomic_locked(ep, a, target);
+	}
 	wfi_domain_unlock(ep->domain);
 	return ret;
 }
 
 /* -FI_EOPNOTSUPP: there is no such operation. bits: PROTO_*. */
-static int call_begin(struct call *c, uint32_t mode, enum fi_datatype type, enum fi_op op,
-		      void *context, uint32_t bits)
+static int call_begin(struct wfi_atomic_call *c, uint32_t mode, enum fi_datatype type,
+		      enum fi_op op, void *context, uint32_t bits)
 {
 	if (wfi_atomic_valid(mode, type, op, NULL)) {
 		return -FI_EOPNOTSUPP;
@@ -84,7 +85,7 @@ static int call_begin(struct call *c, uint32_t mode, enum fi_datatype type, enum
 }
 
 /* All lists are of the same length; the first says which. */
-static int len_agree(struct call *c, size_t len)
+static int len_agree(struct wfi_atomic_call *c, size_t len)
 {
 	if (len == 0 || (c->a.len && len != c->a.len)) {
 		return -FI_EINVAL;
@@ -94,7 +95,7 @@ static int len_agree(struct call *c, size_t len)
 }
 
 /* One of the local lists. */
-static int call_local(struct call *c, const struct fi_ioc *ioc, size_t count,
+static int call_local(struct wfi_atomic_call *c, const struct fi_ioc *ioc, size_t count,
 		      struct iovec *iov, size_t *iov_count)
 {
 	size_t len = 0;
@@ -117,25 +118,26 @@ static int call_local(struct call *c, const struct fi_ioc *ioc, size_t count,
 	return len_agree(c, len);
 }
 
-static int call_operands(struct call *c, const struct fi_ioc *ioc, size_t count)
+static int call_operands(struct wfi_atomic_call *c, const struct fi_ioc *ioc,
+			 size_t count)
 {
 	/* What an application has put there for a read has no meaning. */
 	return c->a.op == FI_ATOMIC_READ ? 0
 					 : call_local(c, ioc, count, c->iov, &c->a.count);
 }
 
-static int call_compare(struct call *c, const struct fi_ioc *ioc, size_t count)
+static int call_compare(struct wfi_atomic_call *c, const struct fi_ioc *ioc, size_t count)
 {
 	return call_local(c, ioc, count, c->compare, &c->a.compare_count);
 }
 
-static int call_result(struct call *c, const struct fi_ioc *ioc, size_t count)
+static int call_result(struct wfi_atomic_call *c, const struct fi_ioc *ioc, size_t count)
 {
 	return call_local(c, ioc, count, c->result, &c->a.result_count);
 }
 
 /* One remote piece, as most calls have it; the local lists are there. */
-static ssize_t call_post(struct wfi_ep *ep, struct call *c, fi_addr_t target,
+static ssize_t call_post(struct wfi_ep *ep, struct wfi_atomic_call *c, fi_addr_t target,
 			 uint64_t addr, uint64_t key)
 {
 	c->remote[0] = (struct proto_rma_iov){.addr = addr, .len = c->a.len, .key = key};
@@ -143,11 +145,9 @@ static ssize_t call_post(struct wfi_ep *ep, struct call *c, fi_addr_t target,
 	return post(ep, &c->a, target);
 }
 
-static ssize_t call_post_msg(struct wfi_ep *ep, struct call *c,
-			     const struct fi_msg_atomic *msg)
+static int call_remote(struct wfi_atomic_call *c, const struct fi_msg_atomic *msg)
 {
 	size_t len = 0;
-	int ret;
 
 	if (msg->rma_iov_count > WFI_RMA_IOV_LIMIT ||
 	    (msg->rma_iov_count && !msg->rma_iov)) {
@@ -164,11 +164,28 @@ static ssize_t call_post_msg(struct wfi_ep *ep, struct call *c,
 	}
 	c->a.remote_count = msg->rma_iov_count;
 	c->a.data = msg->data;
-	ret = len_agree(c, len);
-	return ret ? ret : post(ep, &c->a, msg->addr);
+	return len_agree(c, len);
 }
 
-#define MSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE)
+int wfi_atomic_of_msg(struct wfi_atomic_call *c, uint32_t mode,
+		      const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+		      const struct fi_msg_compare *compare, uint32_t bits)
+{
+	int ret = call_begin(c, mode, msg->datatype, msg->op, msg->context, bits);
+
+	if (!ret && mode != ATOMIC_BASE) {
+		ret = call_result(c, fetch->msg_iov, fetch->iov_count);
+	}
+	if (!ret) {
+		ret = call_operands(c, msg->msg_iov, msg->iov_count);
+	}
+	if (!ret && mode == ATOMIC_COMPARE) {
+		ret = call_compare(c, compare->msg_iov, compare->iov_count);
+	}
+	return ret ? ret : call_remote(c, msg);
+}
+
+#define MSG_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_TRIGGER)
 
 static int flags_check(uint64_t flags)
 {
@@ -178,13 +195,27 @@ static int flags_check(uint64_t flags)
 	return flags & ~(uint64_t)MSG_FLAGS ? -FI_EBADFLAGS : 0;
 }
 
+static ssize_t post_msg(struct wfi_ep *ep, uint32_t mode, const struct fi_msg_atomic *msg,
+			const struct fi_msg_fetch *fetch,
+			const struct fi_msg_compare *compare, uint64_t flags)
+{
+	struct wfi_atomic_call c;
+	int ret = flags_check(flags);
+
+	if (!ret) {
+		ret = wfi_atomic_of_msg(&c, mode, msg, fetch, compare,
+					wfi_ep_tx_bits(ep, flags));
+	}
+	return ret ? ret : post(ep, &c.a, msg->addr);
+}
+
 /* ---- without result */
 
 static ssize_t base(struct wfi_ep *ep, const struct fi_ioc *ioc, size_t count,
 		    fi_addr_t target, uint64_t addr, uint64_t key, enum fi_datatype type,
 		    enum fi_op op, void *context, uint32_t bits)
 {
-	struct call c;
+	struct wfi_atomic_call c;
 	int ret = call_begin(&c, ATOMIC_BASE, type, op, context, bits);
 
 	if (!ret) {
@@ -217,18 +248,7 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *ioc, void 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 			       uint64_t flags)
 {
-	struct wfi_ep *ep = wfi_ep_of_ep(fid);
-	struct call c;
-	int ret = flags_check(flags);
-
-	if (!ret) {
-		ret = call_begin(&c, ATOMIC_BASE, msg->datatype, msg->op, msg->context,
-				 wfi_ep_tx_bits(ep, flags));
-	}
-	if (!ret) {
-		ret = call_operands(&c, msg->msg_iov, msg->iov_count);
-	}
-	return ret ? ret : call_post_msg(ep, &c, msg);
+	return post_msg(wfi_ep_of_ep(fid), ATOMIC_BASE, msg, NULL, NULL, flags);
 }
 
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count,
@@ -248,7 +268,7 @@ static ssize_t fetch(struct wfi_ep *ep, const struct fi_ioc *ioc, size_t count,
 		     uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op,
 		     void *context)
 {
-	struct call c;
+	struct wfi_atomic_call c;
 	int ret = call_begin(&c, ATOMIC_FETCH, type, op, context, ep->tx_bits);
 
 	if (!ret) {
@@ -290,22 +310,9 @@ static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 				   struct fi_ioc *resultv, void **result_desc,
 				   size_t result_count, uint64_t flags)
 {
-	struct wfi_ep *ep = wfi_ep_of_ep(fid);
-	struct call c;
-	int ret = flags_check(flags);
+	struct fi_msg_fetch fetch = {resultv, result_desc, result_count};
 
-	(void)result_desc;
-	if (!ret) {
-		ret = call_begin(&c, ATOMIC_FETCH, msg->datatype, msg->op, msg->context,
-				 wfi_ep_tx_bits(ep, flags));
-	}
-	if (!ret) {
-		ret = call_result(&c, resultv, result_count);
-	}
-	if (!ret) {
-		ret = call_operands(&c, msg->msg_iov, msg->iov_count);
-	}
-	return ret ? ret : call_post_msg(ep, &c, msg);
+	return post_msg(wfi_ep_of_ep(fid), ATOMIC_FETCH, msg, &fetch, NULL, flags);
 }
 
 /* ---- with a comparison */
@@ -315,7 +322,7 @@ struct compare_lists {
 	size_t count, compare_count, result_count;
 };
 
-static int call_lists(struct call *c, const struct compare_lists *l)
+static int call_lists(struct wfi_atomic_call *c, const struct compare_lists *l)
 {
 	int ret = call_operands(c, l->iov, l->count);
 
@@ -329,7 +336,7 @@ static ssize_t compare(struct wfi_ep *ep, const struct compare_lists *l, fi_addr
 		       uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op,
 		       void *context)
 {
-	struct call c;
+	struct wfi_atomic_call c;
 	int ret = call_begin(&c, ATOMIC_COMPARE, type, op, context, ep->tx_bits);
 
 	if (!ret) {
@@ -378,22 +385,10 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 				   void **result_desc, size_t result_count,
 				   uint64_t flags)
 {
-	struct wfi_ep *ep = wfi_ep_of_ep(fid);
-	struct compare_lists l = {msg->msg_iov,	  comparev,	 resultv,
-				  msg->iov_count, compare_count, result_count};
-	struct call c;
-	int ret = flags_check(flags);
+	struct fi_msg_fetch fetch = {resultv, result_desc, result_count};
+	struct fi_msg_compare cmp = {comparev, compare_desc, compare_count};
 
-	(void)compare_desc;
-	(void)result_desc;
-	if (!ret) {
-		ret = call_begin(&c, ATOMIC_COMPARE, msg->datatype, msg->op, msg->context,
-				 wfi_ep_tx_bits(ep, flags));
-	}
-	if (!ret) {
-		ret = call_lists(&c, &l);
-	}
-	return ret ? ret : call_post_msg(ep, &c, msg);
+	return post_msg(wfi_ep_of_ep(fid), ATOMIC_COMPARE, msg, &fetch, &cmp, flags);
 }
 
 /* ---- what there is */

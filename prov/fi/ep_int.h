@@ -205,9 +205,32 @@ ssize_t wfi_ep_recv_locked(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t so
 LOCK_HELD(lock_domain)
 ssize_t wfi_ep_rma_locked(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target);
 
+LOCK_HELD(lock_domain)
+ssize_t wfi_ep_atomic_locked(struct wfi_ep *ep, const struct proto_atomic *a,
+			     fi_addr_t target);
+
+/* 0 when that endpoint may post it. */
+int wfi_ep_atomic_check(const struct wfi_ep *ep, const struct proto_atomic *a);
+
 /* -FI_EINVAL, or r and its remote pieces (at most WFI_RMA_IOV_LIMIT). */
 int wfi_rma_of_msg(const struct fi_msg_rma *msg, uint32_t bits,
 		   struct proto_rma_iov *remote, struct proto_rma *r);
+
+/* An atomic operation, as the engine wants it; `a` points to the rest. */
+struct wfi_atomic_call {
+	struct proto_atomic a;
+	size_t size; /* of an element */
+	struct iovec iov[WFI_IOV_LIMIT];
+	struct iovec compare[WFI_IOV_LIMIT];
+	struct iovec result[WFI_IOV_LIMIT];
+	struct proto_rma_iov remote[WFI_RMA_IOV_LIMIT];
+};
+
+/* 0, -FI_EOPNOTSUPP, -FI_EINVAL, -FI_EMSGSIZE. mode: enum atomic_mode, which says whether
+ * the two others are looked at. */
+int wfi_atomic_of_msg(struct wfi_atomic_call *c, uint32_t mode,
+		      const struct fi_msg_atomic *msg, const struct fi_msg_fetch *fetch,
+		      const struct fi_msg_compare *compare, uint32_t bits);
 
 /* Takes the lock, checks, posts. m->flags: PROTO_*, WFI_TRIGGER. */
 ssize_t wfi_ep_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest);

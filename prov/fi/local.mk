@@ -26,7 +26,7 @@ PROV_SOURCES += \
 	%D%/wait.c %D%/wait.h \
 	%D%/wait_cond.c %D%/wait_cond.h \
 	%D%/wait_set.c %D%/wait_set.h \
-	%D%/work.c %D%/work.h
+	%D%/work.c %D%/work.h %D%/work_int.h %D%/work_make.c
 
 EXTRA_DIST += %D%/README.md
 

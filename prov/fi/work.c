@@ -2,121 +2,12 @@
 /* Work that waits for a counter; see work.h. */
 #include "config.h"
 
-#include "prov/fi/work.h"
-
 #include <stdlib.h>
 
 #include "prov/fi/cq.h"
-#include "prov/fi/ep_int.h"
+#include "prov/fi/work_int.h"
 #include "prov/mem/params.h"
 #include "util/lock_note.h"
-
-enum work_state {
-	WORK_WAITING, /* wfi_cntr's list, by threshold, then by age */
-	WORK_READY,   /* wfi_domain.ready, in the order of becoming so */
-	WORK_POSTED,  /* deferred: the engine has it; on no list */
-};
-
-enum work_kind { WORK_SEND, WORK_RECV, WORK_RMA, WORK_CNTR };
-
-struct work {
-	struct list node;
-	struct list all; /* wfi_domain.works */
-	enum work_state state;
-	enum work_kind kind;
-	struct wfi_ep *ep; /* NULL: WORK_CNTR */
-	struct wfi_cntr *cntr;
-	uint64_t threshold;
-	/* Of the deferred queue: whom it completes, NULL: nobody; what it is called. */
-	struct wfi_cntr *completion;
-	const struct fi_deferred_work *name; /* NULL: a triggered operation */
-	bool report;			     /* deferred: its success is reported */
-	void *context;
-	fi_addr_t addr;
-	union {
-		struct proto_msg msg;
-		struct proto_recv recv;
-		struct proto_rma rma;
-		struct {
-			struct wfi_cntr *cntr;
-			uint64_t value;
-			bool set;
-		} count;
-	} op;
-	struct iovec iov[PROTO_IOV_MAX];
-	struct proto_rma_iov remote[WFI_RMA_IOV_LIMIT];
-};
-
-/* ---- making
- * ---------------------------------------------------------------------------- */
-
-static struct work *work_alloc(enum work_kind kind, struct wfi_ep *ep, fi_addr_t addr)
-{
-	struct work *w = calloc(1, sizeof(*w));
-
-	if (w) {
-		w->kind = kind;
-		w->ep = ep ? wfi_ep_root(ep) : NULL;
-		w->addr = addr;
-		list_init(&w->node);
-		list_init(&w->all);
-	}
-	return w;
-}
-
-static const struct iovec *keep_iov(struct work *w, const struct iovec *iov, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		w->iov[i] = iov[i];
-	}
-	return w->iov;
-}
-
-static struct work *make_send(struct wfi_ep *ep, const struct proto_msg *m,
-			      fi_addr_t dest)
-{
-	struct work *w = work_alloc(WORK_SEND, ep, dest);
-
-	if (w) {
-		w->op.msg = *m;
-		w->op.msg.iov = keep_iov(w, m->iov, m->count);
-		w->op.msg.flags &= ~WFI_TRIGGER;
-		w->context = m->context;
-	}
-	return w;
-}
-
-static struct work *make_recv(struct wfi_ep *ep, const struct proto_recv *r,
-			      fi_addr_t source)
-{
-	struct work *w = work_alloc(WORK_RECV, ep, source);
-
-	if (w) {
-		w->op.recv = *r;
-		w->op.recv.iov = keep_iov(w, r->iov, r->count);
-		w->op.recv.flags &= ~WFI_TRIGGER;
-		w->context = r->context;
-	}
-	return w;
-}
-
-static struct work *make_rma(struct wfi_ep *ep, const struct proto_rma *r,
-			     fi_addr_t target)
-{
-	struct work *w = work_alloc(WORK_RMA, ep, target);
-
-	if (w) {
-		w->op.rma = *r;
-		w->op.rma.iov = keep_iov(w, r->iov, r->count);
-		for (size_t i = 0; i < r->remote_count; i++) {
-			w->remote[i] = r->remote[i];
-		}
-		w->op.rma.remote = w->remote;
-		w->op.rma.flags &= ~WFI_TRIGGER;
-		w->context = r->context;
-	}
-	return w;
-}
 
 /* ---- life
  * ------------------------------------------------------------------------------ */
@@ -283,8 +174,28 @@ LOCK_HELD(lock_domain) static ssize_t post(struct work *w)
 		return wfi_ep_recv_locked(w->ep, &w->op.recv, w->addr);
 	case WORK_RMA:
 		return wfi_ep_rma_locked(w->ep, &w->op.rma, w->addr);
+	case WORK_ATOMIC:
+		return wfi_ep_atomic_locked(w->ep, &w->op.atomic, w->addr);
 	default:
 		wfi_cntr_change(w->op.count.cntr, w->op.count.set, w->op.count.value);
+		return 0;
+	}
+}
+
+/* The flags of its completion. */
+static uint64_t what_of(const struct work *w)
+{
+	switch (w->kind) {
+	case WORK_SEND:
+		return FI_SEND | (w->op.msg.flags & PROTO_TAGGED ? FI_TAGGED : FI_MSG);
+	case WORK_RECV:
+		return FI_RECV | (w->op.recv.flags & PROTO_TAGGED ? FI_TAGGED : FI_MSG);
+	case WORK_RMA:
+		return FI_RMA | (w->op.rma.flags & PROTO_WRITE ? FI_WRITE : FI_READ);
+	case WORK_ATOMIC:
+		return FI_ATOMIC |
+		       (w->op.atomic.flags & PROTO_WRITE ? FI_WRITE : FI_READ);
+	default:
 		return 0;
 	}
 }
@@ -293,11 +204,9 @@ LOCK_HELD(lock_domain) static ssize_t post(struct work *w)
 LOCK_HELD(lock_domain)
 static void end_in_error(struct wfi_domain *d, struct work *w, int err)
 {
-	static const uint64_t what[] = {
-		[WORK_SEND] = FI_SEND, [WORK_RECV] = FI_RECV, [WORK_RMA] = FI_RMA};
 	struct wfi_cq *cq = w->kind == WORK_RECV ? w->ep->rx_cq : w->ep->tx_cq;
 	struct wfi_cq_error e = {.entry = {.op_context = w->context,
-					   .flags = what[w->kind],
+					   .flags = what_of(w),
 					   .src = FI_ADDR_NOTAVAIL},
 				 .err = err};
 
@@ -371,7 +280,8 @@ LOCK_HELD(lock_domain) static ssize_t trigger(struct wfi_ep *ep, struct work *w)
 	return submit(ep->domain, w);
 }
 
-static ssize_t refuse_state(const struct wfi_ep *ep, bool can, uint32_t flags)
+/* len: of what is injected. */
+static ssize_t refuse_state(const struct wfi_ep *ep, bool can, size_t len)
 {
 	if (!ep->enabled) {
 		return -FI_EOPBADSTATE;
@@ -379,29 +289,36 @@ static ssize_t refuse_state(const struct wfi_ep *ep, bool can, uint32_t flags)
 	if (!(ep->caps & FI_TRIGGER) || !can) {
 		return -FI_EOPNOTSUPP;
 	}
-	/* Its buffer would have to be kept. */
-	return flags & PROTO_INJECT ? -FI_EINVAL : 0;
+	return len > ep->inject_size ? -FI_EINVAL : 0;
 }
 
 ssize_t wfi_work_send(struct wfi_ep *ep, const struct proto_msg *m, fi_addr_t dest)
 {
-	ssize_t ret = refuse_state(ep, ep->can_send, m->flags);
+	ssize_t ret =
+		refuse_state(ep, ep->can_send, m->flags & PROTO_INJECT ? m->len : 0);
 
-	return ret ? ret : trigger(ep, make_send(ep, m, dest));
+	return ret ? ret : trigger(ep, wfi_work_make_send(ep, m, dest));
 }
 
 ssize_t wfi_work_recv(struct wfi_ep *ep, const struct proto_recv *r, fi_addr_t source)
 {
 	ssize_t ret = refuse_state(ep, ep->can_recv, 0);
 
-	return ret ? ret : trigger(ep, make_recv(ep, r, source));
+	return ret ? ret : trigger(ep, wfi_work_make_recv(ep, r, source));
 }
 
 ssize_t wfi_work_rma(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target)
 {
-	ssize_t ret = refuse_state(ep, ep->can_rma, r->flags);
+	ssize_t ret = refuse_state(ep, ep->can_rma, r->flags & PROTO_INJECT ? r->len : 0);
 
-	return ret ? ret : trigger(ep, make_rma(ep, r, target));
+	return ret ? ret : trigger(ep, wfi_work_make_rma(ep, r, target));
+}
+
+ssize_t wfi_work_atomic(struct wfi_ep *ep, const struct proto_atomic *a, fi_addr_t target)
+{
+	ssize_t ret = refuse_state(ep, true, 0); /* the caller has looked at the rest */
+
+	return ret ? ret : trigger(ep, wfi_work_make_atomic(ep, a, target));
 }
 
 /* ---- the deferred work queue
@@ -435,173 +352,6 @@ bool wfi_work_done(struct wfi_ep *ep, const struct proto_done *done)
 	return false;
 }
 
-/* The engine gives w back as the context, and reports nothing by itself. */
-static struct work *deferred(struct work *w, uint64_t flags)
-{
-	if (!w) {
-		return NULL;
-	}
-	w->report = flags & FI_COMPLETION;
-	switch (w->kind) {
-	case WORK_SEND:
-		w->op.msg.context = w;
-		w->op.msg.flags &= ~PROTO_REPORT;
-		break;
-	case WORK_RECV:
-		w->op.recv.context = w;
-		w->op.recv.flags &= ~PROTO_REPORT;
-		break;
-	default:
-		w->op.rma.context = w;
-		w->op.rma.flags &= ~PROTO_REPORT;
-	}
-	return w;
-}
-
-#define WORK_TX_FLAGS (WFI_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE)
-
-static int take_msg(const struct fi_op_msg *op, bool send, struct work **out)
-{
-	struct wfi_ep *ep = wfi_ep_of_ep(op->ep);
-	const struct fi_msg *msg = &op->msg;
-	struct proto_msg m = {.iov = msg->msg_iov,
-			      .count = msg->iov_count,
-			      .data = msg->data,
-			      .context = msg->context,
-			      .flags = wfi_ep_tx_bits(ep, op->flags)};
-	struct proto_recv r = {
-		.iov = msg->msg_iov, .count = msg->iov_count, .context = msg->context};
-
-	if (op->flags & ~(send ? WORK_TX_FLAGS : FI_COMPLETION | FI_MORE) ||
-	    (m.flags & PROTO_INJECT) || !wfi_iov_sum(m.iov, m.count, &m.len)) {
-		return -FI_EINVAL;
-	}
-	*out = deferred(send ? make_send(ep, &m, msg->addr)
-			     : make_recv(ep, &r, msg->addr),
-			op->flags);
-	return *out ? 0 : -FI_ENOMEM;
-}
-
-static int take_tagged(const struct fi_op_tagged *op, bool send, struct work **out)
-{
-	struct wfi_ep *ep = wfi_ep_of_ep(op->ep);
-	const struct fi_msg_tagged *msg = &op->msg;
-	struct proto_msg m = {.iov = msg->msg_iov,
-			      .count = msg->iov_count,
-			      .tag = msg->tag,
-			      .data = msg->data,
-			      .context = msg->context,
-			      .flags = wfi_ep_tx_bits(ep, op->flags) | PROTO_TAGGED};
-	struct proto_recv r = {.iov = msg->msg_iov,
-			       .count = msg->iov_count,
-			       .tag = msg->tag,
-			       .ignore = msg->ignore,
-			       .context = msg->context,
-			       .flags = PROTO_TAGGED};
-
-	if (op->flags & ~(send ? WORK_TX_FLAGS : FI_COMPLETION | FI_MORE) ||
-	    (m.flags & PROTO_INJECT) || !wfi_iov_sum(m.iov, m.count, &m.len)) {
-		return -FI_EINVAL;
-	}
-	*out = deferred(send ? make_send(ep, &m, msg->addr)
-			     : make_recv(ep, &r, msg->addr),
-			op->flags);
-	return *out ? 0 : -FI_ENOMEM;
-}
-
-static int take_rma(const struct fi_op_rma *op, bool write, struct work **out)
-{
-	struct proto_rma_iov remote[WFI_RMA_IOV_LIMIT];
-	struct wfi_ep *ep = wfi_ep_of_ep(op->ep);
-	uint32_t bits = wfi_ep_tx_bits(ep, op->flags);
-	struct proto_rma r;
-	int rc;
-
-	if (op->flags & ~WORK_TX_FLAGS || (bits & PROTO_INJECT)) {
-		return -FI_EINVAL;
-	}
-	rc = wfi_rma_of_msg(&op->msg,
-			    write ? bits | PROTO_WRITE : bits & ~(uint32_t)PROTO_DATA,
-			    remote, &r);
-	if (rc) {
-		return rc;
-	}
-	*out = deferred(make_rma(ep, &r, op->msg.addr), op->flags);
-	return *out ? 0 : -FI_ENOMEM;
-}
-
-static int take_cntr(const struct wfi_domain *d, const struct fi_op_cntr *op, bool set,
-		     struct work **out)
-{
-	struct wfi_cntr *cntr = op->cntr ? wfi_cntr_of(&op->cntr->fid) : NULL;
-	struct work *w;
-
-	if (!cntr || wfi_cntr_domain(cntr) != d) {
-		return -FI_EINVAL;
-	}
-	w = work_alloc(WORK_CNTR, NULL, FI_ADDR_UNSPEC);
-	if (!w) {
-		return -FI_ENOMEM;
-	}
-	w->op.count.cntr = cntr;
-	w->op.count.value = op->value;
-	w->op.count.set = set;
-	*out = w;
-	return 0;
-}
-
-static int take(struct wfi_domain *d, const struct fi_deferred_work *work,
-		struct work **out)
-{
-	switch (work->op_type) {
-	case FI_OP_SEND:
-	case FI_OP_RECV:
-		return take_msg(work->op.msg, work->op_type == FI_OP_SEND, out);
-	case FI_OP_TSEND:
-	case FI_OP_TRECV:
-		return take_tagged(work->op.tagged, work->op_type == FI_OP_TSEND, out);
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		return take_rma(work->op.rma, work->op_type == FI_OP_WRITE, out);
-	case FI_OP_CNTR_SET:
-	case FI_OP_CNTR_ADD:
-		/* The counter is what it completes. */
-		if (work->completion_cntr) {
-			return -FI_EINVAL;
-		}
-		return take_cntr(d, work->op.cntr, work->op_type == FI_OP_CNTR_SET, out);
-	default:
-		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
-			"FI_QUEUE_WORK: operation %d can't be deferred\n", work->op_type);
-		return -FI_ENOSYS;
-	}
-}
-
-/* Whose operation it is; NULL: no endpoint. */
-static const struct fid_ep *ep_of_work(const struct fi_deferred_work *work)
-{
-	switch (work->op_type) {
-	case FI_OP_SEND:
-	case FI_OP_RECV:
-		return work->op.msg->ep;
-	case FI_OP_TSEND:
-	case FI_OP_TRECV:
-		return work->op.tagged->ep;
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		return work->op.rma->ep;
-	default:
-		return NULL;
-	}
-}
-
-static bool is_good_ep(const struct wfi_domain *d, const struct fid_ep *fid)
-{
-	const struct wfi_ep *ep = container_of(fid, struct wfi_ep, fid);
-
-	return fid->fid.fclass == FI_CLASS_EP && ep->domain == d && ep->enabled;
-}
-
 LOCK_HELD(lock_domain)
 static int queue(struct wfi_domain *d, const struct fi_deferred_work *work)
 {
@@ -609,7 +359,6 @@ static int queue(struct wfi_domain *d, const struct fi_deferred_work *work)
 		work->triggering_cntr ? wfi_cntr_of(&work->triggering_cntr->fid) : NULL;
 	struct wfi_cntr *completion =
 		work->completion_cntr ? wfi_cntr_of(&work->completion_cntr->fid) : NULL;
-	const struct fid_ep *ep;
 	struct work *w = NULL;
 	int rc;
 
@@ -623,11 +372,7 @@ static int queue(struct wfi_domain *d, const struct fi_deferred_work *work)
 	if (!work->op.msg) {
 		return -FI_EINVAL;
 	}
-	ep = ep_of_work(work);
-	if (ep && !is_good_ep(d, ep)) {
-		return -FI_EINVAL;
-	}
-	rc = take(d, work, &w);
+	rc = wfi_work_take(d, work, &w);
 	if (rc) {
 		return rc;
 	}

@@ -35,6 +35,10 @@ LOCK_HELD(lock_domain)
 ssize_t wfi_work_recv(struct wfi_ep *ep, const struct proto_recv *r, fi_addr_t source);
 LOCK_HELD(lock_domain)
 ssize_t wfi_work_rma(struct wfi_ep *ep, const struct proto_rma *r, fi_addr_t target);
+/* Of one that the caller would post otherwise. */
+LOCK_HELD(lock_domain)
+ssize_t wfi_work_atomic(struct wfi_ep *ep, const struct proto_atomic *a,
+			fi_addr_t target);
 
 /* fi_control of a domain: FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK. Lock not held. */
 int wfi_work_control(struct wfi_domain *d, int command, void *arg);
