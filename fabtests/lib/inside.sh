@@ -18,6 +18,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 
 [ $# -ge 7 ] || die 2 "inside.sh is run by fabtests/upstream, never by hand"
 provider=$1 list=$2 timeout=$3 show=$4 scratch=$5 bin=$6 exclude_dir=$7
+ubertest_dir=$(cd "$here/../ubertest" && pwd)
 shift 7
 
 inside=

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # The list `all`: upstream's own script with its complete sets, and its results read
-# back. Variables of inside.sh: provider, timeout, bin, results, exclude_res.
+# back. Variables of inside.sh: provider, timeout, bin, results, exclude_res, ubertest_dir.
 # shellcheck disable=SC2154
 
 # Reads the script's verbose output; a test's output follows its result, indented, and is
@@ -50,7 +50,13 @@ script_run()
 	command -v setpriv >/dev/null || die 1 "setpriv (util-linux) is missing"
 	command -v ps >/dev/null || die 1 "ps (procps) is missing, upstream's script needs it"
 	# Relative to its working directory it looks for the configurations.
-	[ -d "$configs" ] && ln -s "$configs" test_configs
+	mkdir test_configs
+	[ -d "$configs" ] && ln -s "$configs"/* test_configs/
+	# A provider that upstream has no configurations of may have one here.
+	if [ -f "$ubertest_dir/$provider.test" ] && [ ! -e "test_configs/$provider" ]; then
+		mkdir "test_configs/$provider"
+		ln -s "$ubertest_dir/$provider.test" "test_configs/$provider/all.test"
+	fi
 	if [ ${#exclude_res[@]} -gt 0 ]; then
 		printf '%s\n' "${exclude_res[@]}" >excludes
 		arguments+=(-f excludes)
