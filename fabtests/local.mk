@@ -124,6 +124,11 @@ TESTS += %D%/own/early
 %C%_own_early_SOURCES = %D%/own/early.c $(fabtests_soak)
 %C%_own_early_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/depth
+TESTS += %D%/own/depth
+%C%_own_depth_SOURCES = %D%/own/depth.c $(fabtests_soak)
+%C%_own_depth_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/churn
 TESTS += %D%/own/churn
 %C%_own_churn_SOURCES = %D%/own/churn.c %D%/own/churn_client.c \

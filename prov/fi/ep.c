@@ -281,6 +281,13 @@ static void ep_set_caps(struct wfi_ep *ep, const struct fi_info *info)
 	ep->directed = info->caps & FI_DIRECTED_RECV;
 }
 
+static size_t ops_size(size_t asked, size_t usual)
+{
+	if (!asked)
+		return usual;
+	return asked < WFI_SIZE_MAX ? asked : WFI_SIZE_MAX;
+}
+
 static void ep_set_attr(struct wfi_ep *ep, const struct fi_info *info)
 {
 	const struct fi_tx_attr *tx = info->tx_attr;
@@ -288,8 +295,8 @@ static void ep_set_attr(struct wfi_ep *ep, const struct fi_info *info)
 
 	ep->tx_op_flags = tx ? tx->op_flags : 0;
 	ep->rx_op_flags = rx ? rx->op_flags : 0;
-	ep->tx_size = tx && tx->size && tx->size < WFI_TX_SIZE ? tx->size : WFI_TX_SIZE;
-	ep->rx_size = rx && rx->size && rx->size < WFI_RX_SIZE ? rx->size : WFI_RX_SIZE;
+	ep->tx_size = ops_size(tx ? tx->size : 0, WFI_TX_SIZE);
+	ep->rx_size = ops_size(rx ? rx->size : 0, WFI_RX_SIZE);
 	ep->tx_shared = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->inject_size = WFI_INJECT_SIZE;
 	ep->msg_order = tx ? tx->msg_order : 0;

@@ -111,7 +111,7 @@ static int match_tx(const struct fi_tx_attr *tx, bool remote)
 {
 	const struct limit limits[] = {
 		{"tx_attr->inject_size", tx->inject_size, WFI_INJECT_SIZE},
-		{"tx_attr->size", tx->size, WFI_TX_SIZE},
+		{"tx_attr->size", tx->size, WFI_SIZE_MAX},
 		{"tx_attr->iov_limit", tx->iov_limit, WFI_IOV_LIMIT},
 		{"tx_attr->rma_iov_limit", tx->rma_iov_limit, WFI_RMA_IOV_LIMIT},
 		{"tx_attr->comp_order", tx->comp_order, FI_ORDER_NONE},
@@ -129,7 +129,7 @@ static int match_tx(const struct fi_tx_attr *tx, bool remote)
 static int match_rx(const struct fi_rx_attr *rx, bool remote)
 {
 	const struct limit limits[] = {
-		{"rx_attr->size", rx->size, WFI_RX_SIZE},
+		{"rx_attr->size", rx->size, WFI_SIZE_MAX},
 		{"rx_attr->iov_limit", rx->iov_limit, WFI_IOV_LIMIT},
 		{"rx_attr->comp_order", rx->comp_order, FI_ORDER_NONE},
 		{"rx_attr->total_buffered_recv", rx->total_buffered_recv, 0},

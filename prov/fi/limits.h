@@ -4,6 +4,8 @@
 #ifndef WEFT_FI_LIMITS_H
 #define WEFT_FI_LIMITS_H
 
+#include "prov/proto/engine.h"
+
 #define WFI_TX_CAPS                                                               \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | \
 	 FI_TRIGGER | FI_FENCE)
@@ -15,13 +17,16 @@
 #define WFI_IOV_LIMIT	  4
 #define WFI_RMA_IOV_LIMIT 4
 #define WFI_INJECT_SIZE	  2048
-#define WFI_TX_SIZE	  1024
-#define WFI_RX_SIZE	  1024
-#define WFI_CQ_DATA_SIZE  8
-#define WFI_MR_KEY_SIZE	  8
-#define WFI_MR_IOV_LIMIT  4
-#define WFI_MAX_MSG_SIZE  (SIZE_MAX >> 1)
-#define WFI_ATOMIC_SIZE	  65536 /* bytes of all elements of one atomic operation */
+/* Operations that can be posted for sure, unless hints ask for more, and at most: an
+ * endpoint takes memory for more when they are first needed. */
+#define WFI_TX_SIZE	 1024
+#define WFI_RX_SIZE	 1024
+#define WFI_SIZE_MAX	 PROTO_OPS_MAX
+#define WFI_CQ_DATA_SIZE 8
+#define WFI_MR_KEY_SIZE	 8
+#define WFI_MR_IOV_LIMIT 4
+#define WFI_MAX_MSG_SIZE (SIZE_MAX >> 1)
+#define WFI_ATOMIC_SIZE	 65536 /* bytes of all elements of one atomic operation */
 
 /* How many of each one domain is meant for; nothing is set aside for them. The count of
  * registrations is the key table's size, a power of two. */

@@ -144,7 +144,7 @@ static int stx_check(const struct fi_tx_attr *attr)
 {
 	if (attr->op_flags & ~WFI_TX_OP_FLAGS)
 		return -FI_EBADFLAGS;
-	if (attr->inject_size > WFI_INJECT_SIZE || attr->size > WFI_TX_SIZE ||
+	if (attr->inject_size > WFI_INJECT_SIZE || attr->size > WFI_SIZE_MAX ||
 	    attr->iov_limit > WFI_IOV_LIMIT || attr->rma_iov_limit > WFI_RMA_IOV_LIMIT ||
 	    attr->msg_order & ~WFI_MSG_ORDER)
 		return -FI_EINVAL;

@@ -54,17 +54,12 @@ void arrival_set_state(struct arrival *a, enum arrival_state to)
 	a->state = to;
 }
 
-/* More than an honest peer can have here at a time: credit bounds its eager messages, its
- * transmit queue what it announces. Without a bound one peer that announces for ever
- * would use up what all of them share. */
-#define PEER_ARRIVALS_MAX (4 * CREDIT_MAX / CREDIT_MSG)
-
 struct arrival *arrival_alloc(struct proto_ep *ep, struct proto_peer *pp,
 			      struct wire_link *link)
 {
 	struct arrival *a;
 
-	if (unlikely(pp->arrivals >= PEER_ARRIVALS_MAX)) {
+	if (unlikely(pp->arrivals >= ARRIVALS_PEER_MAX)) {
 		return NULL;
 	}
 	a = pool_alloc(&ep->arrivals);

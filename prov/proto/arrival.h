@@ -5,7 +5,7 @@
  *
  * Headers must always reach the matcher (rule B2), so this pool grows, outside of
  * upcalls: progress takes nothing from the wire that it has no arrival for. What a peer
- * can make us keep is bounded by its eager window and by its transmit queue.
+ * can make us keep is bounded by its eager window and by its transmit operations.
  */
 #ifndef WEFT_PROTO_ARRIVAL_H
 #define WEFT_PROTO_ARRIVAL_H

@@ -17,11 +17,6 @@
 #include "prov/proto/ep.h"
 #include "prov/proto/wire_atomic.h"
 
-static struct atomic_out *out_of(const struct proto_ep *ep, const struct tx *tx)
-{
-	return &ep->atomic_outs[tx->obj.index];
-}
-
 /* Bytes of the longest request, in whole elements of any type. */
 static uint32_t chunk_most(const struct proto_peer *pp, const struct atomic_out *out)
 {
@@ -59,7 +54,7 @@ static void remote_slice(const struct tx *tx, size_t offset, size_t len,
 /* The next request of tx; false: not now. */
 static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
-	struct atomic_out *out = out_of(ep, tx);
+	struct atomic_out *out = tx->out;
 	size_t left = tx->x.total - out->sent;
 	struct pkt_view v;
 	size_t size;
@@ -120,7 +115,7 @@ int atomics_run(struct proto_ep *ep, struct proto_peer *pp)
 		if (pp->rma_done < tx->rma_barrier || !request_send(ep, pp, tx)) {
 			return sent;
 		}
-		if (out_of(ep, tx)->sent == tx->x.total) {
+		if (tx->out->sent == tx->x.total) {
 			all_sent(pp, tx);
 		}
 		sent++;
@@ -138,9 +133,9 @@ static void take_pieces(struct iovec *to, uint8_t *to_count, const struct iovec 
 	*to_count = (uint8_t)count;
 }
 
-static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_atomic *a)
+static void take_memory(struct tx *tx, const struct proto_atomic *a)
 {
-	struct atomic_out *out = out_of(ep, tx);
+	struct atomic_out *out = tx->out;
 
 	tx->x.total = a->len;
 	tx->x.remote_count = a->remote_count;
@@ -157,7 +152,7 @@ static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_a
 		return;
 	}
 	/* Both fit: the caller of proto_atomic has seen to that. */
-	tx->x.local[0].iov_base = ep->inject + tx->obj.index * ep->inject_size;
+	tx->x.local[0].iov_base = tx->bounce;
 	tx->x.local[0].iov_len = a->len;
 	tx->x.local_count = 1;
 	out->compare[0].iov_base = (char *)tx->x.local[0].iov_base + a->len;
@@ -181,7 +176,7 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 	if (!tx) {
 		return -FI_EAGAIN;
 	}
-	out = out_of(ep, tx);
+	out = tx->out;
 	tx->flags = a->flags;
 	tx->context = a->context;
 	tx->data = a->data;
@@ -195,7 +190,7 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 	out->sent = 0;
 	out->answered = 0;
 	out->err = 0;
-	take_memory(ep, tx, a);
+	take_memory(tx, a);
 	tx_set_state(tx, TX_ATOMIC);
 	pp->atomics_posted++;
 	list_push_back(&pp->atomics, &tx->node);
@@ -237,7 +232,7 @@ void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 	if (!tx) { /* of an epoch that ended */
 		return;
 	}
-	out = ep->atomic_outs ? out_of(ep, tx) : NULL;
+	out = tx->out;
 	if ((tx->state != TX_ATOMIC && tx->state != TX_WAIT_RESULT) || !out ||
 	    out->answered == out->sent) {
 		proto_violation(ep, link);

@@ -82,8 +82,7 @@ static void ep_free(struct proto_ep *ep)
 	pool_fini(&ep->tx);
 	pool_fini(&ep->arrivals);
 	payload_store_fini(&ep->payloads);
-	free(ep->inject);
-	free(ep->atomic_outs);
+	tx_extras_fini(ep);
 	if (ep->keys) {
 		mem_keyview_close(ep->keys);
 	}
@@ -120,6 +119,8 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	ep->unexpected_max = attr->unexpected_max;
 	ep->tx_size = attr->tx_size;
 	ep->rx_size = attr->rx_size;
+	ep->tx_max = attr->tx_max ? attr->tx_max : PROTO_OPS_MAX;
+	ep->rx_max = attr->rx_max ? attr->rx_max : PROTO_OPS_MAX;
 	ep->incarnation = attr->incarnation;
 	ep->connect_timeout = attr->connect_timeout;
 	ep->min_multi_recv = 16;
@@ -148,39 +149,17 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	return 0;
 }
 
-static uint32_t log2_ceil(uint32_t n)
-{
-	uint32_t log2 = 0;
-
-	while ((1u << log2) < n) {
-		log2++;
-	}
-	return log2;
-}
-
-/* All that posting needs is taken here, once. */
+/* All that posting usually needs is taken here, once. */
 static int resources_alloc(struct proto_ep *ep)
 {
-	ep->inject = malloc(((size_t)1 << log2_ceil(ep->tx_size)) * ep->inject_size);
-	if (!ep->inject && ep->inject_size) {
-		return -FI_ENOMEM;
-	}
-	if (ep->atomics) {
-		ep->atomic_outs = malloc(((size_t)1 << log2_ceil(ep->tx_size)) *
-					 sizeof(*ep->atomic_outs));
-		if (!ep->atomic_outs) {
-			return -FI_ENOMEM;
-		}
-	}
 	if (!ep->rcv) {
-		if (receiver_init(&ep->own, ep->rx_size)) {
+		if (receiver_init(&ep->own, ep->rx_size, ep->rx_max)) {
 			return -FI_ENOMEM;
 		}
 		ep->own.min_multi_recv = ep->min_multi_recv;
 		ep->rcv = &ep->own;
 	}
-	if (pool_init(&ep->tx, sizeof(struct tx), log2_ceil(ep->tx_size)) ||
-	    pool_init(&ep->arrivals, sizeof(struct arrival), 8) || pool_grow(&ep->tx) ||
+	if (tx_pool_init(ep) || pool_init(&ep->arrivals, sizeof(struct arrival), 8) ||
 	    pool_grow(&ep->arrivals)) {
 		return -FI_ENOMEM;
 	}
@@ -198,10 +177,7 @@ int proto_enable(struct proto_ep *ep)
 		}
 		pool_fini(&ep->tx);
 		pool_fini(&ep->arrivals);
-		free(ep->inject);
-		free(ep->atomic_outs);
-		ep->inject = NULL;
-		ep->atomic_outs = NULL;
+		tx_extras_fini(ep);
 		return ret;
 	}
 	ep->enabled = true;

@@ -22,6 +22,10 @@ struct proto_peer;
 struct receiver; /* what engines receive through: receiver.h */
 
 #define PROTO_IOV_MAX 4
+/* Operations that one endpoint may have under way, of each side (a power of two). What is
+ * asked for by tx_size and rx_size is there from the start; more is taken from the system
+ * when it is first needed, and kept. */
+#define PROTO_OPS_MAX (128u << 10)
 
 /* What an operation is; the engine's own bits are above these (tx_op.h, rx_op.h). */
 #define PROTO_TAGGED   0x0001u /* FI_TAGGED, else FI_MSG */
@@ -78,7 +82,8 @@ struct proto_attr {
 	struct mem_arena *arena; /* NULL: no memory is shared */
 	const struct proto_up *up;
 	void *arg;
-	uint32_t tx_size, rx_size;
+	uint32_t tx_size, rx_size; /* operations that there is room for at once */
+	uint32_t tx_max, rx_max;   /* and at most; a power of two, or 0: PROTO_OPS_MAX */
 	size_t inject_size;
 	size_t eager_size;	  /* most payload bytes of an eager message */
 	size_t bulk_size;	  /* messages from here on may go through bulk slots */
@@ -182,8 +187,8 @@ void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_add
 LOCK_HELD(lock_domain)
 void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
 
-/* 0, or -FI_EAGAIN when there is no operation left. The frequent ones are also in
- * small.h. */
+/* 0, or -FI_EAGAIN when there is no operation left (or no memory for more). The frequent
+ * ones are also in small.h. */
 LOCK_HELD(lock_domain)
 ssize_t proto_send(struct proto_ep *ep, struct proto_peer *to, const struct proto_msg *m);
 LOCK_HELD(lock_domain)
@@ -245,7 +250,7 @@ size_t receiver_left(const struct receiver *rcv);
 LOCK_HELD(lock_domain) void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
 LOCK_HELD(lock_domain) size_t proto_min_multi_recv(const struct proto_ep *ep);
 
-/* After proto_enable. How many more operations there is room for. */
+/* After proto_enable. How many more operations there is certainly room for. */
 size_t proto_tx_left(const struct proto_ep *ep);
 size_t proto_rx_left(const struct proto_ep *ep);
 

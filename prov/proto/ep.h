@@ -120,7 +120,7 @@ struct proto_ep {
 	struct receiver *rcv; /* `own`, or one that was given */
 	struct pool tx;
 	struct pool arrivals;
-	char *inject; /* tx_size x inject_size, by tx index */
+	struct tx_extra *tx_extras; /* one for each chunk of tx */
 	size_t inject_size;
 	size_t eager_size;
 	size_t bulk_size;  /* messages from here on go through slots */
@@ -140,12 +140,12 @@ struct proto_ep {
 	size_t unexpected_max;
 	size_t granted; /* sum of windows of peers that are up */
 	uint32_t tx_size, rx_size;
+	uint32_t tx_max, rx_max;
 	uint64_t connect_timeout;
 	uint64_t incarnation;
 	uint64_t bad_packets;
-	struct atomic_out *atomic_outs; /* tx_size of them, by tx index; or NULL */
-	uint64_t atomic_access;		/* what peers' atomics may do */
-	struct mem_keyview *keys;	/* our own table, for them; or NULL */
+	uint64_t atomic_access;	  /* what peers' atomics may do */
+	struct mem_keyview *keys; /* our own table, for them; or NULL */
 	struct mem_probe probe;
 };
 
@@ -158,6 +158,21 @@ static inline bool proto_peer_is_up(const struct proto_peer *pp)
 {
 	return pp->peer.state == PEER_UP;
 }
+
+/* Chunks of operations: what was asked for in one, within reason. */
+#define OPS_CHUNK_MIN 6
+#define OPS_CHUNK_MAX 10
+
+static inline uint32_t ops_chunk(uint32_t size)
+{
+	uint32_t log2 = OPS_CHUNK_MIN;
+
+	while (log2 < OPS_CHUNK_MAX && (1u << log2) < size) {
+		log2++;
+	}
+	return log2;
+}
+_Static_assert((PROTO_OPS_MAX >> OPS_CHUNK_MIN) <= POOL_CHUNKS_MAX, "room for all");
 
 /* The only two that change pp->blocked while the peer lives. */
 static inline void proto_block(struct proto_peer *pp, uint32_t why)
@@ -370,6 +385,11 @@ void ack_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 /* Granted to a peer that comes up without asking, and at most. */
 #define CREDIT_FIRST (32u << 10)
 #define CREDIT_MAX   (256u << 10)
+
+/* More than an honest peer can have here at a time: credit bounds its eager messages, its
+ * transmit operations what it announces. Without a bound one peer that announces for ever
+ * would use up what all of them share. */
+#define ARRIVALS_PEER_MAX (4 * CREDIT_MAX / CREDIT_MSG + PROTO_OPS_MAX)
 
 static inline uint32_t credit_cost(size_t len)
 {

@@ -35,6 +35,12 @@ void pool_fini(struct pool *p);
 /* One more chunk, zeroed. -FI_ENOMEM. */
 int pool_grow(struct pool *p);
 
+/* How many objects that is. */
+static inline uint32_t pool_chunk(const struct pool *p)
+{
+	return 1u << p->chunk_log2;
+}
+
 static inline void *pool_alloc(struct pool *p)
 {
 	struct pool_obj *o = p->free;

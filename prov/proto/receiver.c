@@ -9,24 +9,13 @@
 
 #include "prov/proto/ep.h"
 
-static uint32_t log2_ceil(uint32_t n)
+int receiver_init(struct receiver *rcv, uint32_t size, uint32_t max)
 {
-	uint32_t log2 = 0;
-
-	while ((1u << log2) < n) {
-		log2++;
-	}
-	return log2;
-}
-
-int receiver_init(struct receiver *rcv, uint32_t size)
-{
-	*rcv = (struct receiver){.min_multi_recv = 16};
+	*rcv = (struct receiver){.min_multi_recv = 16, .rx_max = max};
 	list_init(&rcv->engines);
 	if (match_queue_init(&rcv->match[0], size) ||
 	    match_queue_init(&rcv->match[1], size) || sender_table_init(&rcv->senders) ||
-	    pool_init(&rcv->rx, sizeof(struct rx), log2_ceil(size)) ||
-	    pool_grow(&rcv->rx)) {
+	    rx_pool_init(rcv, size)) {
 		receiver_fini(rcv);
 		return -FI_ENOMEM;
 	}
@@ -44,7 +33,7 @@ void receiver_fini(struct receiver *rcv)
 int receiver_open(uint32_t size, struct receiver **out)
 {
 	struct receiver *rcv = malloc(sizeof(*rcv));
-	int ret = rcv ? receiver_init(rcv, size) : -FI_ENOMEM;
+	int ret = rcv ? receiver_init(rcv, size, PROTO_OPS_MAX) : -FI_ENOMEM;
 
 	if (ret) {
 		free(rcv);

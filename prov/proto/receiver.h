@@ -30,6 +30,7 @@ struct rx_claim;
 struct receiver {
 	struct match_queue match[2]; /* by PROTO_TAGGED; source: struct sender */
 	struct pool rx;		     /* struct rx */
+	uint32_t rx_max;	     /* of them at most */
 	size_t min_multi_recv;
 	struct sender_table senders;
 	struct list engines; /* proto_ep.receives: those that complete something */
@@ -37,8 +38,9 @@ struct receiver {
 	bool selective; /* shared: some engine's owner wants to hear of some only */
 };
 
-/* -FI_ENOMEM; then it is as if nothing had been done. */
-int receiver_init(struct receiver *rcv, uint32_t size);
+/* With room for `size` receives, and for max when they are posted. -FI_ENOMEM; then it is
+ * as if nothing had been done. */
+int receiver_init(struct receiver *rcv, uint32_t size, uint32_t max);
 void receiver_fini(struct receiver *rcv);
 
 /* The engine receives through ep->rcv from now on; and no more, but for what has a

@@ -25,6 +25,22 @@ static struct match_queue *rx_queue(struct receiver *rcv, const struct rx *rx)
 	return &rcv->match[rx->flags & PROTO_TAGGED];
 }
 
+/* One more chunk; false: there may be none, or there is no memory. */
+static bool rx_grow(struct receiver *rcv)
+{
+	return pool_limit(&rcv->rx) < rcv->rx_max && pool_grow(&rcv->rx) == 0;
+}
+
+int rx_pool_init(struct receiver *rcv, uint32_t size)
+{
+	int ret = pool_init(&rcv->rx, sizeof(struct rx), ops_chunk(size));
+
+	while (!ret && pool_limit(&rcv->rx) < size) {
+		ret = rx_grow(rcv) ? 0 : -FI_ENOMEM;
+	}
+	return ret;
+}
+
 size_t rx_len(const struct rx *rx)
 {
 	size_t len = 0;
@@ -206,7 +222,10 @@ ssize_t receiver_post(struct receiver *rcv, const struct proto_recv *r)
 	struct rx *rx = pool_alloc(&rcv->rx);
 
 	if (unlikely(!rx)) {
-		return -FI_EAGAIN;
+		rx = rx_grow(rcv) ? pool_alloc(&rcv->rx) : NULL;
+		if (!rx) {
+			return -FI_EAGAIN;
+		}
 	}
 	rx_set_state(rx, RX_OPEN);
 	rx->flags = r->flags;

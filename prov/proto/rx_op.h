@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A posted receive, from a pool of rx_attr.size made at enable, until a message takes it:
- * then a claim says where the message goes, and the slot is free again. A multi-receive
- * buffer stays until it is used up and all its messages are complete.
+ * A posted receive, from a pool of rx_attr.size at first, until a message takes it: then
+ * a claim says where the message goes, and the slot is free again. A multi-receive buffer
+ * stays until it is used up and all its messages are complete.
  */
 #ifndef WEFT_PROTO_RX_OP_H
 #define WEFT_PROTO_RX_OP_H
@@ -66,6 +66,8 @@ struct rx_result {
 	int err; /* 0 or -fi_errno */
 };
 
+/* Makes the pool, with `size` receives. -FI_ENOMEM. */
+int rx_pool_init(struct receiver *rcv, uint32_t size);
 /* Bytes of all pieces. */
 size_t rx_len(const struct rx *rx);
 /* Takes rx (open or posted) for a message of len bytes. */

@@ -3,8 +3,10 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
 
 #include "prov/proto/ep.h"
 
@@ -48,10 +50,67 @@ void tx_set_state(struct tx *tx, enum tx_state to)
 	tx->state = to;
 }
 
+/* Memory beside the operations of one chunk: their struct atomic_out, if there are any,
+ * and their bounce buffers. */
+struct tx_extra {
+	struct tx_extra *next;
+	char padding[64 - sizeof(struct tx_extra *)];
+};
+
+/* One more chunk; false: there may be none, or there is no memory. */
+static bool tx_grow(struct proto_ep *ep)
+{
+	uint32_t first = pool_limit(&ep->tx), count = pool_chunk(&ep->tx);
+	size_t outs = ep->atomics ? count * sizeof(struct atomic_out) : 0;
+	struct tx_extra *extra;
+
+	if (first >= ep->tx_max) {
+		return false;
+	}
+	extra = malloc(sizeof(*extra) + outs + count * ep->inject_size);
+	if (!extra || pool_grow(&ep->tx)) {
+		free(extra);
+		return false;
+	}
+	extra->next = ep->tx_extras;
+	ep->tx_extras = extra;
+	for (uint32_t i = 0; i < count; i++) {
+		struct tx *tx = pool_at(&ep->tx, first + i);
+		char *at = (char *)(extra + 1);
+
+		tx->out = outs ? (struct atomic_out *)(void *)at + i : NULL;
+		tx->bounce = at + outs + i * ep->inject_size;
+	}
+	return true;
+}
+
+int tx_pool_init(struct proto_ep *ep)
+{
+	int ret = pool_init(&ep->tx, sizeof(struct tx), ops_chunk(ep->tx_size));
+
+	while (!ret && pool_limit(&ep->tx) < ep->tx_size) {
+		ret = tx_grow(ep) ? 0 : -FI_ENOMEM;
+	}
+	return ret;
+}
+
+void tx_extras_fini(struct proto_ep *ep)
+{
+	while (ep->tx_extras) {
+		struct tx_extra *next = ep->tx_extras->next;
+
+		free(ep->tx_extras);
+		ep->tx_extras = next;
+	}
+}
+
 struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp)
 {
 	struct tx *tx = pool_alloc(&ep->tx);
 
+	if (unlikely(!tx) && tx_grow(ep)) {
+		tx = pool_alloc(&ep->tx);
+	}
 	if (likely(tx)) {
 		tx->peer = pp;
 		tx->bulk.count = 0;
@@ -60,15 +119,12 @@ struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp)
 	return tx;
 }
 
-void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
-		 size_t count, size_t len)
+void tx_take_iov(struct tx *tx, const struct iovec *iov, size_t count, size_t len)
 {
 	tx->x.total = len;
 	if (tx->flags & PROTO_INJECT) {
-		char *bounce = ep->inject + tx->obj.index * ep->inject_size;
-
-		iov_gather(iov, count, 0, bounce, len);
-		tx->x.local[0] = (struct iovec){bounce, len};
+		iov_gather(iov, count, 0, tx->bounce, len);
+		tx->x.local[0] = (struct iovec){tx->bounce, len};
 		tx->x.local_count = 1;
 		return;
 	}

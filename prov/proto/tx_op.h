@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An operation of the transmit side that could not be finished in the call: a message
- * that waits (for a link, for room, for the receiver) or an RMA. Comes from a pool of
- * tx_attr.size, made at enable; lives on one list of its peer.
+ * that waits (for a link, for room, for the receiver) or an RMA. Comes from a pool, of
+ * tx_attr.size at first; lives on one list of its peer.
  */
 #ifndef WEFT_PROTO_TX_OP_H
 #define WEFT_PROTO_TX_OP_H
@@ -60,6 +60,8 @@ struct tx {
 	struct proto_peer *peer;
 	struct wire_link *link; /* the one that x's segments are on, or TX_HELP's */
 	void *context;
+	char *bounce;		/* inject_size bytes, for what is injected */
+	struct atomic_out *out; /* NULL: no atomics are posted */
 	uint64_t tag;
 	uint64_t data;
 	uint32_t wanted; /* TX_EVENT: counters that must still hear of it, MEM_EVENTS_* */
@@ -76,7 +78,8 @@ struct tx {
 };
 
 /* What an atomic operation needs beside a struct tx, whose x has operands (local) and
- * target memory (remote). By index of the tx, so that others don't carry it. */
+ * target memory (remote). Each tx has one where there are atomics at all, elsewhere, so
+ * that the others don't carry it. */
 struct atomic_out {
 	uint8_t mode, op, type;
 	uint8_t operands; /* arrays of them: 0, 1 or 2 */
@@ -93,11 +96,15 @@ struct atomic_out {
 void tx_set_state(struct tx *tx, enum tx_state to);
 const char *tx_state_name(enum tx_state s);
 
-/* In TX_FREE, on no list, nothing filled in; NULL: all in use. */
+/* Makes the pool, with tx_size operations; extras_fini frees what pool_fini doesn't.
+ * -FI_ENOMEM. */
+int tx_pool_init(struct proto_ep *ep);
+void tx_extras_fini(struct proto_ep *ep);
+/* In TX_FREE, on no list, nothing filled in; NULL: all that there may be are in use, or
+ * there is no memory. */
 struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp);
 /* Takes the caller's pieces; copies the bytes for PROTO_INJECT. */
-void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
-		 size_t count, size_t len);
+void tx_take_iov(struct tx *tx, const struct iovec *iov, size_t count, size_t len);
 /* Reports, unlinks and frees. err: 0 or -fi_errno. */
 void tx_complete(struct proto_ep *ep, struct tx *tx, int err);
 /* Its link is gone: completes, or waits as an orphan for segments under way. */

@@ -69,11 +69,11 @@ static void set_domain_remote(struct fi_info *h)
 }
 static void set_tx_size(struct fi_info *h)
 {
-	h->tx_attr->size = WFI_TX_SIZE + 1;
+	h->tx_attr->size = WFI_SIZE_MAX + 1;
 }
 static void set_rx_size(struct fi_info *h)
 {
-	h->rx_attr->size = WFI_RX_SIZE + 1;
+	h->rx_attr->size = WFI_SIZE_MAX + 1;
 }
 static void set_inject(struct fi_info *h)
 {

@@ -221,6 +221,8 @@ void sim_init(struct sim *s, uint64_t seed, int eps)
 				      .up = &up,
 				      .tx_size = 64,
 				      .rx_size = 64,
+				      .tx_max = 64,
+				      .rx_max = 64,
 				      .inject_size = 256,
 				      .eager_size = 2048,
 				      .bulk_size = 4096,
