@@ -1,6 +1,6 @@
 # Conformance: upstream's fabtests (fabtests/upstream, run by hand and by quickstart check,
 # since it needs the network once) and the provider's own black-box tests.
-EXTRA_DIST += %D%/README.md %D%/upstream %D%/soak %D%/exclude/weft \
+EXTRA_DIST += %D%/README.md %D%/upstream %D%/soak %D%/exclude/weft %D%/ubertest/weft.test \
 	%D%/lib/inside.sh %D%/lib/lists.sh %D%/lib/obtain.sh %D%/lib/pair.sh \
 	%D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
 
