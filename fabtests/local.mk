@@ -61,6 +61,12 @@ TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/regions
+TESTS += %D%/own/regions
+%C%_own_regions_SOURCES = %D%/own/regions.c %D%/own/remote.c %D%/own/remote.h \
+	$(fabtests_own)
+%C%_own_regions_LDADD = $(LIBFABRIC_LIBS)
+
 fabtests_atomic = %D%/own/atomic_side.c %D%/own/atomic_side.h %D%/own/remote.c \
 	%D%/own/remote.h $(fabtests_own)
 check_PROGRAMS += %D%/own/atomics

@@ -26,6 +26,7 @@
 #include "prov/fi/nosys.h"
 #include "prov/fi/poll_set.h"
 #include "prov/fi/progress.h"
+#include "prov/fi/raw_key.h"
 #include "prov/fi/stx.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
@@ -136,7 +137,14 @@ static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags, vo
 
 static int domain_control(struct fid *fid, int command, void *arg)
 {
-	return wfi_work_control((struct wfi_domain *)fid, command, arg);
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return wfi_raw_key_map(arg);
+	case FI_UNMAP_KEY:
+		return wfi_raw_key_unmap(arg);
+	default:
+		return wfi_work_control((struct wfi_domain *)fid, command, arg);
+	}
 }
 
 static struct fi_ops domain_fi_ops = {
@@ -186,7 +194,7 @@ static void domain_take_attr(struct wfi_domain *d, const struct fi_info *info)
 	/* Only FI_THREAD_DOMAIN leaves all locking to the application: the others let
 	 * two threads work on two endpoints, which share what is behind them here. */
 	d->lock_needed = d->threading != FI_THREAD_DOMAIN || progress_is_auto(attr);
-	d->mr_mode = attr->mr_mode;
+	d->mr_mode = attr->mr_mode; /* what getinfo left, or what the caller added */
 	d->mr_virt_addr =
 		attr->mr_mode == FI_MR_BASIC || (attr->mr_mode & FI_MR_VIRT_ADDR);
 	d->mr_prov_key = attr->mr_mode == FI_MR_BASIC || (attr->mr_mode & FI_MR_PROV_KEY);
@@ -203,6 +211,13 @@ static int domain_check(const struct fi_info *info)
 		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
 			"domain \"%s\" was asked for, there is only \"%s\"\n", attr->name,
 			WFI_DOMAIN_NAME);
+		return -FI_EINVAL;
+	}
+	if ((attr->mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE)) &&
+	    attr->mr_mode != FI_MR_BASIC && attr->mr_mode != FI_MR_SCALABLE) {
+		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
+			"mr_mode 0x%x: FI_MR_BASIC and FI_MR_SCALABLE stand alone\n",
+			(unsigned int)attr->mr_mode);
 		return -FI_EINVAL;
 	}
 	return 0;

@@ -30,7 +30,7 @@ struct wfi_domain {
 	atomic_int refs; /* objects opened on it; fi_close gives -FI_EBUSY above 0 */
 	uint32_t api_version;
 	enum fi_threading threading;
-	int mr_mode;	   /* as returned by getinfo: decides VIRT_ADDR, PROV_KEY */
+	int mr_mode;	   /* FI_MR_*: what registering and using a key takes */
 	bool mr_virt_addr; /* remote addresses are virtual addresses */
 	bool mr_prov_key;  /* keys are the table's choice */
 	bool lock_needed;  /* false where the threading level spares it */

@@ -189,6 +189,38 @@ static int match_mr_mode(uint32_t version, int mode)
 	return 0;
 }
 
+/* What is demanded without need, of those that can reach memory at all. */
+static int mr_mode_demanded(uint64_t caps)
+{
+	static const int modes[] = {
+		[PROV_MR_NOTHING] = 0,
+		[PROV_MR_RAW] = FI_MR_RAW,
+		[PROV_MR_RMA_EVENT] = FI_MR_RMA_EVENT,
+		[PROV_MR_ENDPOINT] = FI_MR_ENDPOINT,
+		[PROV_MR_ALL] = FI_MR_RAW | FI_MR_RMA_EVENT | FI_MR_ENDPOINT,
+	};
+	int mode = modes[prov_params()->mr_demand];
+
+	if (!(caps & (FI_RMA | FI_ATOMIC)))
+		return 0;
+	return caps & FI_RMA_EVENT ? mode : mode & ~FI_MR_RMA_EVENT;
+}
+
+static int match_mr_demand(const struct fi_info *hints)
+{
+	uint64_t caps = hints->caps ? hints->caps : wfi_caps_all(false);
+	int demanded = mr_mode_demanded(caps), offered = hints->domain_attr->mr_mode;
+
+	if (demanded & ~offered) {
+		FI_INFO(&weft_provider, FI_LOG_CORE,
+			"hint domain_attr->mr_mode: 0x%x is offered, FI_WEFT_MR_DEMAND "
+			"demands 0x%x\n",
+			(unsigned int)offered, (unsigned int)demanded);
+		return -FI_ENODATA;
+	}
+	return 0;
+}
+
 static int match_domain_new(uint32_t version, const struct fi_domain_attr *d)
 {
 	const struct domain_attr_2_0 *newer = (const struct domain_attr_2_0 *)d;
@@ -272,6 +304,8 @@ int wfi_info_match(uint32_t version, const struct fi_info *hints, bool remote)
 		rc = match_rx(hints->rx_attr, remote);
 	if (!rc && hints->domain_attr)
 		rc = match_domain(version, hints->domain_attr, remote);
+	if (!rc && hints->domain_attr)
+		rc = match_mr_demand(hints);
 	if (!rc && hints->fabric_attr)
 		rc = match_fabric(hints->fabric_attr);
 	if (!rc && !wfi_info_family(hints, AF_INET) && !wfi_info_family(hints, AF_INET6))
@@ -290,8 +324,9 @@ int wfi_mr_mode_grant(uint32_t version, const struct fi_info *hints)
 	if (version < FI_VERSION(1, 5))
 		return FI_MR_SCALABLE;
 	/* FI_MR_LOCAL and the rest are needed by no wire here: returning them would make
-	 * the application work for nothing. */
-	return mode & (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED);
+	 * the application work for nothing, unless somebody wants that. */
+	return (mode & (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED)) |
+	       mr_mode_demanded(hints && hints->caps ? hints->caps : wfi_caps_all(false));
 }
 
 bool wfi_info_family(const struct fi_info *hints, sa_family_t family)

@@ -22,6 +22,7 @@ PROV_SOURCES += \
 	%D%/poll_set.c %D%/poll_set.h \
 	%D%/pollable.h \
 	%D%/progress.c %D%/progress.h \
+	%D%/raw_key.c %D%/raw_key.h \
 	%D%/stx.c %D%/stx.h \
 	%D%/wait.c %D%/wait.h \
 	%D%/wait_cond.c %D%/wait_cond.h \

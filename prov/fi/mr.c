@@ -13,8 +13,10 @@
 
 #include "prov/fi/cntr.h"
 #include "prov/fi/domain.h"
+#include "prov/fi/ep_int.h"
 #include "prov/fi/limits.h"
 #include "prov/fi/nosys.h"
+#include "prov/fi/raw_key.h"
 #include "prov/fi/wait.h"
 #include "prov/mem/keytab.h"
 #include "prov/mem/params.h"
@@ -30,11 +32,15 @@
 struct wfi_mr {
 	struct fid_mr fid; /* first: libfabric casts */
 	struct wfi_domain *domain;
-	uint64_t share[WFI_MR_IOV_LIMIT]; /* pieces that are held in the arena; 0: not */
-	bool in_table;			  /* the key names it */
-	bool remote;			  /* was in the table: peers may be using it */
-	struct list node;		  /* wfi_domain.counted, while it has counters */
-	struct wfi_cntr *cntrs[2];	  /* by MR_READS, MR_WRITES; NULL: none */
+	struct mem_region region; /* its shares are held in the arena */
+	uint64_t key;		  /* fid.key is what the application may know of it */
+	bool bound;		  /* to an endpoint */
+	bool enabled;		  /* peers may use it */
+	bool in_table;		  /* the key names it */
+	bool remote;		  /* was in the table: peers may be using it */
+	bool events; /* FI_RMA_EVENT: it may have counters even where that must be told */
+	struct list node;	   /* wfi_domain.counted, while it has counters */
+	struct wfi_cntr *cntrs[2]; /* by MR_READS, MR_WRITES; NULL: none */
 };
 
 /* Which accesses a counter of a region counts. */
@@ -60,11 +66,11 @@ static int mr_quiesce(struct wfi_mr *mr)
 			struct wfi_quiesce *q =
 				container_of(pos, struct wfi_quiesce, node);
 
-			rc = q->quiesce(q, mr->fid.key, now);
+			rc = q->quiesce(q, mr->key, now);
 			if (rc)
 				break;
 		}
-		if (!rc && mem_keytab_in_use(d->keys, mr->fid.key))
+		if (!rc && mem_keytab_in_use(d->keys, mr->key))
 			rc = -FI_EBUSY; /* by an endpoint that was closed before */
 		wfi_domain_unlock(d);
 		if (!rc || now >= deadline)
@@ -77,8 +83,8 @@ static int mr_quiesce(struct wfi_mr *mr)
 static void mr_drop(struct wfi_mr *mr)
 {
 	for (size_t i = 0; i < WFI_MR_IOV_LIMIT; i++) {
-		if (mr->share[i])
-			mem_arena_drop(mr->domain->arena, mr->share[i]);
+		if (mr->region.share[i])
+			mem_arena_drop(mr->domain->arena, mr->region.share[i]);
 	}
 }
 
@@ -158,7 +164,7 @@ void wfi_mr_count(struct wfi_domain *d, uint64_t key, uint64_t count, bool read)
 	list_foreach (n, &d->counted) {
 		struct wfi_mr *mr = container_of(n, struct wfi_mr, node);
 
-		if (mr->fid.key == key) {
+		if (mr->key == key) {
 			wfi_cntr_add(mr->cntrs[read ? MR_READS : MR_WRITES], count);
 			return;
 		}
@@ -205,7 +211,7 @@ static int mr_close(struct fid *fid)
 	if (wfi_domain_is_inherited(mr->domain))
 		return 0;
 	if (mr->in_table) {
-		rc = mem_keytab_remove(mr->domain->keys, mr->fid.key);
+		rc = mem_keytab_remove(mr->domain->keys, mr->key);
 		if (rc)
 			return rc;
 		mr->in_table = false;
@@ -215,7 +221,7 @@ static int mr_close(struct fid *fid)
 			"close: a peer may still be using key 0x%llx after 10 s; the "
 			"memory "
 			"must stay, and fi_close may be called again\n",
-			(unsigned long long)mr->fid.key);
+			(unsigned long long)mr->key);
 		return -FI_EBUSY;
 	}
 	unbind_cntrs(mr);
@@ -225,15 +231,50 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-/* Only FI_MR_ENDPOINT, which nobody is asked for, gives binding an endpoint a meaning; it
- * may be bound all the same. */
+/* ---- regions that must be enabled (FI_MR_ENDPOINT, FI_MR_RMA_EVENT)
+ * --------------------------------------------------------------------------- */
+
+/* It is made without access for peers, and gets it by fi_mr_enable. */
+static bool starts_disabled(const struct wfi_mr *mr)
+{
+	int mode = mr->domain->mr_mode;
+
+	return (mode & FI_MR_ENDPOINT) || ((mode & FI_MR_RMA_EVENT) && mr->events);
+}
+
+static int refuse_bind(const char *what, int err)
+{
+	FI_WARN(&weft_provider, FI_LOG_MR, "fi_mr_bind: %s\n", what);
+	return err;
+}
+
+/* Whether something may still be bound. */
+static int bind_check(const struct wfi_mr *mr, bool counter)
+{
+	if (starts_disabled(mr) && mr->enabled)
+		return refuse_bind("the region is enabled: binding comes before "
+				   "fi_mr_enable",
+				   -FI_EOPBADSTATE);
+	if (counter && (mr->domain->mr_mode & FI_MR_RMA_EVENT) && !mr->events)
+		return refuse_bind("FI_MR_RMA_EVENT: a region that gets a counter is "
+				   "registered with FI_RMA_EVENT",
+				   -FI_EINVAL);
+	return 0;
+}
+
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct wfi_mr *mr = (struct wfi_mr *)fid;
-	int rc;
+	int rc = bind_check(mr, bfid->fclass == FI_CLASS_CNTR);
 
+	if (rc)
+		return rc;
 	switch (bfid->fclass) {
 	case FI_CLASS_EP:
+		if (wfi_ep_of(bfid)->domain != mr->domain)
+			return refuse_bind("the endpoint is of another domain",
+					   -FI_EINVAL);
+		mr->bound = true;
 		return 0;
 	case FI_CLASS_CNTR:
 		wfi_domain_lock(mr->domain);
@@ -245,11 +286,99 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
+/* What the application may know of the key. */
+static void key_show(struct wfi_mr *mr)
+{
+	bool hidden = !mr->enabled || (mr->domain->mr_mode & FI_MR_RAW);
+
+	mr->fid.key = hidden ? FI_KEY_NOTAVAIL : mr->key;
+}
+
+static int mr_enable(struct wfi_mr *mr)
+{
+	int rc = 0;
+
+	if (mr->enabled)
+		return 0;
+	if ((mr->domain->mr_mode & FI_MR_ENDPOINT) && !mr->bound) {
+		FI_WARN(&weft_provider, FI_LOG_MR,
+			"fi_mr_enable: FI_MR_ENDPOINT: the region must be bound to an "
+			"endpoint before\n");
+		return -FI_EOPBADSTATE;
+	}
+	if (mr->in_table)
+		rc = mem_keytab_grant(mr->domain->keys, mr->key, mr->region.access);
+	if (rc)
+		return rc;
+	mr->enabled = true;
+	key_show(mr);
+	return 0;
+}
+
+/* ---- control
+ * ------------------------------------------------------------------------------ */
+
+static bool is_inside(const struct wfi_mr *mr, const struct iovec *iov)
+{
+	for (uint32_t i = 0; i < mr->region.iov_count; i++) {
+		const struct iovec *piece = &mr->region.iov[i];
+		uintptr_t offset = (uintptr_t)iov->iov_base - (uintptr_t)piece->iov_base;
+
+		if (offset <= piece->iov_len && iov->iov_len <= piece->iov_len - offset)
+			return true;
+	}
+	return false;
+}
+
+/* Peers go through the page tables of this process, or share the memory itself: pages
+ * that came anew are found by them without a word from here. */
+static int mr_refresh(const struct wfi_mr *mr, const struct fi_mr_modify *modify)
+{
+	if (!modify)
+		return -FI_EINVAL;
+	if (modify->flags)
+		return -FI_EBADFLAGS;
+	if (modify->attr.iov_count && !modify->attr.mr_iov)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < modify->attr.iov_count; i++) {
+		if (!is_inside(mr, &modify->attr.mr_iov[i])) {
+			FI_INFO(&weft_provider, FI_LOG_MR,
+				"fi_mr_refresh: piece %zu is not inside the region\n", i);
+			return -FI_EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int raw_get(const struct wfi_mr *mr, const struct fi_mr_raw_attr *attr)
+{
+	bool virt = mr->domain->mr_virt_addr;
+
+	if (!mr->enabled)
+		return -FI_EOPBADSTATE;
+	if (mr->key == FI_KEY_NOTAVAIL) {
+		FI_INFO(&weft_provider, FI_LOG_MR,
+			"fi_mr_raw_attr: a region that no peer may use has no key\n");
+		return -FI_ENOKEY;
+	}
+	return wfi_raw_key_get(attr, mr->key,
+			       virt ? (uintptr_t)mr->region.iov[0].iov_base : 0);
+}
+
 static int mr_control(struct fid *fid, int command, void *arg)
 {
-	(void)fid;
-	(void)arg;
-	return command == FI_ENABLE ? 0 : -FI_ENOSYS;
+	struct wfi_mr *mr = (struct wfi_mr *)fid;
+
+	switch (command) {
+	case FI_ENABLE:
+		return mr_enable(mr);
+	case FI_REFRESH:
+		return mr_refresh(mr, arg);
+	case FI_GET_RAW_MR:
+		return raw_get(mr, arg);
+	default:
+		return -FI_ENOSYS;
+	}
 }
 
 static struct fi_ops mr_fi_ops = {
@@ -267,7 +396,7 @@ static struct fi_ops mr_fi_ops = {
 
 static int mr_check(const struct fi_mr_attr *attr, uint64_t flags)
 {
-	if (flags)
+	if (flags & ~(uint64_t)FI_RMA_EVENT)
 		return -FI_EBADFLAGS;
 	if (attr->offset || attr->access & ~MR_ACCESS)
 		return -FI_EINVAL;
@@ -287,27 +416,26 @@ static int mr_check(const struct fi_mr_attr *attr, uint64_t flags)
 	return 0;
 }
 
+/* The key is taken at once, whatever it gives access to. */
 static int mr_insert(struct wfi_mr *mr, const struct fi_mr_attr *attr)
 {
 	struct wfi_domain *d = mr->domain;
-	struct mem_region region = {
-		.iov_count = (uint32_t)attr->iov_count,
-		.access = attr->access,
-		.virt_addr = d->mr_virt_addr,
-	};
+	struct mem_region *own = &mr->region, region;
 	int rc;
 
-	memcpy(region.iov, attr->mr_iov, attr->iov_count * sizeof(*attr->mr_iov));
-	for (size_t i = 0; i < attr->iov_count; i++) {
-		mr->share[i] = mem_arena_hold(d->arena, attr->mr_iov[i].iov_base,
-					      attr->mr_iov[i].iov_len);
-		region.share[i] = mr->share[i];
-	}
+	for (size_t i = 0; i < attr->iov_count; i++)
+		own->share[i] = mem_arena_hold(d->arena, attr->mr_iov[i].iov_base,
+					       attr->mr_iov[i].iov_len);
+	region = *own;
+	if (!mr->enabled)
+		region.access = 0;
 	if (d->mr_prov_key) {
-		rc = mem_keytab_insert(d->keys, &region, &mr->fid.key);
+		rc = mem_keytab_insert(d->keys, &region, &mr->key);
 	} else {
-		mr->fid.key = attr->requested_key;
-		rc = mem_keytab_insert_at(d->keys, &region, mr->fid.key);
+		/* What fi_mr_key says where there is none. */
+		rc = attr->requested_key == FI_KEY_NOTAVAIL
+			     ? -FI_EKEYREJECTED
+			     : mem_keytab_insert_at(d->keys, &region, mr->key);
 	}
 	if (rc) {
 		FI_INFO(&weft_provider, FI_LOG_MR, "key 0x%llx: %s\n",
@@ -337,13 +465,19 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t
 		return -FI_ENOMEM;
 	mr->domain = d;
 	list_init(&mr->node);
+	mr->region.iov_count = (uint32_t)attr->iov_count;
+	mr->region.access = attr->access;
+	mr->region.virt_addr = d->mr_virt_addr;
+	memcpy(mr->region.iov, attr->mr_iov, attr->iov_count * sizeof(*attr->mr_iov));
+	mr->events = flags & FI_RMA_EVENT;
+	mr->enabled = !starts_disabled(mr);
 	mr->fid.fid.fclass = FI_CLASS_MR;
 	mr->fid.fid.context = attr->context;
 	mr->fid.fid.ops = &mr_fi_ops;
 	mr->fid.mem_desc = mr;
 	/* A region that no peer may use needs no key, and takes no row from those that
 	 * do. */
-	mr->fid.key = d->mr_prov_key ? FI_KEY_NOTAVAIL : attr->requested_key;
+	mr->key = d->mr_prov_key ? FI_KEY_NOTAVAIL : attr->requested_key;
 	if (attr->access & MR_ACCESS_REMOTE) {
 		rc = mr_insert(mr, attr);
 		if (rc) {
@@ -352,6 +486,7 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t
 			return rc;
 		}
 	}
+	key_show(mr);
 	wfi_domain_get(d);
 	*fid = &mr->fid;
 	return 0;
@@ -407,6 +542,12 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 			"can be registered\n",
 			attr->iface);
 		return -FI_ENOSYS;
+	}
+	if (d->api_version >= FI_VERSION(1, 5) && attr->auth_key_size) {
+		FI_INFO(&weft_provider, FI_LOG_MR,
+			"an authorization key of %zu bytes: none are supported\n",
+			attr->auth_key_size);
+		return -FI_EINVAL;
 	}
 	return mr_open(d, attr, flags, mr);
 }

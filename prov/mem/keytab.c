@@ -279,6 +279,24 @@ int mem_keytab_insert_at(struct mem_keytab *tab, const struct mem_region *region
 	return ret;
 }
 
+int mem_keytab_grant(struct mem_keytab *tab, uint64_t key, uint64_t access)
+{
+	struct keytab_entry *e;
+
+	pthread_mutex_lock(&tab->lock);
+	e = keytab_lookup(tab, key);
+	if (e) {
+		entry_begin(e);
+		entry_set(&e->access, access);
+		/* Whoever was refused before may try again (rule D2). */
+		atomic_store_explicit(&e->incarnation, ++tab->incarnation,
+				      memory_order_relaxed);
+		entry_end(e);
+	}
+	pthread_mutex_unlock(&tab->lock);
+	return e ? 0 : -FI_ENOKEY;
+}
+
 int mem_keytab_remove(struct mem_keytab *tab, uint64_t key)
 {
 	struct keytab_entry *e;

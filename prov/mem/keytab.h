@@ -46,6 +46,8 @@ int mem_keytab_insert(struct mem_keytab *tab, const struct mem_region *region,
 /* The caller's key: -FI_ENOKEY when it is in use. */
 int mem_keytab_insert_at(struct mem_keytab *tab, const struct mem_region *region,
 			 uint64_t key);
+/* What the key gives access to from now on; it was inserted without any. */
+int mem_keytab_grant(struct mem_keytab *tab, uint64_t key, uint64_t access);
 /* From the return on no new access begins; ones under way are the wire's to wait for. */
 int mem_keytab_remove(struct mem_keytab *tab, uint64_t key);
 

@@ -12,7 +12,8 @@
  *
  * Each entry is guarded by a count that is odd while the owner writes. A reader needs no
  * second try: an entry changes only when its key is inserted (which hasn't been returned
- * to anybody yet) or removed, and then "no such key" is a true answer.
+ * to anybody yet), gets its access, or is removed, and then "no such key" is a true
+ * answer.
  */
 #ifndef WEFT_MEM_KEYTAB_FORMAT_H
 #define WEFT_MEM_KEYTAB_FORMAT_H

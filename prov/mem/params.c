@@ -20,6 +20,8 @@ struct fi_provider weft_provider = {
 };
 
 static const char *const words_cma[] = {"auto", "0", "1", NULL};
+static const char *const words_mr_demand[] = {"none",	  "raw", "rma_event",
+					      "endpoint", "all", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
 const struct prov_param prov_param_table[] = {
@@ -84,6 +86,17 @@ const struct prov_param prov_param_table[] = {
 		.offset = offsetof(struct prov_params, claim_remote),
 		.text = "announce FI_REMOTE_COMM although only peers on this host can be "
 			"reached, for programs that insist on it and run on one host",
+	},
+	{
+		.name = "mr_demand",
+		.words = words_mr_demand,
+		.initial = PROV_MR_NOTHING,
+		.max = PROV_MR_ALL,
+		.offset = offsetof(struct prov_params, mr_demand),
+		.text = "registration modes (FI_MR_RAW, FI_MR_RMA_EVENT, "
+			"FI_MR_ENDPOINT) that are demanded and enforced although nothing "
+			"here needs them, to try programs that must run where something "
+			"does",
 	},
 };
 const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_table[0]);

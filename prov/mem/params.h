@@ -28,6 +28,15 @@ extern struct fi_provider weft_provider;
 
 enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
 
+/* Registration modes that applications must follow although no wire needs them. */
+enum prov_mr_demand {
+	PROV_MR_NOTHING,
+	PROV_MR_RAW,
+	PROV_MR_RMA_EVENT,
+	PROV_MR_ENDPOINT,
+	PROV_MR_ALL,
+};
+
 struct prov_params {
 	uint64_t connect_timeout_ms;
 	uint64_t eager_size;   /* bytes; a wire's packet may allow less */
@@ -35,6 +44,7 @@ struct prov_params {
 	uint64_t joint_size;   /* bytes from which on both sides copy by attach */
 	uint64_t cma;	       /* enum prov_cma: cross-memory attach */
 	uint64_t claim_remote; /* 0 or 1: announce FI_REMOTE_COMM */
+	uint64_t mr_demand;    /* enum prov_mr_demand */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */

@@ -2,6 +2,8 @@
 /* Registration: keys, access, modes; closing waits for peers (rule D3). */
 #include "config.h"
 
+#include <string.h>
+
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
@@ -134,19 +136,37 @@ static void test_modes(void)
 	}
 }
 
+static struct fid_ep *ep_new(struct env *e)
+{
+	struct fid_ep *ep;
+
+	e->info->ep_attr->type = FI_EP_RDM;
+	if (fi_endpoint(e->domain, e->info, &ep, NULL))
+		tap_bail("no endpoint");
+	return ep;
+}
+
 static void test_bind(void)
 {
 	struct fi_mr_attr attr = {.mr_iov = &(struct iovec){memory, 8}, .iov_count = 1};
 	struct fi_cntr_attr cntr_attr = {0};
-	struct fid fake_ep = {.fclass = FI_CLASS_EP};
 	struct fid_cntr *cntr;
+	struct fid_ep *ep;
 	struct fid_mr *mr;
-	struct env e;
+	struct env e, other;
 
 	env_open(&e, &(struct env_want){0});
 	tap_is_int(fi_mr_regattr(e.domain, &attr, 0, &mr), 0, "regattr");
-	tap_is_int(fi_mr_bind(mr, &fake_ep, 0), 0, "binding an endpoint does no harm");
+	ep = ep_new(&e);
+	tap_is_int(fi_mr_bind(mr, &ep->fid, 0), 0, "binding an endpoint does no harm");
 	tap_is_int(fi_mr_enable(mr), 0, "nor does enabling");
+	fi_close(&ep->fid);
+	env_open(&other, &(struct env_want){0});
+	ep = ep_new(&other);
+	tap_is_int(fi_mr_bind(mr, &ep->fid, 0), -FI_EINVAL, "one of another domain");
+	fi_close(&ep->fid);
+	env_close(&other);
+	tap_is_int(fi_mr_bind(mr, &e.fabric->fid, 0), -FI_EINVAL, "not an endpoint");
 	fi_cntr_open(e.domain, &cntr_attr, &cntr, NULL);
 	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_SEND), -FI_EBADFLAGS,
 		   "no sends are counted");
@@ -157,6 +177,213 @@ static void test_bind(void)
 	tap_is_int(fi_close(&cntr->fid), 0, "and gives it back");
 	attr.iface = FI_HMEM_CUDA;
 	tap_is_int(fi_mr_regattr(e.domain, &attr, 0, &mr), -FI_ENOSYS, "device memory");
+	env_close(&e);
+}
+
+/* fi_getinfo demands nothing, but the domain is opened with what the caller adds. */
+static void env_open_as(struct env *e, int mode)
+{
+	env_open(e, &(struct env_want){0});
+	fi_close(&e->domain->fid);
+	e->info->domain_attr->mr_mode = mode;
+	tap_ok(fi_domain(e->fabric, e->info, &e->domain, NULL) == 0, "domain, mode %d",
+	       mode);
+}
+
+static void test_endpoint_mode(void)
+{
+	struct fid_mr *mr, *other;
+	struct fid_ep *ep;
+	struct env e;
+
+	env_open_as(&e, FI_MR_ENDPOINT);
+	ep = ep_new(&e);
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_READ, 0, 5, 0, &mr, NULL);
+	tap_ok(fi_mr_key(mr) == FI_KEY_NOTAVAIL, "no key yet");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_READ), -FI_EACCES, "nobody may use it");
+	tap_is_int(fi_mr_reg(e.domain, memory, 8, FI_REMOTE_READ, 0, 5, 0, &other, NULL),
+		   -FI_ENOKEY, "but its key is taken");
+	tap_is_int(fi_mr_enable(mr), -FI_EOPBADSTATE, "enabled before it is bound");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_READ), -FI_EACCES, "still not");
+	tap_is_int(fi_mr_bind(mr, &ep->fid, 0), 0, "bound");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_READ), -FI_EACCES, "that is not enough");
+	tap_is_int(fi_mr_enable(mr), 0, "enabled");
+	tap_is_int((int64_t)fi_mr_key(mr), 5, "now it has its key");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_READ), 0, "and may be used");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_WRITE), -FI_EACCES, "as it was registered");
+	tap_is_int(fi_mr_enable(mr), 0, "enabling twice is harmless");
+	tap_is_int(fi_mr_bind(mr, &ep->fid, 0), -FI_EOPBADSTATE, "binding is over");
+	fi_close(&mr->fid);
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_READ), -FI_ENOKEY, "closed");
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_READ, 0, 5, 0, &mr, NULL);
+	tap_is_int(fi_close(&mr->fid), 0, "closed without being enabled");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_READ), -FI_ENOKEY, "its key is free");
+	fi_close(&ep->fid);
+	env_close(&e);
+}
+
+static void test_rma_event_mode(void)
+{
+	struct fi_cntr_attr attr = {0};
+	struct fid_cntr *cntr;
+	struct fid_mr *mr;
+	struct env e;
+
+	env_open_as(&e, FI_MR_RMA_EVENT | FI_MR_PROV_KEY);
+	fi_cntr_open(e.domain, &attr, &cntr, NULL);
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL);
+	tap_is_int(find(&e, fi_mr_key(mr), 0, FI_REMOTE_WRITE), 0,
+		   "without a counter: as always");
+	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), -FI_EINVAL,
+		   "a counter that was not announced");
+	fi_close(&mr->fid);
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_WRITE, 0, 0, FI_RMA_EVENT, &mr, NULL);
+	tap_ok(fi_mr_key(mr) == FI_KEY_NOTAVAIL, "announced: no key yet");
+	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0, "bound");
+	tap_is_int(fi_mr_enable(mr), 0, "enabled");
+	tap_is_int(find(&e, fi_mr_key(mr), 0, FI_REMOTE_WRITE), 0, "usable");
+	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ), -FI_EOPBADSTATE,
+		   "binding is over");
+	fi_close(&mr->fid);
+	fi_close(&cntr->fid);
+	env_close(&e);
+	/* Where nobody demands it, the flag is taken and means nothing. */
+	env_open(&e, &(struct env_want){0});
+	tap_is_int(fi_mr_reg(e.domain, memory, 8, FI_REMOTE_WRITE, 0, 3, FI_RMA_EVENT,
+			     &mr, NULL),
+		   0, "FI_RMA_EVENT without the mode");
+	tap_is_int(find(&e, 3, 0, FI_REMOTE_WRITE), 0, "usable at once");
+	fi_close(&mr->fid);
+	env_close(&e);
+}
+
+static void test_raw_keys(void)
+{
+	uint8_t raw[16] = {0}, wrong[8];
+	size_t size = 0;
+	uint64_t base = 1, key = 0;
+	struct fid_mr *mr, *local;
+	struct env e;
+
+	env_open_as(&e, FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_READ, 0, 0, 0, &mr, NULL);
+	fi_mr_reg(e.domain, memory, 64, FI_SEND, 0, 0, 0, &local, NULL);
+	tap_ok(fi_mr_key(mr) == FI_KEY_NOTAVAIL, "there is a raw key only");
+	tap_is_int(fi_mr_raw_attr(mr, &base, NULL, &size, 0), -FI_ETOOSMALL, "how long");
+	tap_is_int((int64_t)size, 8, "as announced");
+	size = 7;
+	tap_is_int(fi_mr_raw_attr(mr, &base, raw, &size, 0), -FI_ETOOSMALL,
+		   "a byte is missing");
+	tap_ok(size == 8 && base == 1 && raw[0] == 0, "nothing but the size is said");
+	tap_is_int(fi_mr_raw_attr(mr, &base, NULL, &size, 0), -FI_EINVAL, "no place");
+	tap_is_int(fi_mr_raw_attr(mr, &base, raw, NULL, 0), -FI_EINVAL, "no size");
+	tap_is_int(fi_mr_raw_attr(mr, &base, raw, &size, 1), -FI_EBADFLAGS, "flags");
+	size = sizeof(raw);
+	tap_is_int(fi_mr_raw_attr(mr, &base, raw, &size, 0), 0, "the key");
+	tap_ok(size == 8 && base == (uintptr_t)memory, "its length, the region's base");
+	tap_is_int(fi_mr_raw_attr(local, &base, raw + 8, &size, 0), -FI_ENOKEY,
+		   "a region that no peer may use");
+	tap_is_int(fi_mr_map_raw(e.domain, base, raw, 8, &key, 0), 0, "mapped");
+	tap_is_int(find(&e, key, base, FI_REMOTE_READ), 0, "it names the region");
+	tap_is_int(fi_mr_unmap_key(e.domain, key), 0, "unmapped");
+	tap_is_int(fi_mr_map_raw(e.domain, base, raw, 7, &key, 0), -FI_EINVAL, "short");
+	tap_is_int(fi_mr_map_raw(e.domain, base, raw, 16, &key, 0), -FI_EINVAL, "long");
+	tap_is_int(fi_mr_map_raw(e.domain, base, raw, 0, &key, 0), -FI_EINVAL, "empty");
+	tap_is_int(fi_mr_map_raw(e.domain, base, NULL, 8, &key, 0), -FI_EINVAL, "none");
+	tap_is_int(fi_mr_map_raw(e.domain, base, raw, 8, NULL, 0), -FI_EINVAL, "nowhere");
+	tap_is_int(fi_mr_map_raw(e.domain, base, raw, 8, &key, 2), -FI_EBADFLAGS,
+		   "flags");
+	memset(wrong, 0xff, sizeof(wrong));
+	tap_is_int(fi_mr_map_raw(e.domain, base, wrong, 8, &key, 0), -FI_ENOKEY,
+		   "what no key is");
+	for (int i = 0; i < 64; i++) { /* any other bytes: known to the table or not */
+		memcpy(wrong, raw, 8);
+		wrong[i / 8] ^= (uint8_t)(1u << (i % 8));
+		tap_ok(fi_mr_map_raw(e.domain, 0, wrong, 8, &key, 0) == 0 &&
+			       find(&e, key, base, FI_REMOTE_READ) == -FI_ENOKEY,
+		       "a key with bit %d turned", i);
+	}
+	fi_close(&local->fid);
+	fi_close(&mr->fid);
+	env_close(&e);
+	/* Everybody may ask for one. */
+	env_open(&e, &(struct env_want){0});
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_READ, 0, 0xabc, 0, &mr, NULL);
+	size = 8;
+	tap_is_int(fi_mr_raw_attr(mr, &base, raw, &size, 0), 0, "without the mode");
+	fi_mr_map_raw(e.domain, base, raw, 8, &key, 0);
+	tap_ok(key == 0xabc && base == 0, "the application's key, offsets");
+	fi_close(&mr->fid);
+	env_close(&e);
+}
+
+static void test_refresh(void)
+{
+	struct iovec iov[2] = {{memory, 64}, {memory + 128, 64}}, at;
+	struct fid_mr *mr;
+	struct env e;
+
+	env_open(&e, &(struct env_want){0});
+	fi_mr_regv(e.domain, iov, 2, FI_REMOTE_READ, 0, 1, 0, &mr, NULL);
+	tap_is_int(fi_mr_refresh(mr, NULL, 0, 0), 0, "all of it");
+	tap_is_int(fi_mr_refresh(mr, iov, 2, 0), 0, "its pieces");
+	at = (struct iovec){memory + 190, 2};
+	tap_is_int(fi_mr_refresh(mr, &at, 1, 0), 0, "its end");
+	at.iov_len = 3;
+	tap_is_int(fi_mr_refresh(mr, &at, 1, 0), -FI_EINVAL, "one byte beyond");
+	at = (struct iovec){memory + 60, 70};
+	tap_is_int(fi_mr_refresh(mr, &at, 1, 0), -FI_EINVAL, "from one into the other");
+	at = (struct iovec){memory + 8, SIZE_MAX};
+	tap_is_int(fi_mr_refresh(mr, &at, 1, 0), -FI_EINVAL, "around the end of memory");
+	tap_is_int(fi_mr_refresh(mr, NULL, 1, 0), -FI_EINVAL, "a piece that is none");
+	tap_is_int(fi_mr_refresh(mr, NULL, 0, 1), -FI_EBADFLAGS, "flags");
+	tap_is_int(find(&e, 1, 0, FI_REMOTE_READ), 0, "it stays usable");
+	tap_is_int(fi_control(&mr->fid, FI_BACKLOG, NULL), -FI_ENOSYS, "other commands");
+	tap_is_int(fi_control(&mr->fid, FI_REFRESH, NULL), -FI_EINVAL, "no argument");
+	tap_is_int(fi_control(&mr->fid, FI_GET_RAW_MR, NULL), -FI_EINVAL, "no argument");
+	fi_close(&mr->fid);
+	env_close(&e);
+}
+
+static void test_odd(void)
+{
+	struct fi_mr_attr attr = {.mr_iov = &(struct iovec){memory, 8},
+				  .iov_count = 1,
+				  .access = FI_REMOTE_READ,
+				  .requested_key = FI_KEY_NOTAVAIL};
+	static const uint64_t keys[] = {0, 1ull << 63, FI_KEY_NOTAVAIL - 1};
+	struct fid_domain *domain;
+	struct fid_mr *mr;
+	struct env e;
+
+	env_open(&e, &(struct env_want){0});
+	tap_is_int(fi_mr_regattr(e.domain, &attr, 0, &mr), -FI_EKEYREJECTED,
+		   "a key that means none");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		attr.requested_key = keys[i];
+		tap_ok(fi_mr_regattr(e.domain, &attr, 0, &mr) == 0, "key 0x%llx",
+		       (unsigned long long)keys[i]);
+		tap_is_int(find(&e, keys[i], 0, FI_REMOTE_READ), 0, "is found");
+		fi_close(&mr->fid);
+	}
+	attr.auth_key_size = 4;
+	attr.auth_key = (uint8_t *)memory;
+	tap_is_int(fi_mr_regattr(e.domain, &attr, 0, &mr), -FI_EINVAL,
+		   "an authorization key");
+	tap_is_int(fi_mr_reg(e.domain, NULL, 0, FI_REMOTE_READ, 0, 1, 0, &mr, NULL), 0,
+		   "no byte at all");
+	tap_is_int(find(&e, 1, 0, FI_REMOTE_READ), -FI_EINVAL, "has none to read");
+	fi_close(&mr->fid);
+	fi_close(&e.domain->fid);
+	e.info->domain_attr->mr_mode = FI_MR_BASIC | FI_MR_RAW;
+	tap_is_int(fi_domain(e.fabric, e.info, &domain, NULL), -FI_EINVAL,
+		   "FI_MR_BASIC with others");
+	e.info->domain_attr->mr_mode = 0;
+	fi_domain(e.fabric, e.info, &e.domain, NULL);
+	tap_is_int(fi_control(&e.domain->fid, FI_MAP_RAW_MR, NULL), -FI_EINVAL,
+		   "no argument");
+	tap_is_int(fi_control(&e.domain->fid, FI_UNMAP_KEY, NULL), -FI_EINVAL,
+		   "no argument");
 	env_close(&e);
 }
 
@@ -196,6 +423,11 @@ int main(void)
 	test_user_keys();
 	test_modes();
 	test_bind();
+	test_endpoint_mode();
+	test_rma_event_mode();
+	test_raw_keys();
+	test_refresh();
+	test_odd();
 	test_rule_d3_close_waits();
 	return tap_done();
 }
