@@ -84,10 +84,29 @@ PKG_CONFIG_PATH=$weft_save_path
 weft_NAME[]_LIBS="$weft_rpath $weft_NAME[]_LIBS"
 WEFT_ROW([$1], [found], [$4])
 AC_SUBST(weft_NAME[_CFLAGS])
+# Tests find the programs of a prefix that was named.
+weft_NAME[_PATH]=
+AS_IF([test -n "$weft_$1_dir"], [weft_NAME[_PATH]=$with_$1/bin:])
+AC_SUBST(weft_NAME[_PATH])
 AC_SUBST(weft_NAME[_LIBS])
 m4_popdef([weft_MOD])dnl
 m4_popdef([weft_NAME])dnl
 ])
+
+# WEFT_LIBFABRIC: what the libfabric that was found has beyond 1.17. Adds to WEFT_CFLAGS what
+# its headers need: 2.x marks calls as deprecated that a provider must go on to have.
+AC_DEFUN([WEFT_LIBFABRIC], [dnl
+weft_save_CPPFLAGS=$CPPFLAGS
+CPPFLAGS="$CPPFLAGS $LIBFABRIC_CFLAGS"
+AC_CHECK_MEMBERS([struct fi_cq_err_entry.src_addr], [], [], [[#include <rdma/fi_eq.h>]])
+AC_CHECK_MEMBERS([struct fi_domain_attr.max_group_id], [], [], [[#include <rdma/fabric.h>]])
+AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
+#include <rdma/fabric.h>
+#if FI_MAJOR_VERSION < 2
+#error it marks nothing
+#endif
+]])], [weft_fi_CFLAGS=-Wno-deprecated-declarations], [weft_fi_CFLAGS=])
+CPPFLAGS=$weft_save_CPPFLAGS])
 
 # WEFT_PROVIDER_DIR: --with-providerdir. Sets providerdir, where the provider is installed;
 # the table says whether libfabric looks there by itself. The folder that it looks in was
@@ -144,7 +163,7 @@ AC_ARG_ENABLE([sanitizers],
   [AS_HELP_STRING([--enable-sanitizers=LIST], [address,undefined (either or both) or thread])],
   [], [enable_sanitizers=no])
 
-WEFT_CFLAGS="-std=gnu11 -Wall -Wextra -fvisibility=hidden"
+WEFT_CFLAGS="-std=gnu11 -Wall -Wextra -fvisibility=hidden${weft_fi_CFLAGS:+ $weft_fi_CFLAGS}"
 AS_IF([test "x$enable_werror" = xyes],
   [WEFT_CFLAGS="$WEFT_CFLAGS -Werror"
    WEFT_ROW([werror], [on], [a warning stops the build])],

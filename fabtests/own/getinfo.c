@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/fi_names.h"
+
 #define PRIMARY                                                                     \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | \
 	 FI_DIRECTED_RECV | FI_HMEM | FI_COLLECTIVE)

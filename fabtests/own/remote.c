@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "util/fi_names.h"
+
 /* ---- the target */
 
 uint64_t remote_base(const struct node *n, const void *mem)

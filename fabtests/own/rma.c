@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "util/fi_names.h"
+
 static void sizes_run(struct side *s)
 {
 	struct initiator in = {0};

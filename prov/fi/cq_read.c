@@ -15,6 +15,7 @@
 
 #include "prov/fi/cq_int.h"
 #include "prov/fi/fabric.h"
+#include "prov/fi/newer.h"
 
 _Static_assert(offsetof(struct wfi_cq_entry, op_context) ==
 		       offsetof(struct fi_cq_tagged_entry, op_context),
@@ -43,12 +44,6 @@ _Static_assert(offsetof(struct fi_cq_msg_entry, len) ==
 
 /* Entries that are read until a read progresses although there are more. */
 #define CQ_SIMPLE 64
-
-/* What libfabric 1.20 and later have behind struct fi_cq_err_entry of 1.17. */
-struct err_entry_1_20 {
-	struct fi_cq_err_entry old;
-	fi_addr_t src_addr;
-};
 
 #define NOINLINE __attribute__((noinline))
 
@@ -277,7 +272,7 @@ static void fault_copy(const struct wfi_cq *cq, const struct wfi_cq_fault *fault
 	if (api >= FI_VERSION(1, 5))
 		out->err_data_size = 0;
 	if (api >= FI_VERSION(1, 20))
-		((struct err_entry_1_20 *)out)->src_addr = error->entry.src;
+		newer_err_src_set(out, error->entry.src);
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint64_t flags)

@@ -30,6 +30,7 @@
 #include "prov/fi/stx.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
+#include "util/fi_names.h"
 
 /* ---- what isn't there
  * ------------------------------------------------------------------ */

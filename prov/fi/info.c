@@ -16,6 +16,7 @@
 #include "prov/fi/info_match.h"
 #include "prov/fi/limits.h"
 #include "prov/mem/params.h"
+#include "util/fi_names.h"
 
 struct request {
 	uint32_t version;

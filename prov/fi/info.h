@@ -10,8 +10,8 @@
 #define WFI_FABRIC_NAME "weft"
 #define WFI_DOMAIN_NAME "shm"
 
-/* Provider-specific protocol number: peers that speak prov/proto. */
-#define WFI_PROTO	  (FI_PROV_SPECIFIC | 0x77656674u)
+/* Peers that speak prov/proto. The uppermost bit: a number of a provider's own. */
+#define WFI_PROTO	  (1u << 31 | 0x77656674u)
 #define WFI_PROTO_VERSION 1
 
 int wfi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,

@@ -15,7 +15,9 @@
 #include "prov/fi/fabric.h"
 #include "prov/fi/info.h"
 #include "prov/fi/limits.h"
+#include "prov/fi/newer.h"
 #include "prov/mem/params.h"
+#include "util/fi_names.h"
 
 #define CAPS_MSG (FI_MSG | FI_TAGGED)
 #define CAPS_RMA (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -24,14 +26,6 @@
  * FI_PROGRESS_CONTROL_UNIFIED, which demands less than FI_PROGRESS_MANUAL. */
 #define THREADING_LAST FI_THREAD_ENDPOINT
 #define PROGRESS_LAST  3
-
-/* Fields that libfabric 2.x has behind struct fi_domain_attr of 1.17. Only looked at when
- * the application asked for an interface that has them. */
-struct domain_attr_2_0 {
-	struct fi_domain_attr old;
-	size_t max_ep_auth_key;
-	uint32_t max_group_id;
-};
 
 static int refuse_bits(const char *what, uint64_t asked, uint64_t have)
 {
@@ -223,15 +217,14 @@ static int match_mr_demand(const struct fi_info *hints)
 
 static int match_domain_new(uint32_t version, const struct fi_domain_attr *d)
 {
-	const struct domain_attr_2_0 *newer = (const struct domain_attr_2_0 *)d;
-
 	if (version < FI_VERSION(2, 0))
 		return 0;
-	if (newer->max_ep_auth_key)
+	if (newer_max_ep_auth_key(d))
 		return refuse_value("domain_attr->max_ep_auth_key",
-				    newer->max_ep_auth_key, 0);
-	if (newer->max_group_id)
-		return refuse_value("domain_attr->max_group_id", newer->max_group_id, 0);
+				    newer_max_ep_auth_key(d), 0);
+	if (newer_max_group_id(d))
+		return refuse_value("domain_attr->max_group_id", newer_max_group_id(d),
+				    0);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ PROV_SOURCES += \
 	%D%/limits.h \
 	%D%/mem_ops.c %D%/mem_ops.h \
 	%D%/mr.c %D%/mr.h \
+	%D%/newer.h \
 	%D%/nosys.c %D%/nosys.h \
 	%D%/poll_set.c %D%/poll_set.h \
 	%D%/pollable.h \

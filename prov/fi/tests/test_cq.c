@@ -135,13 +135,14 @@ static void test_errors_in_order(void)
 /* The entry of the application may be shorter or longer than ours. */
 static void test_error_versions(void)
 {
-	struct {
+	union {
 		struct fi_cq_err_entry old;
-		fi_addr_t src_addr;
+		char all[128];
 	} err;
 	static const uint32_t api[] = {FI_VERSION(1, 4), FI_VERSION(1, 5),
 				       FI_VERSION(1, 20)};
 	char room[8];
+	fi_addr_t src;
 
 	for (int i = 0; i < 3; i++) {
 		struct env e;
@@ -159,14 +160,16 @@ static void test_error_versions(void)
 		memset(&err, 0x55, sizeof(err));
 		err.old.err_data = room;
 		err.old.err_data_size = sizeof(room);
-		fi_cq_readerr(cq, &err.old, 0);
+		/* Not by fi_cq_readerr, which writes to it in libfabric 2.x. */
+		cq->ops->readerr(cq, &err.old, 0);
 		if (api[i] == FI_VERSION(1, 4))
 			tap_is_int((int64_t)err.old.err_data_size, sizeof(room),
 				   "1.4 has no err_data_size to write");
 		else
 			tap_ok(err.old.err_data == room && !err.old.err_data_size,
 			       "0 bytes in the application's room");
-		tap_is_int((int64_t)err.src_addr,
+		memcpy(&src, err.all + 80, sizeof(src)); /* whatever the headers have */
+		tap_is_int((int64_t)src,
 			   api[i] == FI_VERSION(1, 20) ? 12 : 0x5555555555555555ll,
 			   "src_addr from 1.20 on only");
 		fi_close(&cq->fid);

@@ -9,6 +9,7 @@
 #include "prov/fi/eq.h"
 #include "prov/fi/tests/fi_test.h"
 #include "prov/fi/wait.h"
+#include "util/fi_names.h"
 #include "util/tap.h"
 
 static struct env env;

@@ -10,6 +10,7 @@
 #include "prov/fi/tests/fi_test.h"
 #include "prov/fi/wait.h"
 #include "prov/mem/keytab.h"
+#include "util/fi_names.h"
 #include "util/tap.h"
 
 static char memory[4096];
