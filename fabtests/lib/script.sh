@@ -24,6 +24,7 @@ script_parse()
 			name = $0; time = "0"; note = ""
 			next
 		}
+		/^  timestamp:/ { next } # newer versions
 		/^  result:/ {
 			sub(/^  result: */, "")
 			kind = "fail"

@@ -123,6 +123,7 @@ script_parse >/dev/null <<'END'
   result: Notrun
   time:   1
 - name:   fi_dgram -p "weft"
+  timestamp: 20260101-120000+0000
   result: Excluded
   time:   0
 - name:   fi_bw -v -p "weft"
