@@ -45,6 +45,11 @@ TESTS += %D%/own/levels
 %C%_own_levels_SOURCES = %D%/own/levels.c $(fabtests_own)
 %C%_own_levels_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/srx
+TESTS += %D%/own/srx
+%C%_own_srx_SOURCES = %D%/own/srx.c %D%/own/srx_group.c %D%/own/srx_group.h $(fabtests_own)
+%C%_own_srx_LDADD = $(LIBFABRIC_LIBS) -lpthread
+
 check_PROGRAMS += %D%/own/trigger
 TESTS += %D%/own/trigger
 %C%_own_trigger_SOURCES = %D%/own/trigger.c $(fabtests_own)
@@ -159,4 +164,4 @@ EXTRA_DIST += %D%/own/pingpong.t
 
 # Not rma: its target hears by other means than the provider what the wire's helper thread
 # did for the initiator, and no sanitizer sees an order that another process makes.
-THREAD_TESTS += %D%/own/waits %D%/own/messages
+THREAD_TESTS += %D%/own/waits %D%/own/messages %D%/own/srx

@@ -27,6 +27,7 @@
 #include "prov/fi/poll_set.h"
 #include "prov/fi/progress.h"
 #include "prov/fi/raw_key.h"
+#include "prov/fi/srx.h"
 #include "prov/fi/stx.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
@@ -41,16 +42,6 @@ static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
 	(void)domain;
 	(void)info;
 	(void)sep;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
-		      struct fid_ep **rx_ep, void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)rx_ep;
 	(void)context;
 	return -FI_ENOSYS;
 }
@@ -167,7 +158,7 @@ static struct fi_ops_domain domain_ops = {
 	.cntr_open = wfi_cntr_open,
 	.poll_open = wfi_poll_open,
 	.stx_ctx = wfi_stx_open,
-	.srx_ctx = no_srx_ctx,
+	.srx_ctx = wfi_srx_open,
 	.query_atomic = wfi_query_atomic,
 	.query_collective = no_query_collective,
 	.endpoint2 = domain_endpoint2,

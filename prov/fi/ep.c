@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -298,9 +299,9 @@ static void ep_set_attr(struct wfi_ep *ep, const struct fi_info *info)
 	ep->tx_size = ops_size(tx ? tx->size : 0, WFI_TX_SIZE);
 	ep->rx_size = ops_size(rx ? rx->size : 0, WFI_RX_SIZE);
 	ep->tx_shared = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
+	ep->rx_shared = info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->inject_size = WFI_INJECT_SIZE;
 	ep->msg_order = tx ? tx->msg_order : 0;
-	ep->min_multi_recv = 64;
 }
 
 static void ep_set_addr(struct wfi_ep *ep, const struct fi_info *info)
@@ -321,6 +322,40 @@ static void ep_set_addr(struct wfi_ep *ep, const struct fi_info *info)
 		wfi_addr_default(AF_INET, &ep->addr);
 	}
 	wfi_addr_set_port(&ep->addr, port);
+}
+
+struct wfi_ep *wfi_ep_alloc(size_t size, struct wfi_domain *d, size_t fclass,
+			    void *context)
+{
+	static atomic_ullong serial;
+	struct wfi_ep *ep = calloc(1, size);
+
+	if (!ep) {
+		return NULL;
+	}
+	ep->fid.fid.fclass = fclass;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &ep_fi_ops;
+	ep->fid.ops = &wfi_ep_ops_ep;
+	ep->fid.cm = &wfi_ep_ops_cm;
+	ep->fid.msg = &wfi_ep_ops_msg;
+	ep->fid.rma = &wfi_ep_ops_rma;
+	ep->fid.tagged = &wfi_ep_ops_tagged;
+	ep->fid.atomic = &wfi_ep_ops_atomic;
+	ep->fid.collective = &wfi_ep_ops_collective;
+	ep->domain = d;
+	ep->serial = atomic_fetch_add(&serial, 1) + 1;
+	ep->pollable.ops = &ep_pollable_ops;
+	ep->quiesce.quiesce = ep_quiesce;
+	ep->quiesce.pollable = &ep->pollable;
+	ep->av_user.inserted = ep_av_inserted;
+	ep->av_user.removed = ep_av_removed;
+	ep->min_multi_recv = 64;
+	list_init(&ep->av_user.node);
+	list_init(&ep->alias);
+	list_init(&ep->aliases);
+	list_init(&ep->sharing);
+	return ep;
 }
 
 int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
@@ -344,29 +379,10 @@ int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 			"one: open a domain here\n");
 		return -FI_EOPBADSTATE;
 	}
-	ep = calloc(1, sizeof(*ep));
+	ep = wfi_ep_alloc(sizeof(*ep), d, FI_CLASS_EP, context);
 	if (!ep) {
 		return -FI_ENOMEM;
 	}
-	ep->fid.fid.fclass = FI_CLASS_EP;
-	ep->fid.fid.context = context;
-	ep->fid.fid.ops = &ep_fi_ops;
-	ep->fid.ops = &wfi_ep_ops_ep;
-	ep->fid.cm = &wfi_ep_ops_cm;
-	ep->fid.msg = &wfi_ep_ops_msg;
-	ep->fid.rma = &wfi_ep_ops_rma;
-	ep->fid.tagged = &wfi_ep_ops_tagged;
-	ep->fid.atomic = &wfi_ep_ops_atomic;
-	ep->fid.collective = &wfi_ep_ops_collective;
-	ep->domain = d;
-	ep->pollable.ops = &ep_pollable_ops;
-	ep->quiesce.quiesce = ep_quiesce;
-	ep->quiesce.pollable = &ep->pollable;
-	ep->av_user.inserted = ep_av_inserted;
-	ep->av_user.removed = ep_av_removed;
-	list_init(&ep->av_user.node);
-	list_init(&ep->alias);
-	list_init(&ep->aliases);
 	ep_set_caps(ep, info);
 	ep_set_attr(ep, info);
 	ep_set_addr(ep, info);

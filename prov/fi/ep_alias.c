@@ -28,6 +28,7 @@ LOCK_HELD(lock_domain) static void copy(struct wfi_ep *alias, const struct wfi_e
 	list_init(&alias->aliases);
 	list_init(&alias->av_user.node);
 	list_init(&alias->quiesce.node);
+	list_init(&alias->sharing);
 	alias->tx_bits = wfi_ep_tx_bits(alias, tx);
 	alias->rx_bits = wfi_ep_rx_bits(alias, rx);
 	if (alias->enabled) {

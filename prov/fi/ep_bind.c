@@ -4,6 +4,7 @@
 
 #include "prov/fi/ep_int.h"
 #include "prov/fi/eq.h"
+#include "prov/fi/srx.h"
 #include "prov/fi/stx.h"
 #include "prov/mem/params.h"
 #include "util/lock_note.h"
@@ -134,6 +135,20 @@ static int bind_stx(struct wfi_ep *ep, struct wfi_stx *stx)
 	return 0;
 }
 
+LOCK_HELD(lock_domain) static int bind_srx(struct wfi_ep *ep, struct wfi_srx *srx)
+{
+	if (ep->srx) {
+		return refuse("it has a shared receive context already", -FI_EINVAL);
+	}
+	if (wfi_srx_domain(srx) != ep->domain) {
+		return refuse("the shared receive context is of another domain",
+			      -FI_EINVAL);
+	}
+	wfi_srx_get(srx);
+	ep->srx = srx;
+	return 0;
+}
+
 LOCK_HELD(lock_domain)
 static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 {
@@ -151,9 +166,11 @@ static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 		return bind_eq(ep, wfi_eq_of(bfid));
 	case FI_CLASS_STX_CTX:
 		return bind_stx(ep, wfi_stx_of(bfid));
+	case FI_CLASS_SRX_CTX:
+		return bind_srx(ep, wfi_srx_of(bfid));
 	default:
 		return refuse("only queues, counters, address vectors and shared "
-			      "transmit contexts",
+			      "contexts",
 			      -FI_EINVAL);
 	}
 }
@@ -193,5 +210,9 @@ void wfi_ep_unbind_all(struct wfi_ep *ep)
 	}
 	if (ep->stx) {
 		wfi_stx_put(ep->stx);
+	}
+	if (ep->srx) {
+		wfi_srx_leave(ep->srx, ep);
+		wfi_srx_put(ep->srx);
 	}
 }

@@ -6,6 +6,7 @@
 
 #include "prov/fi/addr_resolve.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/srx.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
 #include "util/lock_note.h"
@@ -30,7 +31,9 @@ uint32_t wfi_ep_rx_bits(const struct wfi_ep *ep, uint64_t flags)
 {
 	uint32_t bits = 0;
 
-	if (ep->rx_cq && (!ep->rx_selective || (flags & FI_COMPLETION))) {
+	if (ep->is_srx) { /* what that means is known when a message comes */
+		bits |= PROTO_REPORT | ((flags & FI_COMPLETION) ? PROTO_ASKED : 0);
+	} else if (ep->rx_cq && (!ep->rx_selective || (flags & FI_COMPLETION))) {
 		bits |= PROTO_REPORT;
 	}
 	bits |= (flags & FI_MULTI_RECV) ? PROTO_MULTI : 0;
@@ -48,7 +51,7 @@ LOCK_HELD(lock_domain) static int enable_locked(struct wfi_ep *ep)
 {
 	int ret;
 
-	if (ep->enabled) {
+	if (ep->enabled || ep->is_srx) {
 		return 0;
 	}
 	if (!ep->av) {
@@ -57,6 +60,11 @@ LOCK_HELD(lock_domain) static int enable_locked(struct wfi_ep *ep)
 	if (ep->tx_shared && !ep->stx) {
 		return refuse_enable("FI_SHARED_CONTEXT was asked for, and no shared "
 				     "transmit context is bound",
+				     -FI_EOPBADSTATE);
+	}
+	if (ep->rx_shared && !ep->srx) {
+		return refuse_enable("FI_SHARED_CONTEXT was asked for, and no shared "
+				     "receive context is bound",
 				     -FI_EOPBADSTATE);
 	}
 	if ((ep->can_send || ep->can_rma || ep->atomic_caps) && !ep->tx_cq &&
@@ -75,13 +83,20 @@ LOCK_HELD(lock_domain) static int enable_locked(struct wfi_ep *ep)
 	if (ret) {
 		return ret;
 	}
+	if (ep->srx) {
+		ret = wfi_srx_join(ep->srx, ep);
+		if (ret) {
+			return ret;
+		}
+	}
 	ret = proto_enable(ep->proto);
 	if (ret) {
 		return ret;
 	}
 	ep->tx_bits = wfi_ep_tx_bits(ep, ep->tx_op_flags);
 	ep->rx_bits = wfi_ep_rx_bits(ep, ep->rx_op_flags);
-	proto_set_up(ep->proto, &wfi_ep_up[ep->cntrs[EP_CNTR_RECV] != NULL]);
+	proto_set_up(ep->proto, &(ep->srx ? wfi_ep_up_shared
+					  : wfi_ep_up)[ep->cntrs[EP_CNTR_RECV] != NULL]);
 	ep->enabled = true;
 	ep->plain = !ep->domain->works_ready;
 	wfi_ep_fast_select(ep);
@@ -154,7 +169,9 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	struct wfi_ep *ep = wfi_ep_of(fid);
 
 	wfi_domain_lock(ep->domain);
-	if (ep->enabled) {
+	if (ep->is_srx) {
+		receiver_cancel(wfi_srx_receiver(ep->is_srx), context);
+	} else if (ep->enabled) {
 		proto_cancel(ep->proto, context);
 	}
 	wfi_domain_unlock(ep->domain);
@@ -194,7 +211,10 @@ static int ep_setopt(fid_t fid, int level, int name, const void *val, size_t len
 	}
 	wfi_domain_lock(ep->domain);
 	memcpy(&ep->min_multi_recv, val, sizeof(size_t));
-	if (ep->proto) {
+	if (ep->is_srx) {
+		receiver_set_min_multi_recv(wfi_srx_receiver(ep->is_srx),
+					    ep->min_multi_recv);
+	} else if (ep->proto) {
 		proto_set_min_multi_recv(ep->proto, ep->min_multi_recv);
 	}
 	wfi_domain_unlock(ep->domain);
@@ -230,7 +250,9 @@ static ssize_t size_left(struct fid_ep *fid, bool tx)
 	ssize_t left = -FI_EOPBADSTATE;
 
 	wfi_domain_lock(ep->domain);
-	if (ep->enabled) {
+	if (ep->is_srx && !tx) {
+		left = (ssize_t)receiver_left(wfi_srx_receiver(ep->is_srx));
+	} else if (ep->enabled) {
 		left = (ssize_t)(tx ? proto_tx_left(ep->proto)
 				    : proto_rx_left(ep->proto));
 	}
@@ -367,6 +389,35 @@ struct fi_ops_cm wfi_ep_ops_cm = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
 	.getname = ep_getname,
+	.getpeer = no_getpeer,
+	.connect = no_connect,
+	.listen = no_listen,
+	.accept = no_accept,
+	.reject = no_reject,
+	.shutdown = no_shutdown,
+	.join = no_join,
+};
+
+static int no_setname(fid_t fid, void *addr, size_t len)
+{
+	(void)fid;
+	(void)addr;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+static int no_getname(fid_t fid, void *addr, size_t *len)
+{
+	(void)fid;
+	(void)addr;
+	(void)len;
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_cm wfi_ep_ops_no_cm = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = no_setname,
+	.getname = no_getname,
 	.getpeer = no_getpeer,
 	.connect = no_connect,
 	.listen = no_listen,

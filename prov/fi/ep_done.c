@@ -99,6 +99,16 @@ LOCK_HELD(lock_domain) static void rx_done(void *arg, const struct proto_done *d
 	}
 }
 
+/* A receive that was posted for several endpoints doesn't know what this one reports. */
+LOCK_HELD(lock_domain) static void rx_done_shared(void *arg, const struct proto_done *d)
+{
+	const struct wfi_ep *ep = arg;
+	struct proto_done told = *d;
+
+	told.report |= !ep->rx_selective;
+	rx_done(arg, &told);
+}
+
 /* The ring must grow, or a counter counts. */
 LOCK_HELD(lock_domain)
 static __attribute__((noinline)) void rx_ok_slow(void *arg, void *context, uint64_t flags,
@@ -222,6 +232,25 @@ const struct proto_up wfi_ep_up[2] = {
 	 .now = now},
 	{.tx_done = tx_done,
 	 .rx_done = rx_done,
+	 .rx_ok = rx_ok_slow,
+	 .rx_ok_data = rx_ok_data,
+	 .remote_done = remote_done,
+	 .remote_count = remote_count,
+	 .source = source,
+	 .now = now},
+};
+
+const struct proto_up wfi_ep_up_shared[2] = {
+	{.tx_done = tx_done,
+	 .rx_done = rx_done_shared,
+	 .rx_ok = rx_ok,
+	 .rx_ok_data = rx_ok_data,
+	 .remote_done = remote_done,
+	 .remote_count = remote_count,
+	 .source = source,
+	 .now = now},
+	{.tx_done = tx_done,
+	 .rx_done = rx_done_shared,
 	 .rx_ok = rx_ok_slow,
 	 .rx_ok_data = rx_ok_data,
 	 .remote_done = remote_done,

@@ -29,6 +29,7 @@
 #include "util/lock_note.h"
 
 struct wfi_eq;
+struct wfi_srx;
 struct wfi_stx;
 
 /* Counters by what they count. */
@@ -65,7 +66,12 @@ struct wfi_ep {
 	struct wfi_av *av;
 	struct wfi_eq *eq;
 	struct wfi_stx *stx; /* NULL: none */
+	struct wfi_srx *srx; /* receives through that one; NULL: by itself */
+	struct list sharing; /* wfi_srx.eps */
 	bool tx_shared;	     /* one was announced: FI_SHARED_CONTEXT */
+	bool rx_shared;
+	struct wfi_srx *is_srx; /* it is none, but that shared receive context */
+	uint64_t serial;	/* no other of this process has or had it */
 	struct wfi_pollable pollable;
 	struct wfi_quiesce quiesce;
 	struct wfi_av_user av_user;
@@ -114,6 +120,11 @@ LOCK_HELD(lock_domain) void wfi_ep_alias_sync(struct wfi_ep *ep);
 
 /* ---- ep.c */
 
+/* What every kind begins as: it can do nothing and nothing knows it. size: of an object
+ * that begins with one. NULL: no memory. */
+struct wfi_ep *wfi_ep_alloc(size_t size, struct wfi_domain *d, size_t fclass,
+			    void *context);
+
 /* Opens the door if it isn't open. */
 LOCK_HELD(lock_domain) int wfi_ep_door(struct wfi_ep *ep);
 
@@ -127,6 +138,7 @@ LOCK_HELD(lock_domain) void wfi_ep_unbind_all(struct wfi_ep *ep);
 int wfi_ep_control(struct fid *fid, int command, void *arg);
 extern struct fi_ops_ep wfi_ep_ops_ep;
 extern struct fi_ops_cm wfi_ep_ops_cm;
+extern struct fi_ops_cm wfi_ep_ops_no_cm; /* -FI_ENOSYS all */
 
 /* ---- ep_done.c */
 
@@ -134,6 +146,8 @@ LOCK_HELD(lock_domain) void wfi_ep_report(struct wfi_cq *cq, const struct proto_
 
 /* By whether receives are counted. */
 extern const struct proto_up wfi_ep_up[2];
+/* Of those that receive through a shared context. */
+extern const struct proto_up wfi_ep_up_shared[2];
 
 /* ---- ep_fast.c */
 

@@ -3,7 +3,9 @@
 #include "config.h"
 
 #include "prov/fi/ep_int.h"
+#include "prov/fi/srx.h"
 #include "prov/fi/work.h"
+#include "prov/mem/params.h"
 
 bool wfi_iov_sum(const struct iovec *iov, size_t count, size_t *len)
 {
@@ -24,7 +26,7 @@ bool wfi_iov_sum(const struct iovec *iov, size_t count, size_t *len)
 
 static ssize_t send_refused(const struct wfi_ep *ep)
 {
-	if (!ep->enabled) {
+	if (!ep->enabled && !ep->is_srx) {
 		return -FI_EOPBADSTATE;
 	}
 	return ep->can_send ? -FI_EINVAL : -FI_EOPNOTSUPP;
@@ -72,6 +74,11 @@ static ssize_t recv_refused(const struct wfi_ep *ep)
 	if (!ep->enabled) {
 		return -FI_EOPBADSTATE;
 	}
+	if (ep->srx) {
+		FI_WARN(&weft_provider, FI_LOG_EP_DATA,
+			"receive: this endpoint receives through the shared context "
+			"that it is bound to: post there\n");
+	}
 	return -FI_EOPNOTSUPP;
 }
 
@@ -80,7 +87,8 @@ ssize_t wfi_ep_recv_locked(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t so
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->enabled || !ep->can_recv, 0)) {
-		return recv_refused(ep);
+		return ep->is_srx ? wfi_srx_recv(ep->is_srx, r, source)
+				  : recv_refused(ep);
 	}
 	r->source = NULL;
 	if (ep->directed && source != FI_ADDR_UNSPEC) {

@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "prov/fi/ep_int.h"
+#include "prov/fi/srx.h"
 #include "prov/mem/params.h"
 #include "util/lock_note.h"
 
 /* What is written into the application's struct fi_context. */
 struct claim {
 	uint64_t id;
-	const struct wfi_ep *ep;
+	uint64_t serial; /* of the endpoint that it came to */
 };
 _Static_assert(sizeof(struct claim) <= sizeof(struct fi_context), "there is room for it");
 
@@ -54,23 +55,56 @@ static void report_nothing(struct wfi_ep *ep, const struct proto_recv *r)
 
 static void claim_keep(const struct wfi_ep *ep, uint64_t id, void *context)
 {
-	const struct claim claim = {.id = id, .ep = ep};
+	const struct claim claim = {.id = id, .serial = ep->serial};
 
 	memcpy(context, &claim, sizeof(claim));
 }
 
-/* 0 names no message. */
-static uint64_t claim_take(const struct wfi_ep *ep, void *context)
+/* *ep becomes the endpoint that it came to. 0 names no message. */
+LOCK_HELD(lock_domain) static uint64_t claim_take(struct wfi_ep **ep, void *context)
 {
 	static const struct claim none;
 	struct claim claim;
 
 	memcpy(&claim, context, sizeof(claim));
-	if (claim.ep != ep) {
+	if ((*ep)->is_srx) {
+		*ep = wfi_srx_find((*ep)->is_srx, claim.serial);
+	}
+	if (!*ep || claim.serial != (*ep)->serial) {
 		return 0;
 	}
 	memcpy(context, &none, sizeof(none));
 	return claim.id;
+}
+
+LOCK_HELD(lock_domain)
+static int look(struct wfi_ep *ep, const struct proto_recv *r, enum proto_peek what,
+		struct proto_found *found)
+{
+	return ep->is_srx ? receiver_peek(wfi_srx_receiver(ep->is_srx), r, what, found)
+			  : proto_peek(ep->proto, r, what, found);
+}
+
+/* Of a shared context: whose message it is, who has a queue to say that there is none. */
+LOCK_HELD(lock_domain)
+static struct wfi_ep *hearer(struct wfi_ep *ep, const struct proto_recv *r)
+{
+	struct proto_found found;
+
+	if (!ep->is_srx) {
+		return ep;
+	}
+	return look(ep, r, PROTO_PEEK_LOOK, &found) ? wfi_srx_teller(ep->is_srx)
+						    : found.arg;
+}
+
+LOCK_HELD(lock_domain) static void push(struct wfi_ep *ep)
+{
+	if (ep->is_srx) {
+		wfi_srx_push(ep->is_srx);
+	} else {
+		wfi_ep_push(ep);
+	}
 }
 
 LOCK_HELD(lock_domain)
@@ -80,36 +114,45 @@ static ssize_t peek(struct wfi_ep *ep, const struct proto_recv *r, uint64_t flag
 			       : (flags & FI_DISCARD) ? PROTO_PEEK_DISCARD
 						      : PROTO_PEEK_LOOK;
 	struct proto_found found;
-	int ret = proto_peek(ep->proto, r, what, &found);
+	struct wfi_ep *to;
 
-	if (ret) { /* it may be on the wire */
-		wfi_ep_push(ep);
-		ret = proto_peek(ep->proto, r, what, &found);
+	if (look(ep, r, PROTO_PEEK_LOOK, &found)) { /* it may be on the wire */
+		push(ep);
 	}
-	if (ret) {
-		report_nothing(ep, r);
+	to = hearer(ep, r);
+	if (!to || !to->rx_cq) { /* nowhere to say what was found */
+		return -FI_ENOCQ;
+	}
+	if (wfi_cq_full(to->rx_cq)) {
+		return -FI_EAGAIN;
+	}
+	if (look(ep, r, what, &found)) {
+		report_nothing(to, r);
 		return 0;
 	}
 	if (what == PROTO_PEEK_CLAIM) {
-		claim_keep(ep, found.id, r->context);
+		claim_keep(to, found.id, r->context);
 	}
-	report_found(ep, &found, r->context);
+	report_found(to, &found, r->context);
 	return 0;
 }
 
 LOCK_HELD(lock_domain)
 static ssize_t claimed(struct wfi_ep *ep, const struct proto_recv *r, uint64_t flags)
 {
-	uint64_t id = claim_take(ep, r->context);
+	struct wfi_ep *to = ep;
+	uint64_t id = claim_take(&to, r->context);
 	struct proto_found found;
-	int ret;
+	int ret = -FI_EINVAL;
 
-	if (!(flags & FI_DISCARD)) {
-		ret = proto_recv_claimed(ep->proto, r, id);
+	if (!id) {
+		/* refused below */
+	} else if (!(flags & FI_DISCARD)) {
+		ret = proto_recv_claimed(to->proto, r, id);
 	} else {
-		ret = proto_discard_claimed(ep->proto, id, &found);
+		ret = proto_discard_claimed(to->proto, id, &found);
 		if (!ret) {
-			report_found(ep, &found, r->context);
+			report_found(to, &found, r->context);
 		}
 	}
 	return ret ? refuse("FI_CLAIM: this context holds no message that was claimed "
@@ -118,11 +161,31 @@ static ssize_t claimed(struct wfi_ep *ep, const struct proto_recv *r, uint64_t f
 }
 
 LOCK_HELD(lock_domain)
+static ssize_t peek_shared(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source,
+			   uint64_t flags)
+{
+	ssize_t ret = 0;
+
+	r->source = NULL;
+	if (flags & FI_PEEK) {
+		ret = wfi_srx_source(ep->is_srx, source, &r->source);
+	}
+	if (!ret) {
+		ret = flags & FI_PEEK ? peek(ep, r, flags) : claimed(ep, r, flags);
+	}
+	wfi_srx_posted(ep->is_srx);
+	return ret;
+}
+
+LOCK_HELD(lock_domain)
 static ssize_t peek_locked(struct wfi_ep *ep, struct proto_recv *r, fi_addr_t source,
 			   uint64_t flags)
 {
 	ssize_t ret;
 
+	if (ep->is_srx) {
+		return peek_shared(ep, r, source, flags);
+	}
 	if (!ep->enabled) {
 		return -FI_EOPBADSTATE;
 	}

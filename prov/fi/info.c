@@ -141,8 +141,13 @@ static void fill_rx(const struct request *r, uint64_t caps, struct fi_rx_attr *r
 	rx->iov_limit = WFI_IOV_LIMIT;
 }
 
-/* shared: the transmit context is to be. */
-static void fill_ep(uint64_t order, bool shared, struct fi_ep_attr *ep)
+/* How many contexts, or that one is shared: as it was asked for, else one. */
+static size_t ctx_cnt(size_t asked)
+{
+	return asked ? asked : 1;
+}
+
+static void fill_ep(uint64_t order, const struct fi_ep_attr *ask, struct fi_ep_attr *ep)
 {
 	ep->type = FI_EP_RDM;
 	ep->protocol = WFI_PROTO;
@@ -156,8 +161,8 @@ static void fill_ep(uint64_t order, bool shared, struct fi_ep_attr *ep)
 		ep->max_order_waw_size = WFI_MAX_MSG_SIZE;
 	/* Alternating bits: all 64 are the application's. */
 	ep->mem_tag_format = 0xaaaaaaaaaaaaaaaaull;
-	ep->tx_ctx_cnt = shared ? FI_SHARED_CONTEXT : 1;
-	ep->rx_ctx_cnt = 1;
+	ep->tx_ctx_cnt = ctx_cnt(ask ? ask->tx_ctx_cnt : 0);
+	ep->rx_ctx_cnt = ctx_cnt(ask ? ask->rx_ctx_cnt : 0);
 }
 
 /* Whatever the application demands, of what was matched, is given: so it is echoed. */
@@ -184,6 +189,7 @@ static void fill_domain(const struct request *r, struct fi_domain_attr *d)
 	d->max_ep_tx_ctx = 1;
 	d->max_ep_rx_ctx = 1;
 	d->max_ep_stx_ctx = WFI_STX_CNT;
+	d->max_ep_srx_ctx = WFI_SRX_CNT;
 	d->cntr_cnt = WFI_CNTR_CNT;
 	d->mr_iov_limit = WFI_MR_IOV_LIMIT;
 	d->mr_cnt = WFI_MR_CNT;
@@ -222,9 +228,7 @@ static int info_fill(const struct request *r, sa_family_t family,
 	fill_tx(r, info->caps, info->tx_attr);
 	fill_rx(r, info->caps, info->rx_attr);
 	fill_ep(info->tx_attr->msg_order | info->rx_attr->msg_order,
-		r->hints && r->hints->ep_attr &&
-			r->hints->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT,
-		info->ep_attr);
+		r->hints ? r->hints->ep_attr : NULL, info->ep_attr);
 	fill_domain(r, info->domain_attr);
 	if (r->hints && r->hints->fabric_attr)
 		info->fabric_attr->fabric = r->hints->fabric_attr->fabric;

@@ -140,8 +140,6 @@ static int match_rx(const struct fi_rx_attr *rx, bool remote)
 
 static int match_ep(const struct fi_ep_attr *ep)
 {
-	/* FI_SHARED_CONTEXT is the largest size_t, so that the limits catch it for
-	 * receives. */
 	const struct limit limits[] = {
 		{"ep_attr->max_msg_size", ep->max_msg_size, WFI_MAX_MSG_SIZE},
 		{"ep_attr->max_order_raw_size", ep->max_order_raw_size, WFI_MAX_MSG_SIZE},
@@ -149,7 +147,8 @@ static int match_ep(const struct fi_ep_attr *ep)
 		{"ep_attr->max_order_waw_size", ep->max_order_waw_size, WFI_MAX_MSG_SIZE},
 		{"ep_attr->tx_ctx_cnt",
 		 ep->tx_ctx_cnt == FI_SHARED_CONTEXT ? 1 : ep->tx_ctx_cnt, 1},
-		{"ep_attr->rx_ctx_cnt", ep->rx_ctx_cnt, 1},
+		{"ep_attr->rx_ctx_cnt",
+		 ep->rx_ctx_cnt == FI_SHARED_CONTEXT ? 1 : ep->rx_ctx_cnt, 1},
 		{"ep_attr->auth_key_size", ep->auth_key_size, 0},
 	};
 
@@ -245,7 +244,7 @@ static int match_domain(uint32_t version, const struct fi_domain_attr *d, bool r
 		{"domain_attr->max_ep_tx_ctx", d->max_ep_tx_ctx, 1},
 		{"domain_attr->max_ep_rx_ctx", d->max_ep_rx_ctx, 1},
 		{"domain_attr->max_ep_stx_ctx", d->max_ep_stx_ctx, WFI_STX_CNT},
-		{"domain_attr->max_ep_srx_ctx", d->max_ep_srx_ctx, 0},
+		{"domain_attr->max_ep_srx_ctx", d->max_ep_srx_ctx, WFI_SRX_CNT},
 		{"domain_attr->mr_iov_limit", d->mr_iov_limit, WFI_MR_IOV_LIMIT},
 		{"domain_attr->mr_cnt", d->mr_cnt, WFI_MR_CNT},
 		{"domain_attr->max_err_data", d->max_err_data, 0},

@@ -35,6 +35,7 @@
 #define WFI_EP_CNT   1024
 #define WFI_MR_CNT   65536
 #define WFI_STX_CNT  1024
+#define WFI_SRX_CNT  1024
 
 #define WFI_TX_OP_FLAGS                                                          \
 	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \

@@ -35,6 +35,7 @@ struct receiver; /* what engines receive through: receiver.h */
 #define PROTO_DELIVERY 0x0010u /* completes when placed at the target */
 #define PROTO_MULTI    0x0020u /* multi-receive buffer */
 #define PROTO_WRITE    0x0040u /* RMA: write, else read; atomic: without result */
+#define PROTO_ASKED    0x0100u /* a shared receive: its report was asked for */
 #define PROTO_FENCE    0x0080u /* -FI_EAGAIN while older ones to that peer are open */
 
 /* A completion, success (err 0) or error (err > 0, fi_errno). flags as fi_cq(3) has them,
@@ -242,6 +243,9 @@ LOCK_HELD(lock_domain) bool receiver_cancel(struct receiver *rcv, const void *co
 LOCK_HELD(lock_domain)
 int receiver_peek(struct receiver *rcv, const struct proto_recv *r, enum proto_peek what,
 		  struct proto_found *found);
+/* From now on, and for those that are posted, only what was asked for reports by itself:
+ * PROTO_ASKED. */
+LOCK_HELD(lock_domain) void receiver_set_selective(struct receiver *rcv);
 LOCK_HELD(lock_domain)
 void receiver_set_min_multi_recv(struct receiver *rcv, size_t len);
 size_t receiver_left(const struct receiver *rcv);

@@ -85,7 +85,7 @@ int proto_recv_claimed(struct proto_ep *ep, const struct proto_recv *r, uint64_t
 	c->multi = NULL;
 	c->context = r->context;
 	c->buf = NULL;
-	c->flags = r->flags;
+	c->flags = rx_flags(ep->rcv, r->flags);
 	c->room = 0;
 	c->count = (uint32_t)r->count;
 	for (size_t i = 0; i < r->count; i++) {

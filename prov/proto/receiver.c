@@ -127,6 +127,19 @@ void receiver_set_min_multi_recv(struct receiver *rcv, size_t len)
 	rcv->min_multi_recv = len;
 }
 
+void receiver_set_selective(struct receiver *rcv)
+{
+	rcv->selective = true;
+	for (uint32_t i = 0; i < pool_limit(&rcv->rx); i++) {
+		struct rx *rx = pool_at(&rcv->rx, i);
+
+		if (rx->state != RX_FREE && !(rx->flags & PROTO_ASKED)) {
+			rx->flags &= ~PROTO_REPORT;
+			rx->usual = -1;
+		}
+	}
+}
+
 size_t receiver_left(const struct receiver *rcv)
 {
 	return rcv->rx.free_count;

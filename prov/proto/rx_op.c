@@ -228,7 +228,7 @@ ssize_t receiver_post(struct receiver *rcv, const struct proto_recv *r)
 		}
 	}
 	rx_set_state(rx, RX_OPEN);
-	rx->flags = r->flags;
+	rx->flags = rx_flags(rcv, r->flags);
 	rx->usual = -1;
 	rx->context = r->context;
 	rx->m.source = source;
@@ -238,7 +238,7 @@ ssize_t receiver_post(struct receiver *rcv, const struct proto_recv *r)
 	for (size_t i = 0; i < r->count; i++) {
 		rx->iov[i] = r->iov[i];
 	}
-	if (r->count == 1 && (r->flags & (PROTO_REPORT | PROTO_MULTI)) == PROTO_REPORT) {
+	if (r->count == 1 && (rx->flags & (PROTO_REPORT | PROTO_MULTI)) == PROTO_REPORT) {
 		rx->usual = (int64_t)r->iov[0].iov_len;
 	}
 	if (unlikely(source)) {

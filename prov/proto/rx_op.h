@@ -68,6 +68,12 @@ struct rx_result {
 
 /* Makes the pool, with `size` receives. -FI_ENOMEM. */
 int rx_pool_init(struct receiver *rcv, uint32_t size);
+/* Of a receive that is posted with those: whether it reports by itself. */
+static inline uint32_t rx_flags(const struct receiver *rcv, uint32_t flags)
+{
+	return rcv->selective && !(flags & PROTO_ASKED) ? flags & ~PROTO_REPORT : flags;
+}
+
 /* Bytes of all pieces. */
 size_t rx_len(const struct rx *rx);
 /* Takes rx (open or posted) for a message of len bytes. */

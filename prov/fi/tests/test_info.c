@@ -44,9 +44,9 @@ static void set_protocol(struct fi_info *h)
 {
 	h->ep_attr->protocol = FI_PROTO_RXM;
 }
-static void set_shared_ctx(struct fi_info *h)
+static void set_rx_ctx(struct fi_info *h)
 {
-	h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	h->ep_attr->rx_ctx_cnt = 1u << 20;
 }
 static void set_auth(struct fi_info *h)
 {
@@ -130,7 +130,7 @@ static void set_threading(struct fi_info *h)
 }
 static void set_srx(struct fi_info *h)
 {
-	h->domain_attr->max_ep_srx_ctx = 1;
+	h->domain_attr->max_ep_srx_ctx = WFI_SRX_CNT + 1;
 }
 static void set_foreign_domain(struct fi_info *h)
 {
@@ -145,7 +145,7 @@ static void test_refusals(void)
 		{"FI_EP_MSG", set_type},
 		{"FI_EP_DGRAM", set_dgram},
 		{"another protocol", set_protocol},
-		{"a shared receive context", set_shared_ctx},
+		{"receive contexts without end", set_rx_ctx},
 		{"an authorization key", set_auth},
 		{"FI_MULTICAST", set_multicast},
 		{"FI_REMOTE_COMM", set_remote},
