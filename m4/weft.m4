@@ -100,6 +100,10 @@ weft_save_CPPFLAGS=$CPPFLAGS
 CPPFLAGS="$CPPFLAGS $LIBFABRIC_CFLAGS"
 AC_CHECK_MEMBERS([struct fi_cq_err_entry.src_addr], [], [], [[#include <rdma/fi_eq.h>]])
 AC_CHECK_MEMBERS([struct fi_domain_attr.max_group_id], [], [], [[#include <rdma/fabric.h>]])
+AC_CHECK_TYPES([struct fi_peer_match_attr],
+  [WEFT_ROW([FI_PEER], [found], [other providers (lnx) can have Weft behind their queues])],
+  [WEFT_ROW([FI_PEER], [not there], [needs libfabric 2.0; no provider can have Weft behind its queues])],
+  [[#include <rdma/providers/fi_peer.h>]])
 AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
 #include <rdma/fabric.h>
 #if FI_MAJOR_VERSION < 2

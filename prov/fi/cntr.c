@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/fi/domain.h"
+#include "prov/fi/import.h"
 #include "prov/fi/nosys.h"
 #include "prov/fi/progress.h"
 #include "prov/fi/wait.h"
@@ -28,6 +29,11 @@ struct wfi_cntr {
 	uint64_t value_polled;
 	uint64_t errors_polled;
 	struct list works; /* wait for a threshold: work.c */
+	/* Whose counter this stands for (import.h); NULL: it is one itself. The owner is
+	 * then what waits, always, as the only thing on works; value and errors are what
+	 * it was not told yet. */
+	struct fid_peer_cntr *owner;
+	struct list owner_node;
 	struct wfi_wait wait;
 	enum fi_wait_obj wait_obj;
 };
@@ -47,12 +53,25 @@ uint64_t wfi_cntr_sum(const struct wfi_cntr *cntr)
 	return cntr->value + cntr->errors;
 }
 
+LOCK_HELD(lock_domain)
+static __attribute__((noinline)) void cntr_tell_works(struct wfi_cntr *cntr)
+{
+	if (!cntr->owner) {
+		wfi_work_reached(cntr->domain, &cntr->works, wfi_cntr_sum(cntr));
+		return;
+	}
+	for (; cntr->value; cntr->value--)
+		wfi_import_inc(cntr->owner);
+	for (; cntr->errors; cntr->errors--)
+		wfi_import_inc_error(cntr->owner);
+}
+
 /* It has other values: whoever waits for that is told. */
 LOCK_HELD(lock_domain) static inline void cntr_tell(struct wfi_cntr *cntr)
 {
 	wfi_wait_signal(&cntr->wait);
 	if (__builtin_expect(!list_empty(&cntr->works), 0))
-		wfi_work_reached(cntr->domain, &cntr->works, wfi_cntr_sum(cntr));
+		cntr_tell_works(cntr);
 }
 
 void wfi_cntr_inc(struct wfi_cntr *cntr)
@@ -109,6 +128,13 @@ void wfi_cntr_detach(struct wfi_cntr *cntr, struct wfi_pollable *p)
 struct wfi_cntr *wfi_cntr_of(struct fid *fid)
 {
 	return fid && fid->fclass == FI_CLASS_CNTR ? (struct wfi_cntr *)fid : NULL;
+}
+
+struct wfi_cntr *wfi_cntr_with_value(struct fid *fid)
+{
+	struct wfi_cntr *cntr = wfi_cntr_of(fid);
+
+	return cntr && !cntr->owner ? cntr : NULL;
 }
 
 struct wfi_domain *wfi_cntr_domain(struct wfi_cntr *cntr)
@@ -372,9 +398,48 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = cntr_seterr,
 };
 
+/* ---- one that stands for its owner's: reading it is progress, and nothing else */
+
+static uint64_t import_read(struct fid_cntr *fid)
+{
+	struct wfi_cntr *cntr = cntr_cast(fid);
+
+	wfi_domain_lock(cntr->domain);
+	wfi_wait_disarm(&cntr->wait);
+	cntr_progress(cntr);
+	wfi_domain_unlock(cntr->domain);
+	return 0;
+}
+
+static int import_change(struct fid_cntr *fid, uint64_t value)
+{
+	(void)fid;
+	(void)value;
+	return -FI_ENOSYS;
+}
+
+static int import_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	(void)fid;
+	(void)threshold;
+	(void)timeout;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_cntr import_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = import_read,
+	.readerr = import_read,
+	.add = import_change,
+	.set = import_change,
+	.wait = import_wait,
+	.adderr = import_change,
+	.seterr = import_change,
+};
+
 static int cntr_check(const struct wfi_domain *d, const struct fi_cntr_attr *attr)
 {
-	if (attr->flags)
+	if (attr->flags & ~FI_PEER)
 		return -FI_EBADFLAGS;
 	if (attr->events != FI_CNTR_EVENTS_COMP) {
 		FI_INFO(&weft_provider, FI_LOG_CNTR,
@@ -389,12 +454,15 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		  struct fid_cntr **fid, void *context)
 {
 	static const struct fi_cntr_attr usual = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fid_peer_cntr *owner = NULL;
 	struct wfi_cntr *cntr;
 	int rc;
 
 	if (!attr)
 		attr = (struct fi_cntr_attr *)&usual;
 	rc = cntr_check(wfi_domain_of(domain), attr);
+	if (!rc && (attr->flags & FI_PEER))
+		rc = wfi_import_cntr(context, &owner);
 	if (rc)
 		return rc;
 	cntr = calloc(1, sizeof(*cntr));
@@ -402,6 +470,10 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		return -FI_ENOMEM;
 	cntr->domain = wfi_domain_of(domain);
 	list_init(&cntr->works);
+	list_init(&cntr->owner_node);
+	cntr->owner = owner;
+	if (owner)
+		list_push_back(&cntr->works, &cntr->owner_node);
 	wfi_wait_init(&cntr->wait, cntr->domain);
 	cntr->wait_obj = attr->wait_obj;
 	cntr->wait.yields = attr->wait_obj == FI_WAIT_YIELD;
@@ -416,7 +488,7 @@ int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	cntr->fid.fid.fclass = FI_CLASS_CNTR;
 	cntr->fid.fid.context = context;
 	cntr->fid.fid.ops = &cntr_fi_ops;
-	cntr->fid.ops = &cntr_ops;
+	cntr->fid.ops = owner ? &import_ops : &cntr_ops;
 	wfi_domain_get(cntr->domain);
 	*fid = &cntr->fid;
 	return 0;

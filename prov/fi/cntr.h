@@ -20,6 +20,9 @@ struct wfi_domain;
 int wfi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		  struct fid_cntr **cntr, void *context);
 struct wfi_cntr *wfi_cntr_of(struct fid *fid);
+/* The same of one that has a value; NULL for one that stands for its owner's (FI_PEER):
+ * nothing can wait for that one, or set it. */
+struct wfi_cntr *wfi_cntr_with_value(struct fid *fid);
 struct wfi_domain *wfi_cntr_domain(struct wfi_cntr *cntr);
 
 /* fi_trywait: -FI_EAGAIN while the counts differ from those last read. */

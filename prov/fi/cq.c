@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/fi/cq_int.h"
+#include "prov/fi/import.h"
 #include "prov/fi/limits.h"
 #include "prov/fi/nosys.h"
 #include "prov/fi/progress.h"
@@ -49,36 +50,100 @@ static __attribute__((noinline, cold)) bool cq_grow(struct wfi_cq *cq)
 	return true;
 }
 
-struct wfi_cq_entry *wfi_cq_slot_slow(struct wfi_cq *cq)
+LOCK_HELD(lock_domain)
+static inline void cq_put(struct wfi_cq *cq, const struct wfi_cq_entry *entry)
 {
-	return cq_grow(cq) ? &cq->ring[cq->tail & cq->mask] : NULL;
+	cq->ring[cq->tail & cq->mask] = *entry;
+	wfi_cq_push(cq);
+}
+
+static struct wfi_cq_fault *fault_alloc(struct wfi_cq *cq,
+					const struct wfi_cq_error *error)
+{
+	struct wfi_cq_fault *fault = malloc(sizeof(*fault));
+
+	if (fault) {
+		fault->error = *error;
+		return fault;
+	}
+	FI_WARN(&weft_provider, FI_LOG_CQ,
+		"no memory for a completion (%s): it is lost\n", fi_strerror(error->err));
+	cq->overrun = true;
+	return NULL;
+}
+
+static bool owner_takes(struct wfi_cq *cq, const struct wfi_cq_error *error)
+{
+	return error->err ? wfi_import_write_error(cq->owner, error)
+			  : wfi_import_write(cq->owner, &error->entry);
+}
+
+/* Of a queue that stands for another: in order, and nothing is lost. */
+LOCK_HELD(lock_domain)
+static void owner_write(struct wfi_cq *cq, const struct wfi_cq_error *error)
+{
+	struct wfi_cq_fault *fault;
+
+	if (!list_empty(&cq->held) || !owner_takes(cq, error)) {
+		fault = fault_alloc(cq, error);
+		if (!fault)
+			return;
+		list_push_back(&cq->held, &fault->node);
+		cq->size = 0;
+	}
+	wfi_wait_signal(&cq->wait);
+}
+
+void wfi_cq_offer(struct wfi_cq *cq)
+{
+	while (!list_empty(&cq->held)) {
+		struct wfi_cq_fault *fault =
+			container_of(cq->held.next, struct wfi_cq_fault, node);
+
+		if (!owner_takes(cq, &fault->error))
+			return;
+		list_remove(&fault->node);
+		free(fault);
+	}
+	cq->size = UINT64_MAX;
+}
+
+/* There is no room. */
+LOCK_HELD(lock_domain)
+static __attribute__((noinline)) void cq_write_slow(struct wfi_cq *cq,
+						    const struct wfi_cq_entry *entry)
+{
+	if (cq->owner) {
+		const struct wfi_cq_error e = {.entry = *entry};
+
+		owner_write(cq, &e);
+	} else if (cq_grow(cq)) {
+		cq_put(cq, entry);
+	}
 }
 
 void wfi_cq_write(struct wfi_cq *cq, const struct wfi_cq_entry *entry)
 {
-	struct wfi_cq_entry *slot = wfi_cq_slot(cq);
-
-	if (__builtin_expect(!slot, 0))
-		return;
-	*slot = *entry;
-	wfi_cq_push(cq);
+	if (wfi_cq_has_room(cq))
+		cq_put(cq, entry);
+	else
+		cq_write_slow(cq, entry);
 }
 
 void wfi_cq_write_error(struct wfi_cq *cq, const struct wfi_cq_error *error)
 {
-	struct wfi_cq_fault *fault = malloc(sizeof(*fault));
+	struct wfi_cq_fault *fault;
 
-	if (!fault) {
-		FI_WARN(&weft_provider, FI_LOG_CQ,
-			"no memory for an error completion (%s): it is lost\n",
-			fi_strerror(error->err));
-		cq->overrun = true;
+	if (cq->owner) {
+		owner_write(cq, error);
 		return;
 	}
+	fault = fault_alloc(cq, error);
+	if (!fault)
+		return;
 	fault->position = cq->tail;
 	if (cq->simple > cq->tail)
 		cq->simple = cq->tail;
-	fault->error = *error;
 	list_push_back(&cq->errors, &fault->node);
 	wfi_wait_signal(&cq->wait);
 }
@@ -153,7 +218,7 @@ static int cq_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	cq_end_wait(cq);
-	while ((node = list_pop_front(&cq->errors)))
+	while ((node = list_pop_front(&cq->errors)) || (node = list_pop_front(&cq->held)))
 		free(container_of(node, struct wfi_cq_fault, node));
 	free(cq->ring);
 	wfi_domain_put(cq->domain);
@@ -181,9 +246,7 @@ static struct fi_ops cq_fi_ops = {
 static int cq_check(const struct wfi_domain *d, const struct fi_cq_attr *attr)
 {
 	/* FI_AFFINITY (a vector for interrupts) is a hint, and there are none. */
-	if (attr->flags & FI_PEER)
-		return -FI_EINVAL;
-	if (attr->flags & ~FI_AFFINITY)
+	if (attr->flags & ~(FI_AFFINITY | FI_PEER))
 		return -FI_EBADFLAGS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->size > CQ_SIZE_MAX)
 		return -FI_EINVAL;
@@ -195,12 +258,15 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 		void *context)
 {
 	static const struct fi_cq_attr usual = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fid_peer_cq *owner = NULL;
 	struct wfi_cq *cq;
 	int rc;
 
 	if (!attr)
 		attr = (struct fi_cq_attr *)&usual;
 	rc = cq_check(wfi_domain_of(domain), attr);
+	if (!rc && (attr->flags & FI_PEER))
+		rc = wfi_import_cq(context, &owner);
 	if (rc)
 		return rc;
 	cq = calloc(1, sizeof(*cq));
@@ -208,8 +274,12 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 		return -FI_ENOMEM;
 	cq->domain = wfi_domain_of(domain);
 	list_init(&cq->errors);
+	list_init(&cq->held);
+	cq->owner = owner;
 	wfi_wait_init(&cq->wait, cq->domain);
 	cq->size = attr->size ? attr->size : WFI_TX_SIZE + WFI_RX_SIZE;
+	if (owner)
+		cq->size = UINT64_MAX;
 	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	cq->wait_obj = attr->wait_obj;
 	cq->wait.yields = attr->wait_obj == FI_WAIT_YIELD;
@@ -224,7 +294,8 @@ int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;
-	cq->fid.ops = wfi_cq_ops(cq->format, cq->domain->lock_needed);
+	cq->fid.ops = owner ? &wfi_cq_import_ops
+			    : wfi_cq_ops(cq->format, cq->domain->lock_needed);
 	wfi_domain_get(cq->domain);
 	*fid = &cq->fid;
 	return 0;

@@ -25,25 +25,22 @@ struct wfi_cq {
 	uint64_t simple;    /* entries before this position may be read just so */
 	bool overrun;	    /* something was lost for want of memory */
 	uint64_t size;	    /* entries at which it counts as full */
+	/*
+	 * Whose queue this stands for (import.h); NULL: it is one itself. Then its ring
+	 * has no room, ever, so that all that would be written comes to cq_write_slow and
+	 * goes on from there; and it is never full, or, while the owner does not take
+	 * what happened (held: struct wfi_cq_fault.node, oldest first), always.
+	 */
+	struct fid_peer_cq *owner;
+	struct list held;
 	struct wfi_wait wait;
 	enum fi_cq_format format;
 	enum fi_wait_obj wait_obj;
 };
 
-/* Lock held, as for all that writes. Room for the next entry, which appears by
- * wfi_cq_push; NULL: none left, and that is noted. */
-LOCK_HELD(lock_domain) struct wfi_cq_entry *wfi_cq_slot_slow(struct wfi_cq *cq);
-
 static inline bool wfi_cq_has_room(const struct wfi_cq *cq)
 {
 	return __builtin_expect(cq->tail - cq->head != cq->room, 1);
-}
-
-LOCK_HELD(lock_domain) static inline struct wfi_cq_entry *wfi_cq_slot(struct wfi_cq *cq)
-{
-	if (!wfi_cq_has_room(cq))
-		return wfi_cq_slot_slow(cq);
-	return &cq->ring[cq->tail & cq->mask];
 }
 
 LOCK_HELD(lock_domain) static inline void wfi_cq_push(struct wfi_cq *cq)
@@ -63,7 +60,8 @@ static inline bool wfi_cq_is_calm(const struct wfi_cq *cq)
 	return __builtin_expect(cq->tail - cq->head < cq->calm, 1);
 }
 
-/* An error and its place: before the entry at that position. */
+/* An error and its place: before the entry at that position. Or what an owner did not
+ * take, then err may be 0. */
 struct wfi_cq_fault {
 	struct list node;
 	uint64_t position;
@@ -72,6 +70,12 @@ struct wfi_cq_fault {
 
 /* As a member of a wait set. */
 extern const struct wfi_member_ops wfi_cq_member_ops;
+
+/* Lock held. Offers the owner what it did not take. */
+LOCK_HELD(lock_domain) void wfi_cq_offer(struct wfi_cq *cq);
+
+/* The calls for a queue that stands for its owner's. */
+extern struct fi_ops_cq wfi_cq_import_ops;
 
 /* The calls for a queue of this format, of a domain that needs its lock or doesn't. */
 struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format, bool lock);

@@ -468,3 +468,70 @@ struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format, bool lock)
 {
 	return &cq_ops[lock][format];
 }
+
+/* ---- a queue that stands for its owner's: reading it is progress, and nothing else
+ * ---------- */
+
+static ssize_t import_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct wfi_cq *cq = cq_cast(fid);
+
+	if (buf || count)
+		return -FI_ENOSYS;
+	wfi_domain_lock(cq->domain);
+	wfi_cq_offer(cq);
+	cq_progress_any(cq);
+	wfi_domain_unlock(cq->domain);
+	return 0;
+}
+
+static ssize_t import_readfrom(struct fid_cq *fid, void *buf, size_t count,
+			       fi_addr_t *src)
+{
+	(void)src;
+	return import_read(fid, buf, count);
+}
+
+static ssize_t import_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out,
+			      uint64_t flags)
+{
+	(void)fid;
+	(void)out;
+	(void)flags;
+	return -FI_ENOSYS;
+}
+
+static ssize_t import_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
+				fi_addr_t *src, const void *cond, int timeout)
+{
+	(void)fid;
+	(void)buf;
+	(void)count;
+	(void)src;
+	(void)cond;
+	(void)timeout;
+	return -FI_ENOSYS;
+}
+
+static ssize_t import_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond,
+			    int timeout)
+{
+	return import_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int import_signal(struct fid_cq *fid)
+{
+	(void)fid;
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_cq wfi_cq_import_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = import_read,
+	.readfrom = import_readfrom,
+	.readerr = import_readerr,
+	.sread = import_sread,
+	.sreadfrom = import_sreadfrom,
+	.signal = import_signal,
+	.strerror = cq_strerror,
+};

@@ -13,6 +13,7 @@ PROV_SOURCES += \
 	%D%/ep_nosys.c %D%/ep_peek.c %D%/ep_rma.c %D%/ep_tagged.c \
 	%D%/eq.c %D%/eq.h \
 	%D%/fabric.c %D%/fabric.h \
+	%D%/import.c %D%/import.h \
 	%D%/info.c %D%/info.h \
 	%D%/info_match.c %D%/info_match.h \
 	%D%/limits.h \
@@ -60,6 +61,11 @@ TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cond %D%/tests/tes
 %C%_tests_test_progress_LDADD = prov/libprov.la
 %C%_tests_test_wait_SOURCES = %D%/tests/test_wait.c $(FI_TEST_SOURCES)
 %C%_tests_test_wait_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_import
+TESTS += %D%/tests/test_import
+%C%_tests_test_import_SOURCES = %D%/tests/test_import.c $(FI_TEST_SOURCES)
+%C%_tests_test_import_LDADD = prov/libprov.la
 
 # Looks at the module as libfabric does.
 %C%_tests_test_module_SOURCES = %D%/tests/test_module.c

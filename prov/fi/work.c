@@ -266,7 +266,7 @@ LOCK_HELD(lock_domain) static ssize_t trigger(struct wfi_ep *ep, struct work *w)
 	}
 	t = w->context;
 	cntr = t && t->event_type == FI_TRIGGER_THRESHOLD && t->trigger.threshold.cntr
-		       ? wfi_cntr_of(&t->trigger.threshold.cntr->fid)
+		       ? wfi_cntr_with_value(&t->trigger.threshold.cntr->fid)
 		       : NULL;
 	if (!cntr || wfi_cntr_domain(cntr) != ep->domain) {
 		FI_WARN(&weft_provider, FI_LOG_EP_DATA,
@@ -355,8 +355,9 @@ bool wfi_work_done(struct wfi_ep *ep, const struct proto_done *done)
 LOCK_HELD(lock_domain)
 static int queue(struct wfi_domain *d, const struct fi_deferred_work *work)
 {
-	struct wfi_cntr *cntr =
-		work->triggering_cntr ? wfi_cntr_of(&work->triggering_cntr->fid) : NULL;
+	struct wfi_cntr *cntr = work->triggering_cntr
+					? wfi_cntr_with_value(&work->triggering_cntr->fid)
+					: NULL;
 	struct wfi_cntr *completion =
 		work->completion_cntr ? wfi_cntr_of(&work->completion_cntr->fid) : NULL;
 	struct work *w = NULL;

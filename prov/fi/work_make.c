@@ -300,7 +300,7 @@ static int take_atomic(const struct fi_deferred_work *work, struct work **out)
 static int take_cntr(const struct wfi_domain *d, const struct fi_op_cntr *op, bool set,
 		     struct work **out)
 {
-	struct wfi_cntr *cntr = op->cntr ? wfi_cntr_of(&op->cntr->fid) : NULL;
+	struct wfi_cntr *cntr = op->cntr ? wfi_cntr_with_value(&op->cntr->fid) : NULL;
 
 	if (!cntr || wfi_cntr_domain(cntr) != d) {
 		return -FI_EINVAL;
