@@ -1,6 +1,7 @@
 # Sources of prov/mem (libprov.la) and the unit tests beside them.
 PROV_SOURCES += %D%/arena.c %D%/arena.h %D%/fork.c %D%/fork.h %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
-	%D%/keyview.c %D%/memfd.c %D%/memfd.h %D%/probe.c %D%/probe.h
+	%D%/keyview.c %D%/memfd.c %D%/memfd.h %D%/monitor.c %D%/monitor.h %D%/probe.c %D%/probe.h \
+	%D%/regcache.c %D%/regcache.h %D%/uffd.c %D%/uffd.h
 
 EXTRA_DIST += %D%/README.md
 
@@ -27,3 +28,14 @@ check_PROGRAMS += %D%/tests/test_probe
 TESTS += %D%/tests/test_probe
 %C%_tests_test_probe_SOURCES = %D%/tests/test_probe.c
 %C%_tests_test_probe_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_regcache
+TESTS += %D%/tests/test_regcache
+THREAD_TESTS += %D%/tests/test_regcache
+%C%_tests_test_regcache_SOURCES = %D%/tests/test_regcache.c %D%/tests/reg_mock.h
+%C%_tests_test_regcache_LDADD = prov/libprov.la -lpthread
+
+# By hand.
+check_PROGRAMS += %D%/tests/bench_regcache
+%C%_tests_bench_regcache_SOURCES = %D%/tests/bench_regcache.c %D%/tests/reg_mock.h
+%C%_tests_bench_regcache_LDADD = prov/libprov.la

@@ -22,6 +22,7 @@ struct fi_provider weft_provider = {
 static const char *const words_cma[] = {"auto", "0", "1", NULL};
 static const char *const words_mr_demand[] = {"none",	  "raw", "rma_event",
 					      "endpoint", "all", NULL};
+static const char *const words_monitor[] = {"auto", "userfaultfd", "disabled", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
 const struct prov_param prov_param_table[] = {
@@ -98,6 +99,32 @@ const struct prov_param prov_param_table[] = {
 			"here needs them, to try programs that must run where something "
 			"does",
 	},
+	{
+		.name = "mr_cache_max_count",
+		.initial = PROV_MR_CACHE_COUNT,
+		.max = 1 << 20,
+		.offset = offsetof(struct prov_params, mr_cache_max_count),
+		.text = "local registrations that a wire which needs them keeps for each "
+			"endpoint; 0 keeps none",
+	},
+	{
+		.name = "mr_cache_max_size",
+		.unit = "bytes",
+		.initial = PROV_MR_CACHE_SIZE,
+		.max = (uint64_t)1 << 62,
+		.offset = offsetof(struct prov_params, mr_cache_max_size),
+		.text = "memory of all local registrations that are kept for one "
+			"endpoint",
+	},
+	{
+		.name = "mr_cache_monitor",
+		.words = words_monitor,
+		.initial = PROV_MONITOR_AUTO,
+		.max = PROV_MONITOR_DISABLED,
+		.offset = offsetof(struct prov_params, mr_cache_monitor),
+		.text = "how kept registrations hear of memory that goes away; where "
+			"there is no way, or it is disabled, none are kept",
+	},
 };
 const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_table[0]);
 
@@ -109,6 +136,8 @@ static struct prov_params params = {
 	.joint_size = PROV_JOINT_SIZE,
 	.cma = PROV_CMA_AUTO,
 	.claim_remote = 0,
+	.mr_cache_max_count = PROV_MR_CACHE_COUNT,
+	.mr_cache_max_size = PROV_MR_CACHE_SIZE,
 };
 
 const struct prov_params *prov_params(void)

@@ -26,6 +26,10 @@ extern struct fi_provider weft_provider;
  * 64 KiB, 1.7 times at 1 MiB (wire/shm/README.md). */
 #define PROV_JOINT_SIZE (UINT64_C(64) << 10)
 
+/* Local registrations that are kept (regcache.h). */
+#define PROV_MR_CACHE_COUNT 1024
+#define PROV_MR_CACHE_SIZE  (UINT64_C(1) << 30)
+
 enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
 
 /* Registration modes that applications must follow although no wire needs them. */
@@ -37,6 +41,9 @@ enum prov_mr_demand {
 	PROV_MR_ALL,
 };
 
+/* How a cache of registrations hears of memory that goes away. */
+enum prov_monitor { PROV_MONITOR_AUTO, PROV_MONITOR_USERFAULTFD, PROV_MONITOR_DISABLED };
+
 struct prov_params {
 	uint64_t connect_timeout_ms;
 	uint64_t eager_size;   /* bytes; a wire's packet may allow less */
@@ -45,6 +52,9 @@ struct prov_params {
 	uint64_t cma;	       /* enum prov_cma: cross-memory attach */
 	uint64_t claim_remote; /* 0 or 1: announce FI_REMOTE_COMM */
 	uint64_t mr_demand;    /* enum prov_mr_demand */
+	uint64_t mr_cache_max_count;
+	uint64_t mr_cache_max_size; /* bytes */
+	uint64_t mr_cache_monitor;  /* enum prov_monitor */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */
