@@ -16,36 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A bare integer cannot be assigned to these by accident. */
-struct le16 {
-	uint16_t v;
-};
-struct le32 {
-	uint32_t v;
-};
-struct le64 {
-	uint64_t v;
-};
-
-static inline struct le32 le32_of(uint32_t v)
-{
-	return (struct le32){htole32(v)};
-}
-
-static inline struct le64 le64_of(uint64_t v)
-{
-	return (struct le64){htole64(v)};
-}
-
-static inline uint32_t le32_get(struct le32 v)
-{
-	return le32toh(v.v);
-}
-
-static inline uint64_t le64_get(struct le64 v)
-{
-	return le64toh(v.v);
-}
+#include "util/le.h"
 
 enum pkt_kind {
 	PKT_EAGER = 1, /* a whole message */
