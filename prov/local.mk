@@ -3,6 +3,7 @@
 PROV_SOURCES =
 include prov/fi/local.mk
 include prov/proto/local.mk
+include prov/dqplb/local.mk
 include prov/peer/local.mk
 include prov/mem/local.mk
 include prov/wire/local.mk

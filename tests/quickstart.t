@@ -34,7 +34,8 @@ for tool in bash sh env cat sed grep awk find sort tail head wc tr cut cksum mkd
 	ln -s "$(command -v $tool)" "$bin/$tool"
 done
 for tool in gcc autoconf automake libtoolize autoreconf pkg-config fi_info clang \
-	clang-format cppcheck shellcheck mandoc dpkg-source xz unshare ip python3 mpirun mpicc; do
+	clang-format cppcheck shellcheck mandoc dpkg-source xz unshare ip python3 mpirun mpicc \
+	spin; do
 	printf '#!/bin/bash\nexit 0\n' | executable "$bin/$tool"
 done
 
