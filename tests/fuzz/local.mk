@@ -64,3 +64,12 @@ check_PROGRAMS += %D%/test_shm_service
 TESTS += %D%/test_shm_service
 %C%_test_shm_service_SOURCES = %D%/shm_service.c %D%/random.c
 %C%_test_shm_service_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_dqplb
+%C%_fuzz_dqplb_SOURCES = %D%/dqplb.c %D%/engine.c
+%C%_fuzz_dqplb_LDADD = prov/libprov.la
+%C%_fuzz_dqplb_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_dqplb
+TESTS += %D%/test_dqplb
+%C%_test_dqplb_SOURCES = %D%/dqplb.c %D%/random.c
+%C%_test_dqplb_LDADD = prov/libprov.la
