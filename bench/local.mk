@@ -20,10 +20,15 @@ noinst_PROGRAMS += %D%/p2p_fi
 	$(bench_node) $(bench_pair) $(bench_say)
 %C%_p2p_fi_LDADD = $(LIBFABRIC_LIBS)
 
+# Of prov/dqplb alone, from inside.
+noinst_PROGRAMS += %D%/dqplb
+%C%_dqplb_SOURCES = %D%/dqplb.c $(bench_say)
+%C%_dqplb_LDADD = prov/libprov.la
+
 CLEANFILES += %D%/coll_mpi %D%/mpi_pair
 
 bench_tests = %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t \
-	%D%/tests/mpi.t
+	%D%/tests/mpi.t %D%/tests/dqplb.t
 PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 
@@ -38,5 +43,11 @@ bench: all
 		test $$status = 0 || test $$status = 2 || test $$status = 3 || \
 			exit $$status; \
 	done
+	@echo "== bench/dqplb"; %D%/dqplb --ops 10000000
 
-.PHONY: bench
+# Nanoseconds for each immediate and each segment; DQPLB_OPS operations for each figure.
+DQPLB_OPS = 100000000
+bench-dqplb: %D%/dqplb
+	%D%/dqplb --ops $(DQPLB_OPS)
+
+.PHONY: bench bench-dqplb
