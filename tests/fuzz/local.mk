@@ -73,3 +73,12 @@ check_PROGRAMS += %D%/test_dqplb
 TESTS += %D%/test_dqplb
 %C%_test_dqplb_SOURCES = %D%/dqplb.c %D%/random.c
 %C%_test_dqplb_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_fabric_map
+%C%_fuzz_fabric_map_SOURCES = %D%/fabric_map.c %D%/engine.c
+%C%_fuzz_fabric_map_LDADD = topo/libtopo.la
+%C%_fuzz_fabric_map_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_fabric_map
+TESTS += %D%/test_fabric_map
+%C%_test_fabric_map_SOURCES = %D%/fabric_map.c %D%/random.c
+%C%_test_fabric_map_LDADD = topo/libtopo.la
