@@ -16,7 +16,8 @@
  * Options: safe, endpoint, completion (FI_THREAD_..., else FI_THREAD_DOMAIN), data
  * (tagged messages carry remote data), directed (receives name their source), ignore
  * (receives ignore bits), counter (sends are counted as well), shared (memory that the
- * provider shares, where it has some).
+ * provider shares, where it has some); posted=N, waiting=N (each end has N receives, or
+ * messages, of that kind that nothing fits).
  * Prints how many reads of a queue found nothing.
  */
 #include "config.h"
@@ -34,6 +35,7 @@ enum {
 	TRIES = 1000000,
 	SIZE_MOST = 1 << 20,
 	COUNT_MOST = 10000000,
+	CROWD_MOST = 100000,
 	TAG = 7,
 	IGNORE = 0xff00,
 	DATA = 99,
@@ -54,23 +56,29 @@ struct end {
 	struct node_region region;
 	struct node_target target;
 	char *out, *in;
-	bool shared; /* the provider's memory, not malloc's */
+	bool shared;	/* the provider's memory, not malloc's */
+	bool crowded;	/* small messages are announced too: nothing keeps its usual order
+			 */
+	uint64_t early; /* completions that came before they were waited for */
 };
 
 struct pair {
 	struct end end[2];
 	size_t size;
 	unsigned options;
-	uint64_t empty; /* reads that found nothing */
+	uint64_t posted, waiting; /* that nothing fits */
+	uint64_t empty;		  /* reads that found nothing */
 };
 
-/* Progress; there must be no completion. */
+/* Progress; there must be no completion, unless it is crowded. */
 static void end_drive(struct end *e)
 {
 	struct fi_cq_tagged_entry entry;
 	ssize_t rc = fi_cq_read(e->node.cq, &entry, 1);
 
-	if (rc != -FI_EAGAIN)
+	if (rc == 1 && e->crowded)
+		e->early++;
+	else if (rc != -FI_EAGAIN)
 		bench_die("a completion that nobody waits for, or an error: %zd", rc);
 }
 
@@ -86,6 +94,10 @@ static void await_one(struct pair *p, struct end *e, struct end *other)
 			return;
 		if (rc != -FI_EAGAIN)
 			bench_must(rc, "fi_cq_read");
+		if (e->early > 0) {
+			e->early--;
+			return;
+		}
 		p->empty++;
 		end_drive(other);
 	}
@@ -179,6 +191,58 @@ static void inject_once(struct pair *p, struct end *a, struct end *b)
 	end_drive(b);
 }
 
+/* ---- a crowd ----------------------------------------------------------------------- */
+
+/* Progress for a while; completions are those of the crowd's sends. */
+static void crowd_settle(struct pair *p)
+{
+	struct fi_cq_tagged_entry entry;
+
+	for (int quiet = 0; quiet < 1000; quiet++) {
+		for (int i = 0; i < 2; i++) {
+			if (fi_cq_read(p->end[i].node.cq, &entry, 1) == 1)
+				quiet = 0;
+		}
+	}
+}
+
+/* Tag number i of those that no message of the benchmark has, and no other receive. */
+static uint64_t crowd_tag(uint64_t i)
+{
+	return TAG | (i + 1) << 16;
+}
+
+static ssize_t crowd_post(struct pair *p, struct end *a, struct end *b, uint64_t i,
+			  bool message)
+{
+	uint64_t ignore = p->options & OPT_IGNORE ? IGNORE : 0;
+
+	if (message) /* behind the receives' tags */
+		return fi_tsend(a->node.ep, a->out, p->size, a->region.desc, a->node.peer,
+				crowd_tag(COUNT_MOST + i), NULL);
+	return fi_trecv(b->node.ep, b->in, p->size, b->region.desc, b->node.peer,
+			crowd_tag(i), ignore, NULL);
+}
+
+static void crowd_make(struct pair *p, uint64_t count, bool message)
+{
+	for (int i = 0; i < 2; i++)
+		p->end[i].crowded |= message && count > 0;
+	for (uint64_t i = 0; i < 2 * count; i++) {
+		struct end *a = &p->end[i % 2], *b = &p->end[1 - i % 2];
+		int tries = 0;
+
+		while (again(p, crowd_post(p, a, b, i, message), "a post")) {
+			if (++tries == TRIES)
+				bench_die("no room for %" PRIu64 " %s", count,
+					  message ? "messages" : "receives");
+		}
+	}
+	crowd_settle(p);
+	p->end[0].early = 0;
+	p->end[1].early = 0;
+}
+
 typedef void once_fn(struct pair *p, struct end *a, struct end *b);
 
 /* The only place that is counted: bench/instructions names it to the tool. */
@@ -251,8 +315,14 @@ static const struct {
 	{"shared", 0, OPT_SHARED},
 };
 
-static bool option_take(const char *name, struct node_wants *wants, unsigned *taken)
+static bool option_take(const char *name, struct node_wants *wants, struct pair *p)
 {
+	unsigned *taken = &p->options;
+
+	if (strncmp(name, "posted=", 7) == 0)
+		return bench_number(name + 7, 0, CROWD_MOST, &p->posted);
+	if (strncmp(name, "waiting=", 8) == 0)
+		return bench_number(name + 8, 0, CROWD_MOST, &p->waiting);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		if (strcmp(options[i].name, name) != 0)
 			continue;
@@ -273,7 +343,7 @@ static int usage(void)
 	fprintf(stderr, "; options:");
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		fprintf(stderr, " %s", options[i].name);
-	fprintf(stderr, "\n");
+	fprintf(stderr, " posted=N waiting=N\n");
 	return 2;
 }
 
@@ -289,7 +359,7 @@ int main(int argc, char **argv)
 	    !bench_number(argv[4], 1, COUNT_MOST, &count))
 		return usage();
 	for (int i = 5; i < argc; i++)
-		if (!option_take(argv[i], &wants, &p.options))
+		if (!option_take(argv[i], &wants, &p))
 			return usage();
 	if (once == tagged_once && (p.options & (OPT_DATA | OPT_IGNORE)))
 		once = tagged_other_once; /* which asks each time */
@@ -307,6 +377,10 @@ int main(int argc, char **argv)
 		if (p.end[0].shared)
 			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
+	crowd_make(&p, p.posted, false);
+	crowd_make(&p, p.waiting, true);
+	for (int i = 0; i < WARM; i++)
+		once(&p, &p.end[i % 2], &p.end[1 - i % 2]);
 	p.empty = 0;
 	counted_loop(&p, once, count);
 	printf("%" PRIu64 " empty reads in %" PRIu64 "\n", p.empty, count);

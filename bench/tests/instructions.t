@@ -24,4 +24,10 @@ ok "and said to be" grep -qE \
 	'^instructions 16B tagged: weft [0-9]+ \(safe data directed\)$' "$tmp/err"
 ok "also in the document" grep -q '"threading": "FI_THREAD_SAFE"' "$tmp/out"
 
+"$top/bench/instructions" --quick --provider weft --operation tagged --size 8 --ignore \
+	--posted 1000 --waiting 50 >"$tmp/out" 2>"$tmp/err"
+ok "a crowd of receives and messages is passed by" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
+ok "and said" grep -qE \
+	'^instructions 8B tagged: weft [0-9]+ \(ignore posted=1000 waiting=50\)$' "$tmp/out"
+
 done_testing

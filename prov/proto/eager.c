@@ -249,7 +249,7 @@ static struct rx *eager_special_find(struct proto_ep *ep, struct proto_peer *pp,
 				     const struct pkt_plain *p)
 {
 	struct match_queue *q = &ep->rcv->match[p->tagged];
-	struct match_recv *m = q->special_count ? NULL : match_recv_first(q, p->tag);
+	struct match_recv *m = q->special ? NULL : match_recv_first(q, p->tag);
 	struct rx *rx;
 
 	if (!m) {

@@ -13,7 +13,7 @@ PROV_SOURCES += \
 	%D%/ep.h \
 	%D%/joint.c \
 	%D%/link.c \
-	%D%/match.c %D%/match.h \
+	%D%/match.c %D%/match.h %D%/match_index.c %D%/match_index.h \
 	%D%/peek.c \
 	%D%/pool.c %D%/pool.h \
 	%D%/receiver.c %D%/receiver.h \

@@ -6,8 +6,9 @@
  *
  * Order: a message takes the earliest posted receive that fits, a receive takes the
  * earliest message that fits. Receives without ignored bits are found through a hash on
- * (source, tag) in constant time; those with ignored bits are kept in posting order and
- * compared by stamp.
+ * (source, tag); those with ignored bits, and messages, one by one in their order while
+ * they are few, else through an index (match_index.h). So what a match costs doesn't grow
+ * with the number of entries.
  */
 #ifndef WEFT_PROTO_MATCH_H
 #define WEFT_PROTO_MATCH_H
@@ -17,52 +18,68 @@
 
 #include "util/list.h"
 
+/* How many kinds of receives are found in an index of many messages. */
+#define MATCH_VIEWS 4
+
 /* Embedded in a posted receive. */
 struct match_recv {
-	struct list node; /* bucket or wild list */
+	struct list node; /* bucket, or match_queue.wild in posting order */
 	const void *source;
 	uint64_t tag;
-	uint64_t ignore; /* 1 bits are not compared */
-	uint64_t stamp;	 /* posting order */
+	uint64_t ignore;    /* 1 bits are not compared */
+	uint64_t stamp;	    /* posting order */
+	struct list by_tag; /* with ignored bits, while there are many: in the index */
 };
 
 /* Embedded in an unexpected message. */
 struct match_msg {
-	struct list all;       /* match_queue.msgs, arrival order */
-	struct list by_tag;    /* bucket on tag */
-	struct list by_source; /* bucket on (source, tag) */
+	struct list all; /* match_queue.msgs, arrival order */
 	const void *source;
 	uint64_t tag;
+	struct list by_view[MATCH_VIEWS]; /* in each that is in use */
 };
 
+struct match_index;
+
 struct match_queue {
-	struct list *recvs;	  /* buckets */
-	struct list *msgs_tag;	  /* buckets */
-	struct list *msgs_source; /* buckets */
+	struct list *recvs; /* buckets */
+	/* Posted receives that the first look doesn't find. */
+	union {
+		struct {
+			uint32_t directed_count; /* exact tag and source */
+			uint32_t wild_count;	 /* with ignored bits */
+		};
+		uint64_t special; /* not 0: there are some */
+	};
 	uint32_t mask;
-	uint32_t special_count;	 /* posted: the two that follow */
-	uint32_t directed_count; /* posted: exact tag and source */
-	uint32_t wild_count;	 /* posted: with ignored bits */
 	uint32_t msg_count;
 	struct list wild;
 	struct list msgs;
 	uint64_t stamp;
-	uint64_t unused[5]; /* a power of two, for two queues in a row */
+	uint32_t wild_few; /* up to so many are not in the index; 0: it is in use */
+	uint32_t views;	   /* those in use, a bit each */
+	struct match_index *index;
+	uint64_t unused[6]; /* a power of two, for two queues in a row */
 };
 _Static_assert(sizeof(struct match_queue) == 128, "two cache lines");
 
-/* A few instructions, all bits of the tag reach the bucket number. */
+/* The upper bytes of the product come first: all bits of the key reach them. */
+static inline uint32_t match_hash_of(uint64_t key, uint32_t mask)
+{
+	return (uint32_t)__builtin_bswap64(key * 0x9e3779b97f4a7c15ULL) & mask;
+}
+
 static inline uint32_t match_hash(const struct match_queue *q, const void *source,
 				  uint64_t tag)
 {
-	uint64_t h = (tag ^ ((uint64_t)(uintptr_t)source >> 4)) * 0x9e3779b97f4a7c15ULL;
-
-	return (uint32_t)(h >> 32) & q->mask;
+	return match_hash_of(tag ^ ((uint64_t)(uintptr_t)source >> 4), q->mask);
 }
 
 /* size: expected number of posted receives. -FI_ENOMEM. */
 int match_queue_init(struct match_queue *q, uint32_t size);
 void match_queue_fini(struct match_queue *q);
+/* More receives are to be expected. Without memory for it matching gets slower. */
+void match_queue_reserve(struct match_queue *q, uint32_t size);
 
 /* The receive that a message from source takes, still posted; NULL if none. */
 struct match_recv *match_recv_find(struct match_queue *q, const void *source,
@@ -83,8 +100,7 @@ static inline struct match_recv *match_recv_first(struct match_queue *q, uint64_
 	struct match_recv *r = container_of(bucket->next, struct match_recv, node);
 
 	/* No receive in a bucket names a source while none is counted as special. */
-	if (__builtin_expect(q->special_count || bucket->next == bucket || r->tag != tag,
-			     0)) {
+	if (__builtin_expect(q->special || bucket->next == bucket || r->tag != tag, 0)) {
 		return NULL;
 	}
 	return r;

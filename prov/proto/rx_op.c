@@ -28,7 +28,12 @@ static struct match_queue *rx_queue(struct receiver *rcv, const struct rx *rx)
 /* One more chunk; false: there may be none, or there is no memory. */
 static bool rx_grow(struct receiver *rcv)
 {
-	return pool_limit(&rcv->rx) < rcv->rx_max && pool_grow(&rcv->rx) == 0;
+	if (pool_limit(&rcv->rx) >= rcv->rx_max || pool_grow(&rcv->rx)) {
+		return false;
+	}
+	match_queue_reserve(&rcv->match[0], pool_limit(&rcv->rx));
+	match_queue_reserve(&rcv->match[1], pool_limit(&rcv->rx));
+	return true;
 }
 
 int rx_pool_init(struct receiver *rcv, uint32_t size)
