@@ -46,12 +46,52 @@ static bool is_message(const uint64_t *in, size_t bytes, uint64_t i)
 	return true;
 }
 
+/* Completions that came while something was posted: a queue that nobody reads is full one
+ * day, and then nothing can be posted. */
+static struct {
+	struct done *d;
+	size_t first, end, room;
+} stash;
+
+static void stash_put(const struct done *d)
+{
+	if (stash.end == stash.room) {
+		stash.room = stash.room ? 2 * stash.room : 1024;
+		stash.d = realloc(stash.d, stash.room * sizeof(*stash.d));
+		if (!stash.d)
+			abort();
+	}
+	stash.d[stash.end++] = *d;
+}
+
+/* The next completion, early or not. */
+static bool stash_next(struct side *s, struct done *d)
+{
+	if (stash.first == stash.end)
+		return node_next(s, d, SLOW_MS);
+	*d = stash.d[stash.first++];
+	if (stash.first == stash.end)
+		stash.first = stash.end = 0;
+	return true;
+}
+
+/* After a post: true when it has to be posted again. */
+static bool again(struct side *s, ssize_t rc, const char *call)
+{
+	struct done d;
+
+	if (!node_again(s, rc, call))
+		return false;
+	if (node_next(s, &d, 0))
+		stash_put(&d);
+	return true;
+}
+
 static void send_tagged(struct side *s, const void *buf, size_t len, uint64_t tag,
 			uint64_t end)
 {
-	while (node_again(s,
-			  fi_tsend(s->node.ep, buf, len, NULL, s->node.peer, tag, NULL),
-			  "fi_tsend")) {
+	while (again(s, fi_tsend(s->node.ep, buf, len, NULL, s->node.peer, tag, NULL),
+		     "fi_tsend")) {
 		if (now_ms() > end)
 			side_die(s,
 				 "no room to send message %llu: the other side receives "
@@ -76,7 +116,7 @@ static void recv_tagged(struct side *s, void *buf, size_t len, uint64_t tag,
 static bool next_recv(struct side *s, struct done *d, int *sent, int sends)
 {
 	while (*sent < sends || sends < 0) {
-		if (!node_next(s, d, SLOW_MS))
+		if (!stash_next(s, d))
 			side_die(s, "no completion, after %d of sends", *sent);
 		if (d->err)
 			side_die(s, "error completion: %s", fi_strerror(d->err));
@@ -196,7 +236,8 @@ static void reverse_receiver(struct side *s)
 
 /* ---- nobody has asked for them yet */
 
-#define FLOODS 3
+#define FLOODS	   5
+#define FLOOD_WARM 2 /* from this one on no more may be held */
 
 /* Of 0 to 63 bytes; what they say is i. */
 static size_t flood_len(int i)
@@ -259,13 +300,13 @@ static void flood_receiver(struct side *s)
 		side_meet(s);
 		side_meet(s);
 		flood_take(s, end);
-		soak_measure(round == 0 ? &first : &last);
+		soak_measure(round <= FLOOD_WARM ? &first : &last);
 	}
-	/* The first flood took memory; the next ones find it there. */
+	/* The first floods took memory, and window by window; the next find it there. */
 	if (soak_is_exact(&last))
 		side_check(s, last.rss_kb < first.rss_kb + 512,
-			   "%ld KB after a flood, %ld KB after %d of them", first.rss_kb,
-			   last.rss_kb, FLOODS);
+			   "%ld KB after %d floods, %ld KB after %d", first.rss_kb,
+			   FLOOD_WARM + 1, last.rss_kb, FLOODS);
 	side_meet(s);
 	node_close(s, &s->node);
 }
