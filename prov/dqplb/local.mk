@@ -3,6 +3,8 @@ PROV_SOURCES += \
 	%D%/bits.h \
 	%D%/imm.h \
 	%D%/msg.c %D%/msg.h \
+	%D%/profile.c %D%/profile.h \
+	%D%/rails.c %D%/rails.h \
 	%D%/rq.h \
 	%D%/rx.c %D%/rx.h %D%/rx_int.h %D%/rx_record.c \
 	%D%/tx.c %D%/tx.h %D%/tx_int.h %D%/tx_ack.c %D%/tx_lane.c %D%/tx_xfer.c
@@ -26,6 +28,11 @@ check_PROGRAMS += %D%/tests/test_dqplb
 TESTS += %D%/tests/test_dqplb
 %C%_tests_test_dqplb_SOURCES = %D%/tests/test_dqplb.c %D%/tests/sim.c %D%/tests/sim.h
 %C%_tests_test_dqplb_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_profile
+TESTS += %D%/tests/test_profile
+%C%_tests_test_profile_SOURCES = %D%/tests/test_profile.c
+%C%_tests_test_profile_LDADD = prov/libprov.la
 
 # A model, not Weft's code: sanitizers have nothing to do with it.
 PLAIN_TESTS += %D%/tests/failover.t
