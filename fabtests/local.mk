@@ -45,6 +45,11 @@ TESTS += %D%/own/levels
 %C%_own_levels_SOURCES = %D%/own/levels.c $(fabtests_own)
 %C%_own_levels_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/sep
+TESTS += %D%/own/sep
+%C%_own_sep_SOURCES = %D%/own/sep.c $(fabtests_own)
+%C%_own_sep_LDADD = $(LIBFABRIC_LIBS) -lpthread
+
 check_PROGRAMS += %D%/own/srx
 TESTS += %D%/own/srx
 %C%_own_srx_SOURCES = %D%/own/srx.c %D%/own/srx_group.c %D%/own/srx_group.h $(fabtests_own)

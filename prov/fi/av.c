@@ -14,6 +14,9 @@
 #include "prov/fi/nosys.h"
 #include "prov/mem/params.h"
 
+/* Handles are indices of 32 bits. */
+#define CONTEXT_BITS_MAX 31
+
 struct wfi_av *wfi_av_of(struct fid *fid)
 {
 	return fid && fid->fclass == FI_CLASS_AV ? (struct wfi_av *)fid : NULL;
@@ -27,6 +30,14 @@ struct wfi_domain *wfi_av_domain(struct wfi_av *av)
 const struct wire_addr *wfi_av_addr(struct wfi_av *av, fi_addr_t fi_addr)
 {
 	return av_table_addr(&av->table, fi_addr);
+}
+
+fi_addr_t wfi_av_split(const struct wfi_av *av, fi_addr_t fi_addr, uint32_t *context)
+{
+	int bits = av->context_bits;
+
+	*context = bits ? (uint32_t)(fi_addr >> (64 - bits)) : 0;
+	return bits ? fi_addr << bits >> bits : fi_addr;
 }
 
 fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr)
@@ -234,11 +245,12 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 {
 	struct wfi_av *av = (struct wfi_av *)fid;
 	const struct wire_addr *found;
+	uint32_t context;
 	size_t len, room = *addrlen;
 	int rc = -FI_EINVAL;
 
 	wfi_domain_lock(av->domain);
-	found = wfi_av_addr(av, fi_addr);
+	found = wfi_av_addr(av, wfi_av_split(av, fi_addr, &context));
 	if (found) {
 		len = wire_addr_len(found);
 		memcpy(addr, found, room < len ? room : len);
@@ -324,6 +336,12 @@ static int av_check(const struct fi_av_attr *attr)
 {
 	if (attr->type > FI_AV_TABLE)
 		return -FI_EINVAL;
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > CONTEXT_BITS_MAX) {
+		FI_INFO(&weft_provider, FI_LOG_AV,
+			"rx_ctx_bits: asked %d, at most %d are left for them\n",
+			attr->rx_ctx_bits, CONTEXT_BITS_MAX);
+		return -FI_EINVAL;
+	}
 	if (attr->name) {
 		FI_INFO(&weft_provider, FI_LOG_AV,
 			"a shared vector (\"%s\") was asked for: FI_SHARED_AV is not "
@@ -357,6 +375,7 @@ int wfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 	list_init(&av->users);
 	av->domain = wfi_domain_of(domain);
 	av->type = attr->type ? attr->type : FI_AV_TABLE;
+	av->context_bits = attr->rx_ctx_bits;
 	av->async = attr->flags & FI_EVENT;
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;

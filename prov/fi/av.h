@@ -27,6 +27,10 @@ struct wfi_domain *wfi_av_domain(struct wfi_av *av);
 LOCK_HELD(lock_domain)
 const struct wire_addr *wfi_av_addr(struct wfi_av *av, fi_addr_t fi_addr);
 
+/* What fi_rx_addr put together: the handle itself, and the number of a receive context; 0
+ * where the vector reserves no bits for it. */
+fi_addr_t wfi_av_split(const struct wfi_av *av, fi_addr_t fi_addr, uint32_t *context);
+
 /* Constant time. The lowest fi_addr of that address, or FI_ADDR_NOTAVAIL. */
 LOCK_HELD(lock_domain)
 fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr);

@@ -18,7 +18,8 @@ struct wfi_av {
 	struct list users; /* struct wfi_av_user.node */
 	struct wfi_eq *eq; /* bound; NULL: none */
 	enum fi_av_type type;
-	bool async; /* opened with FI_EVENT: results go to the event queue */
+	int context_bits; /* upper bits of handles that fi_rx_addr fills in */
+	bool async;	  /* opened with FI_EVENT: results go to the event queue */
 };
 
 /* One call's results: how they are reported depends on the vector and the flags. */

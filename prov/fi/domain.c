@@ -27,6 +27,7 @@
 #include "prov/fi/poll_set.h"
 #include "prov/fi/progress.h"
 #include "prov/fi/raw_key.h"
+#include "prov/fi/sep.h"
 #include "prov/fi/srx.h"
 #include "prov/fi/stx.h"
 #include "prov/fi/work.h"
@@ -35,16 +36,6 @@
 
 /* ---- what isn't there
  * ------------------------------------------------------------------ */
-
-static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
-			  struct fid_ep **sep, void *context)
-{
-	(void)domain;
-	(void)info;
-	(void)sep;
-	(void)context;
-	return -FI_ENOSYS;
-}
 
 static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
 			       struct fi_collective_attr *attr, uint64_t flags)
@@ -154,7 +145,7 @@ static struct fi_ops_domain domain_ops = {
 	.av_open = wfi_av_open,
 	.cq_open = wfi_cq_open,
 	.endpoint = wfi_ep_open,
-	.scalable_ep = no_scalable_ep,
+	.scalable_ep = wfi_sep_open,
 	.cntr_open = wfi_cntr_open,
 	.poll_open = wfi_poll_open,
 	.stx_ctx = wfi_stx_open,

@@ -12,6 +12,7 @@
 #include "prov/fi/ep_int.h"
 #include "prov/fi/mr.h"
 #include "prov/fi/nosys.h"
+#include "prov/fi/sep.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
 #include "util/lock_note.h"
@@ -147,8 +148,19 @@ LOCK_HELD(lock_domain) static void ep_av_removed(struct wfi_av_user *u, fi_addr_
 struct proto_peer *wfi_ep_peer_slow(struct wfi_ep *ep, fi_addr_t fi_addr)
 {
 	const struct wire_addr *addr = wfi_av_addr(ep->av, fi_addr);
+	uint32_t context;
+	struct wire_addr at;
 
-	return addr ? proto_map(ep->proto, fi_addr, addr) : NULL;
+	if (addr) {
+		return proto_map(ep->proto, fi_addr, addr);
+	}
+	addr = wfi_av_addr(ep->av, wfi_av_split(ep->av, fi_addr, &context));
+	if (!addr || context >= PROTO_CONTEXTS_MAX) {
+		return NULL;
+	}
+	at = *addr;
+	at.context = (uint16_t)context;
+	return proto_named(ep->proto, &at);
 }
 
 static uint64_t random_incarnation(void)
@@ -197,6 +209,14 @@ int wfi_ep_door(struct wfi_ep *ep)
 	if (ep->proto) {
 		return 0;
 	}
+	if (ep->sep) {
+		ret = wfi_sep_place(ep->sep, ep);
+		if (ret) {
+			return ret;
+		}
+		attr.addr = ep->addr;
+		attr.addr_any = ep->addr_any;
+	}
 	ret = proto_ep_open(&attr, &ep->proto);
 	if (ret) {
 		char text[WIRE_ADDR_TEXT_MAX];
@@ -208,6 +228,9 @@ int wfi_ep_door(struct wfi_ep *ep)
 	}
 	proto_set_min_multi_recv(ep->proto, ep->min_multi_recv);
 	ep->addr = wire_ep_base(proto_wire_ep(ep->proto))->addr;
+	if (ep->sep) {
+		wfi_sep_placed(ep->sep, ep);
+	}
 	return 0;
 }
 
@@ -238,11 +261,17 @@ static int ep_close(struct fid *fid)
 		}
 	}
 	wfi_work_forget(ep);
+	if (ep->sep) {
+		wfi_sep_part(ep);
+	}
 	wfi_ep_unbind_all(ep);
 	wfi_mr_detach(domain, &ep->pollable);
 	list_remove(&ep->quiesce.node);
 	if (ep->proto) {
 		proto_ep_close(ep->proto);
+	}
+	if (ep->sep) {
+		wfi_sep_forget(ep->sep, ep);
 	}
 	wfi_domain_unlock(domain);
 	wfi_domain_put(domain);
@@ -358,13 +387,8 @@ struct wfi_ep *wfi_ep_alloc(size_t size, struct wfi_domain *d, size_t fclass,
 	return ep;
 }
 
-int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
-		void *context)
+int wfi_ep_check(const struct wfi_domain *d, const struct fi_info *info)
 {
-	struct wfi_domain *d = wfi_domain_of(domain);
-	struct wfi_ep *ep;
-	int rc;
-
 	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM) {
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
 			"endpoint: type %d was asked for, only FI_EP_RDM exists: take "
@@ -379,10 +403,14 @@ int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 			"one: open a domain here\n");
 		return -FI_EOPBADSTATE;
 	}
-	ep = wfi_ep_alloc(sizeof(*ep), d, FI_CLASS_EP, context);
-	if (!ep) {
-		return -FI_ENOMEM;
-	}
+	return 0;
+}
+
+int wfi_ep_make(struct wfi_ep *ep, const struct fi_info *info)
+{
+	struct wfi_domain *d = ep->domain;
+	int rc;
+
 	ep_set_caps(ep, info);
 	ep_set_attr(ep, info);
 	ep_set_addr(ep, info);
@@ -397,13 +425,34 @@ int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	}
 	wfi_domain_unlock(d);
 	if (rc) {
-		free(ep);
 		return rc;
 	}
 	/* Before its door is open, so that every peer knows. */
 	if (ep->caps & FI_RMA_EVENT)
 		mem_keytab_want(d->keys, MEM_EVENTS_EP);
 	wfi_domain_get(d);
+	return 0;
+}
+
+int wfi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
+		void *context)
+{
+	struct wfi_domain *d = wfi_domain_of(domain);
+	struct wfi_ep *ep;
+	int rc = wfi_ep_check(d, info);
+
+	if (rc) {
+		return rc;
+	}
+	ep = wfi_ep_alloc(sizeof(*ep), d, FI_CLASS_EP, context);
+	if (!ep) {
+		return -FI_ENOMEM;
+	}
+	rc = wfi_ep_make(ep, info);
+	if (rc) {
+		free(ep);
+		return rc;
+	}
 	*out = &ep->fid;
 	return 0;
 }

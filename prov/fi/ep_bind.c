@@ -155,6 +155,11 @@ static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 	if (ep->enabled) {
 		return refuse("it is enabled: bind before fi_enable", -FI_EOPBADSTATE);
 	}
+	if (ep->is_sep && bfid->fclass != FI_CLASS_AV && bfid->fclass != FI_CLASS_EQ) {
+		return refuse("queues and counters are bound to the contexts of a "
+			      "scalable endpoint",
+			      -FI_EINVAL);
+	}
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, wfi_cq_of(bfid), flags);
@@ -215,4 +220,48 @@ void wfi_ep_unbind_all(struct wfi_ep *ep)
 		wfi_srx_leave(ep->srx, ep);
 		wfi_srx_put(ep->srx);
 	}
+}
+
+/* Of its counters and queues number i, counters first. */
+LOCK_HELD(lock_domain)
+static int queue_attach(struct wfi_ep *ep, int i, struct wfi_pollable *p)
+{
+	struct wfi_cq *cq = i == EP_CNTRS ? ep->tx_cq : ep->rx_cq;
+
+	if (i < EP_CNTRS) {
+		return ep->cntrs[i] ? wfi_cntr_attach(ep->cntrs[i], p) : 0;
+	}
+	return cq ? wfi_cq_attach(cq, p) : 0;
+}
+
+LOCK_HELD(lock_domain)
+static void queues_detach(struct wfi_ep *ep, int count, struct wfi_pollable *p)
+{
+	for (int i = 0; i < count; i++) {
+		struct wfi_cq *cq = i == EP_CNTRS ? ep->tx_cq : ep->rx_cq;
+
+		if (i < EP_CNTRS && ep->cntrs[i]) {
+			wfi_cntr_detach(ep->cntrs[i], p);
+		} else if (i >= EP_CNTRS && cq) {
+			wfi_cq_detach(cq, p);
+		}
+	}
+}
+
+int wfi_ep_drive(struct wfi_ep *ep, struct wfi_pollable *p)
+{
+	for (int i = 0; i < EP_CNTRS + 2; i++) {
+		int rc = queue_attach(ep, i, p);
+
+		if (rc) {
+			queues_detach(ep, i, p);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+void wfi_ep_leave(struct wfi_ep *ep, struct wfi_pollable *p)
+{
+	queues_detach(ep, EP_CNTRS + 2, p);
 }

@@ -6,6 +6,7 @@
 
 #include "prov/fi/addr_resolve.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/sep.h"
 #include "prov/fi/srx.h"
 #include "prov/fi/work.h"
 #include "prov/mem/params.h"
@@ -54,8 +55,14 @@ LOCK_HELD(lock_domain) static int enable_locked(struct wfi_ep *ep)
 	if (ep->enabled || ep->is_srx) {
 		return 0;
 	}
+	if (ep->sep && !ep->av) {
+		wfi_sep_lend_av(ep->sep, ep);
+	}
 	if (!ep->av) {
 		return refuse_enable("no address vector is bound", -FI_ENOAV);
+	}
+	if (ep->is_sep) { /* its contexts are enabled one by one */
+		return 0;
 	}
 	if (ep->tx_shared && !ep->stx) {
 		return refuse_enable("FI_SHARED_CONTEXT was asked for, and no shared "
@@ -88,6 +95,10 @@ LOCK_HELD(lock_domain) static int enable_locked(struct wfi_ep *ep)
 		if (ret) {
 			return ret;
 		}
+	}
+	ret = ep->sep ? wfi_sep_pair(ep->sep, ep) : 0;
+	if (ret) {
+		return ret;
 	}
 	ret = proto_enable(ep->proto);
 	if (ret) {
@@ -221,26 +232,20 @@ static int ep_setopt(fid_t fid, int level, int name, const void *val, size_t len
 	return 0;
 }
 
-static int no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+static int ep_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
 		     struct fid_ep **out, void *context)
 {
-	(void)sep;
-	(void)index;
-	(void)attr;
-	(void)out;
-	(void)context;
-	return -FI_ENOSYS;
+	struct wfi_sep *of = wfi_ep_of_ep(sep)->is_sep;
+
+	return of ? wfi_sep_tx(of, index, attr, out, context) : -FI_ENOSYS;
 }
 
-static int no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+static int ep_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
 		     struct fid_ep **out, void *context)
 {
-	(void)sep;
-	(void)index;
-	(void)attr;
-	(void)out;
-	(void)context;
-	return -FI_ENOSYS;
+	struct wfi_sep *of = wfi_ep_of_ep(sep)->is_sep;
+
+	return of ? wfi_sep_rx(of, index, attr, out, context) : -FI_ENOSYS;
 }
 
 /* At least so many can be posted now, whatever they are. */
@@ -275,8 +280,8 @@ struct fi_ops_ep wfi_ep_ops_ep = {
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.tx_ctx = ep_tx_ctx,
+	.rx_ctx = ep_rx_ctx,
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
 };
@@ -292,8 +297,12 @@ static int ep_setname(fid_t fid, void *addr, size_t len)
 	if (!addr || !wire_addr_from_sockaddr(&wanted, addr, (socklen_t)len)) {
 		return -FI_EINVAL;
 	}
+	if (ep->is_sep) {
+		return wfi_sep_setname(ep->is_sep, &wanted);
+	}
 	wfi_domain_lock(ep->domain);
-	if (ep->proto) { /* the door is open and its name may be known to others */
+	if (ep->proto ||
+	    ep->addr.context) { /* the door is open and its name may be known to others */
 		ret = -FI_EOPBADSTATE;
 	} else {
 		ep->addr = wanted;
@@ -313,7 +322,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 		return -FI_EINVAL;
 	}
 	wfi_domain_lock(ep->domain);
-	ret = wfi_ep_door(ep);
+	ret = ep->is_sep ? wfi_sep_name(ep->is_sep) : wfi_ep_door(ep);
 	wfi_domain_unlock(ep->domain);
 	if (ret) {
 		return ret;

@@ -210,8 +210,10 @@ static void remote_count(void *arg, uint64_t key, uint32_t count, bool read, boo
 LOCK_HELD(lock_domain) static uint64_t source(void *arg, const struct wire_addr *addr)
 {
 	struct wfi_ep *ep = arg;
+	struct wire_addr base = *addr;
 
-	return ep->av ? wfi_av_find(ep->av, addr) : FI_ADDR_NOTAVAIL;
+	base.context = 0; /* whichever it sends by */
+	return ep->av ? wfi_av_find(ep->av, &base) : FI_ADDR_NOTAVAIL;
 }
 
 static uint64_t now(void *arg)

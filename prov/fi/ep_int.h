@@ -29,6 +29,7 @@
 #include "util/lock_note.h"
 
 struct wfi_eq;
+struct wfi_sep;
 struct wfi_srx;
 struct wfi_stx;
 
@@ -70,6 +71,9 @@ struct wfi_ep {
 	struct list sharing; /* wfi_srx.eps */
 	bool tx_shared;	     /* one was announced: FI_SHARED_CONTEXT */
 	bool rx_shared;
+	struct wfi_sep *sep;	/* it is one of that endpoint's contexts; NULL: of none */
+	struct wfi_ep *pair;	/* its other direction, once both are enabled */
+	struct wfi_sep *is_sep; /* it is that scalable endpoint */
 	struct wfi_srx *is_srx; /* it is none, but that shared receive context */
 	uint64_t serial;	/* no other of this process has or had it */
 	struct wfi_pollable pollable;
@@ -124,6 +128,11 @@ LOCK_HELD(lock_domain) void wfi_ep_alias_sync(struct wfi_ep *ep);
  * that begins with one. NULL: no memory. */
 struct wfi_ep *wfi_ep_alloc(size_t size, struct wfi_domain *d, size_t fclass,
 			    void *context);
+/* Whether such an endpoint can be opened here. */
+int wfi_ep_check(const struct wfi_domain *d, const struct fi_info *info);
+/* It becomes what info says, and the domain knows it. 0, or as wfi_ep_open: then it is
+ * the caller's to free. */
+int wfi_ep_make(struct wfi_ep *ep, const struct fi_info *info);
 
 /* Opens the door if it isn't open. */
 LOCK_HELD(lock_domain) int wfi_ep_door(struct wfi_ep *ep);
@@ -132,6 +141,9 @@ LOCK_HELD(lock_domain) int wfi_ep_door(struct wfi_ep *ep);
 
 int wfi_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 LOCK_HELD(lock_domain) void wfi_ep_unbind_all(struct wfi_ep *ep);
+/* All that ep is bound to drives p as well, and no more. -FI_ENOMEM. */
+LOCK_HELD(lock_domain) int wfi_ep_drive(struct wfi_ep *ep, struct wfi_pollable *p);
+LOCK_HELD(lock_domain) void wfi_ep_leave(struct wfi_ep *ep, struct wfi_pollable *p);
 
 /* ---- ep_control.c */
 

@@ -186,8 +186,8 @@ static void fill_domain(const struct request *r, struct fi_domain_attr *d)
 	d->ep_cnt = WFI_EP_CNT;
 	d->tx_ctx_cnt = WFI_EP_CNT;
 	d->rx_ctx_cnt = WFI_EP_CNT;
-	d->max_ep_tx_ctx = 1;
-	d->max_ep_rx_ctx = 1;
+	d->max_ep_tx_ctx = WFI_SEP_CTX;
+	d->max_ep_rx_ctx = WFI_SEP_CTX;
 	d->max_ep_stx_ctx = WFI_STX_CNT;
 	d->max_ep_srx_ctx = WFI_SRX_CNT;
 	d->cntr_cnt = WFI_CNTR_CNT;

@@ -146,9 +146,9 @@ static int match_ep(const struct fi_ep_attr *ep)
 		{"ep_attr->max_order_war_size", ep->max_order_war_size, WFI_MAX_MSG_SIZE},
 		{"ep_attr->max_order_waw_size", ep->max_order_waw_size, WFI_MAX_MSG_SIZE},
 		{"ep_attr->tx_ctx_cnt",
-		 ep->tx_ctx_cnt == FI_SHARED_CONTEXT ? 1 : ep->tx_ctx_cnt, 1},
+		 ep->tx_ctx_cnt == FI_SHARED_CONTEXT ? 1 : ep->tx_ctx_cnt, WFI_SEP_CTX},
 		{"ep_attr->rx_ctx_cnt",
-		 ep->rx_ctx_cnt == FI_SHARED_CONTEXT ? 1 : ep->rx_ctx_cnt, 1},
+		 ep->rx_ctx_cnt == FI_SHARED_CONTEXT ? 1 : ep->rx_ctx_cnt, WFI_SEP_CTX},
 		{"ep_attr->auth_key_size", ep->auth_key_size, 0},
 	};
 
@@ -241,8 +241,8 @@ static int match_domain(uint32_t version, const struct fi_domain_attr *d, bool r
 		{"domain_attr->cq_cnt", d->cq_cnt, WFI_CQ_CNT},
 		{"domain_attr->cntr_cnt", d->cntr_cnt, WFI_CNTR_CNT},
 		{"domain_attr->ep_cnt", d->ep_cnt, WFI_EP_CNT},
-		{"domain_attr->max_ep_tx_ctx", d->max_ep_tx_ctx, 1},
-		{"domain_attr->max_ep_rx_ctx", d->max_ep_rx_ctx, 1},
+		{"domain_attr->max_ep_tx_ctx", d->max_ep_tx_ctx, WFI_SEP_CTX},
+		{"domain_attr->max_ep_rx_ctx", d->max_ep_rx_ctx, WFI_SEP_CTX},
 		{"domain_attr->max_ep_stx_ctx", d->max_ep_stx_ctx, WFI_STX_CNT},
 		{"domain_attr->max_ep_srx_ctx", d->max_ep_srx_ctx, WFI_SRX_CNT},
 		{"domain_attr->mr_iov_limit", d->mr_iov_limit, WFI_MR_IOV_LIMIT},

@@ -8,11 +8,11 @@
 
 #define WFI_TX_CAPS                                                               \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | \
-	 FI_TRIGGER | FI_FENCE)
+	 FI_TRIGGER | FI_FENCE | FI_NAMED_RX_CTX)
 #define WFI_RX_CAPS                                                                      \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |            \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | \
-	 FI_TRIGGER)
+	 FI_TRIGGER | FI_NAMED_RX_CTX)
 
 #define WFI_IOV_LIMIT	  4
 #define WFI_RMA_IOV_LIMIT 4
@@ -36,6 +36,9 @@
 #define WFI_MR_CNT   65536
 #define WFI_STX_CNT  1024
 #define WFI_SRX_CNT  1024
+
+/* Contexts of each direction that one scalable endpoint may have. Each is an engine. */
+#define WFI_SEP_CTX 64
 
 #define WFI_TX_OP_FLAGS                                                          \
 	(FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \

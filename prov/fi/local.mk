@@ -25,6 +25,7 @@ PROV_SOURCES += \
 	%D%/pollable.h \
 	%D%/progress.c %D%/progress.h \
 	%D%/raw_key.c %D%/raw_key.h \
+	%D%/sep.c %D%/sep.h \
 	%D%/srx.c %D%/srx.h \
 	%D%/stx.c %D%/stx.h \
 	%D%/wait.c %D%/wait.h \

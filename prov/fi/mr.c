@@ -271,6 +271,9 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return rc;
 	switch (bfid->fclass) {
 	case FI_CLASS_EP:
+	case FI_CLASS_SEP:
+	case FI_CLASS_TX_CTX:
+	case FI_CLASS_RX_CTX:
 		if (wfi_ep_of(bfid)->domain != mr->domain)
 			return refuse_bind("the endpoint is of another domain",
 					   -FI_EINVAL);

@@ -324,7 +324,10 @@ static bool is_good_ep(const struct wfi_domain *d, const struct fid_ep *fid)
 {
 	const struct wfi_ep *ep = container_of(fid, struct wfi_ep, fid);
 
-	return fid && fid->fid.fclass == FI_CLASS_EP && ep->domain == d && ep->enabled;
+	return fid &&
+	       (fid->fid.fclass == FI_CLASS_EP || fid->fid.fclass == FI_CLASS_TX_CTX ||
+		fid->fid.fclass == FI_CLASS_RX_CTX) &&
+	       ep->domain == d && ep->enabled;
 }
 
 int wfi_work_take(struct wfi_domain *d, const struct fi_deferred_work *work,

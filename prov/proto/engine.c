@@ -264,12 +264,42 @@ struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
 	return pp;
 }
 
+struct proto_peer *proto_named(struct proto_ep *ep, const struct wire_addr *addr)
+{
+	return proto_peer_of(peer_get(&ep->peers, addr));
+}
+
+/* The peers of that address, one context after the other; NULL: no more. Only who has met
+ * peers with contexts looks further than the first. */
+static struct proto_peer *next_context(struct proto_ep *ep, struct wire_addr *addr,
+				       uint32_t *step)
+{
+	while (*step < 1 + (ep->contexts ? 2 * PROTO_CONTEXTS_MAX : 0)) {
+		uint32_t i = (*step)++;
+		struct peer *p;
+
+		addr->context = (uint16_t)(i <= PROTO_CONTEXTS_MAX
+						   ? i
+						   : PROTO_CONTEXT_TX + i -
+							     PROTO_CONTEXTS_MAX - 1);
+		p = peer_find(&ep->peers, addr);
+		if (p) {
+			return proto_peer_of(p);
+		}
+	}
+	return NULL;
+}
+
 void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr)
 {
-	struct peer *p = peer_find(&ep->peers, addr);
+	struct wire_addr at = *addr;
+	struct proto_peer *pp;
+	uint32_t step = 0;
 
-	if (p && fi_addr < proto_peer_of(p)->source) {
-		proto_peer_of(p)->source = fi_addr;
+	while ((pp = next_context(ep, &at, &step))) {
+		if (fi_addr < pp->source) {
+			pp->source = fi_addr;
+		}
 	}
 }
 
@@ -288,19 +318,24 @@ static uint64_t other_source(const struct proto_ep *ep, const struct proto_peer 
 
 void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr)
 {
-	struct peer *p = peer_find(&ep->peers, addr);
-	struct proto_peer *pp = proto_peer_of(p);
+	struct wire_addr at = *addr;
+	struct proto_peer *pp;
+	uint64_t other = FI_ADDR_NOTAVAIL;
+	uint32_t step = 0;
 
-	if (!p) {
-		return;
+	while ((pp = next_context(ep, &at, &step))) {
+		if (!at.context) { /* the others have no mapping */
+			other = other_source(ep, pp, fi_addr);
+		}
+		if (pp->source == fi_addr) {
+			pp->source = other;
+		}
+		if (pp->ident->source == fi_addr) {
+			pp->ident->source = other_source(ep, pp->ident, fi_addr);
+		}
 	}
-	if (pp->source == fi_addr) {
-		pp->source = other_source(ep, pp, fi_addr);
-	}
-	if (pp->ident->source == fi_addr) {
-		pp->ident->source = other_source(ep, pp->ident, fi_addr);
-	}
-	if (proto_mapped(ep, fi_addr) == pp) {
+	pp = proto_mapped(ep, fi_addr);
+	if (pp) {
 		ep->map[fi_addr] = NULL;
 		proto_peer_unref(ep, pp);
 	}

@@ -27,6 +27,12 @@ struct receiver; /* what engines receive through: receiver.h */
  * when it is first needed, and kept. */
 #define PROTO_OPS_MAX (128u << 10)
 
+/* Contexts of one endpoint: those that are sent to have the numbers below
+ * PROTO_CONTEXTS_MAX (0: the endpoint's address), those that send PROTO_CONTEXT_TX + i.
+ */
+#define PROTO_CONTEXTS_MAX 64
+#define PROTO_CONTEXT_TX   0x8000u
+
 /* What an operation is; the engine's own bits are above these (tx_op.h, rx_op.h). */
 #define PROTO_TAGGED   0x0001u /* FI_TAGGED, else FI_MSG */
 #define PROTO_DATA     0x0002u /* carries remote CQ data */
@@ -182,6 +188,10 @@ struct proto_peer *proto_mapped(const struct proto_ep *ep, uint64_t fi_addr);
 LOCK_HELD(lock_domain)
 struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
 			     const struct wire_addr *addr);
+/* By address, for this call only: a context of an endpoint that has several. NULL: no
+ * memory. */
+LOCK_HELD(lock_domain)
+struct proto_peer *proto_named(struct proto_ep *ep, const struct wire_addr *addr);
 /* The address vector has a new entry; one is about to go. */
 LOCK_HELD(lock_domain)
 void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);

@@ -127,6 +127,7 @@ struct proto_ep {
 	size_t joint_size; /* messages from here on are copied by both sides */
 	struct receiver own;
 	struct list receives; /* receiver.engines */
+	uint32_t contexts;    /* peers that are one of several contexts, so far */
 	struct payload_store payloads;
 	struct peer_table peers;
 	struct proto_peer **map; /* by fi_addr_t */

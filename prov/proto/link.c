@@ -19,6 +19,7 @@ static bool on_init(void *arg, struct peer *p)
 	if (!pp->sender) {
 		return false;
 	}
+	ep->contexts += p->addr.context != 0;
 	pp->source = ep->up->source(ep->arg, &p->addr);
 	list_init(&pp->msgs);
 	list_init(&pp->waiting);

@@ -66,12 +66,15 @@ static void table_double(struct sender_table *t)
 
 struct sender *sender_get(struct sender_table *t, const struct wire_addr *addr)
 {
-	uint32_t hash = wire_addr_hash(addr);
+	struct wire_addr name = *addr;
 	struct sender *s;
+	uint32_t hash;
 
+	name.context = 0;
+	hash = wire_addr_hash(&name);
 	list_foreach (n, &t->buckets[hash & t->mask]) {
 		s = container_of(n, struct sender, chain);
-		if (wire_addr_equal(&s->addr, addr)) {
+		if (wire_addr_equal(&s->addr, &name)) {
 			s->refs++;
 			return s;
 		}
@@ -84,7 +87,7 @@ struct sender *sender_get(struct sender_table *t, const struct wire_addr *addr)
 		table_double(t);
 	}
 	t->count++;
-	s->addr = *addr;
+	s->addr = name;
 	s->refs = 1;
 	list_push_back(&t->buckets[hash & t->mask], &s->chain);
 	return s;

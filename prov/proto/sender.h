@@ -2,8 +2,9 @@
 /*
  * Whom matching knows messages by: one object for each address that anything was heard
  * from or is waited for. Several engines that receive through one receiver each have a
- * peer of their own for the same address; this is what these have in common. Counted;
- * freed when nobody refers to it any more.
+ * peer of their own for the same address, and so do the contexts of one endpoint that has
+ * several; this is what these have in common. Counted; freed when nobody refers to it any
+ * more.
  */
 #ifndef WEFT_PROTO_SENDER_H
 #define WEFT_PROTO_SENDER_H

@@ -54,7 +54,7 @@ socklen_t wire_addr_len(const struct wire_addr *a)
 
 bool wire_addr_equal(const struct wire_addr *a, const struct wire_addr *b)
 {
-	if (a->sa.sa_family != b->sa.sa_family)
+	if (a->sa.sa_family != b->sa.sa_family || a->context != b->context)
 		return false;
 	if (a->sa.sa_family == AF_INET6)
 		return a->in6.sin6_port == b->in6.sin6_port &&
@@ -73,7 +73,7 @@ static uint64_t hash_step(uint64_t h, uint64_t v)
 
 uint32_t wire_addr_hash(const struct wire_addr *a)
 {
-	uint64_t h = a->sa.sa_family;
+	uint64_t h = a->sa.sa_family | (uint64_t)a->context << 16;
 
 	if (a->sa.sa_family == AF_INET6) {
 		uint64_t half[2];
@@ -91,18 +91,20 @@ uint32_t wire_addr_hash(const struct wire_addr *a)
 
 const char *wire_addr_text(const struct wire_addr *a, char text[WIRE_ADDR_TEXT_MAX])
 {
-	char host[INET6_ADDRSTRLEN];
+	char host[INET6_ADDRSTRLEN], context[8] = "";
 
+	if (a->context)
+		snprintf(context, sizeof(context), "/%u", (unsigned)a->context);
 	switch (a->sa.sa_family) {
 	case AF_INET:
 		inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host));
-		snprintf(text, WIRE_ADDR_TEXT_MAX, "%s:%u", host,
-			 (unsigned)ntohs(a->in.sin_port));
+		snprintf(text, WIRE_ADDR_TEXT_MAX, "%s:%u%s", host,
+			 (unsigned)ntohs(a->in.sin_port), context);
 		break;
 	case AF_INET6:
 		inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host));
-		snprintf(text, WIRE_ADDR_TEXT_MAX, "[%s]:%u", host,
-			 (unsigned)ntohs(a->in6.sin6_port));
+		snprintf(text, WIRE_ADDR_TEXT_MAX, "[%s]:%u%s", host,
+			 (unsigned)ntohs(a->in6.sin6_port), context);
 		break;
 	default:
 		snprintf(text, WIRE_ADDR_TEXT_MAX, "(no address)");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint's address: the socket address of its door. Always compared and hashed in
- * this normalised form (port in network order, no scope, no flow label), IPv4 and IPv6.
+ * An endpoint's address: the socket address of its door, and of an endpoint that has
+ * several contexts, which one is meant. Always compared and hashed in this normalised
+ * form (port in network order, no scope, no flow label), IPv4 and IPv6.
  */
 #ifndef WEFT_WIRE_ADDR_H
 #define WEFT_WIRE_ADDR_H
@@ -17,6 +18,7 @@ struct wire_addr {
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
 	};
+	uint16_t context; /* each is an endpoint of its own; 0: what the address names */
 };
 
 /* false when sa is no IPv4 or IPv6 address with a port and a host (0.0.0.0:0 is none). */
@@ -28,7 +30,7 @@ bool wire_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
 uint32_t wire_addr_hash(const struct wire_addr *a);
 
 #define WIRE_ADDR_TEXT_MAX 64
-/* "127.0.0.1:9228", "[::1]:9228". Returns text. */
+/* "127.0.0.1:9228", "[::1]:9228"; "127.0.0.1:9228/3" of context 3. Returns text. */
 const char *wire_addr_text(const struct wire_addr *a, char text[WIRE_ADDR_TEXT_MAX]);
 
 #endif

@@ -89,6 +89,22 @@ btl_run()
 	[ $short = yes ] || openmpi_test btl 2 spawn
 }
 
+# By the contexts of a scalable endpoint, which btl ofi takes wherever it finds them. Not
+# with mtl_ofi_thread_grouping: then a thread that waits for messages of two communicators
+# waits for ever, whatever carries them (libfabric's sockets too).
+sep_run()
+{
+	local area
+
+	[ "$list" = yes ] ||
+		fi_info -p "$provider" -t FI_EP_RDM -c 'FI_TAGGED|FI_NAMED_RX_CTX' \
+			>/dev/null 2>&1 || return 0
+	for area in p2p coll threads; do
+		openmpi_test mtl 2 $area --mca mtl_ofi_num_ctxts 3 \
+			-x OMPI_MCA_mtl_ofi_enable_sep=1
+	done
+}
+
 openmpi_run()
 {
 	local ranks=(2 3 4 8) n area
@@ -105,6 +121,7 @@ openmpi_run()
 	openmpi_test mtl 2 threads
 	[ $short = yes ] || openmpi_test mtl 4 threads
 	openmpi_test mtl 2 spawn
+	sep_run
 	if btl_can; then
 		btl_run
 	else

@@ -45,6 +45,15 @@ static void test_table(void)
 		good &= get(&t, (uint16_t)(i + 1)) == all[i] && all[i]->refs == 2;
 		sender_put(&t, all[i]);
 	}
+	{
+		struct wire_addr a = addr_of(7);
+		struct sender *s;
+
+		a.context = 5;
+		s = sender_get(&t, &a);
+		tap_ok(s == all[6], "contexts of one endpoint are one sender");
+		sender_put(&t, s);
+	}
 	tap_ok(good && t.count == 1000, "equal addresses are one sender, others are not");
 	for (int i = 0; i < 999; i++) {
 		sender_put(&t, all[i]);

@@ -24,7 +24,7 @@ static void hello_fill(const struct shm_link *link, enum shm_hello_kind kind,
 	hello->cookie_addr = (uintptr_t)ep->cookie;
 	hello->cookie[0] = ep->cookie[0];
 	hello->cookie[1] = ep->cookie[1];
-	hello->hub_bit = link->index;
+	hello->hub_bit = (uint16_t)link->index;
 	fds[SHM_FD_KEYS] = mem_keytab_fd(ep->keys);
 	fds[SHM_FD_HUB] = ep->hub.mem_fd;
 	fds[SHM_FD_WAKE] = ep->hub.wake_tx;

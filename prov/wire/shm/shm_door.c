@@ -66,7 +66,11 @@ static socklen_t door_name(const struct wire_addr *a, bool any, struct sockaddr_
 
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
-	if (any)
+	if (any && a->context)
+		snprintf(text, sizeof(text), "any%c:%u/%u",
+			 a->sa.sa_family == AF_INET6 ? '6' : '4',
+			 (unsigned)ntohs(addr_port(a)), (unsigned)a->context);
+	else if (any)
 		snprintf(text, sizeof(text), "any%c:%u",
 			 a->sa.sa_family == AF_INET6 ? '6' : '4',
 			 (unsigned)ntohs(addr_port(a)));
@@ -155,11 +159,13 @@ static int door_try(struct shm_door *door, const struct wire_addr *want, bool an
 	struct wire_addr bound = *want;
 	int ret;
 
-	ret = port_reserve(&bound, &door->port_fd);
+	/* The port of a context is the endpoint's, which has it already. */
+	door->port_fd = -1;
+	ret = want->context ? 0 : port_reserve(&bound, &door->port_fd);
 	if (ret)
 		return ret;
 	door->addr = bound;
-	if (any)
+	if (any && !want->context)
 		host_find(&door->addr);
 	ret = name_listen(&door->addr, false, &door->listen_fd);
 	if (ret)
@@ -175,7 +181,8 @@ static int door_try(struct shm_door *door, const struct wire_addr *want, bool an
 err_listen:
 	close(door->listen_fd);
 err_port:
-	close(door->port_fd);
+	if (door->port_fd >= 0)
+		close(door->port_fd);
 	return ret;
 }
 
@@ -184,6 +191,8 @@ int shm_door_open(struct shm_door *door, const struct wire_addr *want, bool any)
 	int ret = -FI_EADDRINUSE;
 
 	if (want->sa.sa_family != AF_INET && want->sa.sa_family != AF_INET6)
+		return -FI_EADDRNOTAVAIL;
+	if (want->context && (!addr_port(want) || !addr_has_host(want)))
 		return -FI_EADDRNOTAVAIL;
 	any = any || !addr_has_host(want);
 	/* Whoever holds the name of a port that was free: another one will do, unless
@@ -201,7 +210,8 @@ void shm_door_close(struct shm_door *door)
 	close(door->listen_fd);
 	if (door->any_fd >= 0)
 		close(door->any_fd);
-	close(door->port_fd);
+	if (door->port_fd >= 0)
+		close(door->port_fd);
 }
 
 /* Whether `a` is an address of this host (in this network namespace): one can bind to it.

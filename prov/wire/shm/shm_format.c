@@ -17,6 +17,7 @@ void shm_hello_init(struct shm_hello *hello, enum shm_hello_kind kind,
 	hello->kind = (uint16_t)kind;
 	hello->size = sizeof(*hello);
 	hello->pair_size = SHM_PAIR_SIZE;
+	hello->context = addr->context;
 	hello->addr.family = addr->sa.sa_family;
 	if (addr->sa.sa_family == AF_INET6) {
 		hello->addr.port = addr->in6.sin6_port;
@@ -60,6 +61,7 @@ int shm_hello_parse(const void *bytes, size_t len, enum shm_hello_kind kind,
 		return -FI_EINVAL;
 	if (hello_addr_parse(&hello->addr, addr) != 0)
 		return -FI_EINVAL;
+	addr->context = hello->context;
 	if (kind == SHM_ANSWER && hello->kind == SHM_REFUSAL)
 		return hello->status < 0 && hello->status > -4096 ? 0 : -FI_EINVAL;
 	if (hello->kind != kind || hello->status != 0 || hello->incarnation == 0 ||

@@ -47,7 +47,8 @@ struct shm_hello {
 	uint64_t cookie_addr; /* where `cookie` lies in the sender's process */
 	uint64_t cookie[2]; /* random: reading it by cross-memory attach proves both that
 			     * it works and that the process id means the sender */
-	uint32_t hub_bit;   /* the sender's name for this link in its hub */
+	uint16_t hub_bit;   /* the sender's name for this link in its hub */
+	uint16_t context;   /* of the sender's door: wire_addr.context */
 	uint32_t pair_size; /* SHM_PAIR_SIZE */
 	struct shm_hello_addr addr; /* the sender's door */
 	uint32_t bulk_size;	    /* SHM_BULK_SIZE; 0: the sender has no bulk slots */

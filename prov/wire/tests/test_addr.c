@@ -77,6 +77,11 @@ static void test_normal(void)
 	in6b.sin6_port = htons(4712);
 	take(&b, &in6b, sizeof(in6b));
 	tap_ok(!wire_addr_equal(&c, &b), "ports differ");
+	b = a;
+	b.context = 3;
+	tap_ok(!wire_addr_equal(&a, &b) && wire_addr_hash(&a) != wire_addr_hash(&b),
+	       "contexts differ");
+	tap_is_str(wire_addr_text(&b, text), "192.168.7.9:9228/3", "as text");
 	memset(&b, 0, sizeof(b));
 	tap_is_str(wire_addr_text(&b, text), "(no address)", "none, as text");
 }

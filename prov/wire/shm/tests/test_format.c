@@ -82,6 +82,14 @@ static int parse(const void *bytes, size_t len, enum shm_hello_kind kind)
 	return shm_hello_parse(bytes, len, kind, &out, &addr);
 }
 
+static int parse_context(const struct shm_hello *h)
+{
+	struct wire_addr addr = {0};
+	struct shm_hello out;
+
+	return shm_hello_parse(h, sizeof(*h), SHM_HELLO, &out, &addr) ? -1 : addr.context;
+}
+
 static void test_fields(void)
 {
 	struct shm_hello h = sample(SHM_HELLO), bad;
@@ -100,6 +108,9 @@ static void test_fields(void)
 	bad = h;
 	bad.hub_bit = SHM_HUB_BITS;
 	tap_is_int(parse(&bad, sizeof(h), SHM_HELLO), -FI_EINVAL, "a bit that isn't");
+	bad = h;
+	bad.context = 7;
+	tap_is_int(parse_context(&bad), 7, "a context is part of the address");
 	bad = h;
 	bad.addr.family = AF_UNIX;
 	tap_is_int(parse(&bad, sizeof(h), SHM_HELLO), -FI_EINVAL, "another family");
