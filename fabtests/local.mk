@@ -30,6 +30,12 @@ TESTS += %D%/own/receives
 %C%_own_receives_SOURCES = %D%/own/receives.c $(fabtests_own)
 %C%_own_receives_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/peer
+TESTS += %D%/own/peer
+%C%_own_peer_SOURCES = %D%/own/peer.c %D%/own/peer_owner.c %D%/own/peer_owner.h \
+	$(fabtests_own)
+%C%_own_peer_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/peek
 TESTS += %D%/own/peek
 %C%_own_peek_SOURCES = %D%/own/peek.c $(fabtests_own)

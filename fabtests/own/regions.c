@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/fi_names.h"
+
 #define OFFERED \
 	(BASE_MODE | FI_MR_RAW | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT)
 #define CAPS   (FI_RMA | FI_MSG | FI_ATOMIC | FI_RMA_EVENT)

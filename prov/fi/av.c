@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/fi/av_int.h"
+#include "prov/fi/import.h"
 #include "prov/fi/nosys.h"
 #include "prov/mem/params.h"
 
@@ -141,6 +142,33 @@ void wfi_av_batch_add(struct wfi_av_batch *b, const struct wire_addr *addr, int 
 	b->at++;
 }
 
+/* The one at that place among the users that have an owner; NULL: there are fewer. */
+static struct fid_peer_srx *owner_at(struct wfi_av *av, int place)
+{
+	struct fid_peer_srx *owner = NULL;
+
+	wfi_domain_lock(av->domain);
+	list_foreach (pos, &av->users) {
+		struct wfi_av_user *u = container_of(pos, struct wfi_av_user, node);
+
+		if (u->owner && !place--) {
+			owner = u->owner;
+			break;
+		}
+	}
+	wfi_domain_unlock(av->domain);
+	return owner;
+}
+
+/* Their own locks come before the domain's, which they take when they look. */
+static void tell_owners(struct wfi_av *av)
+{
+	struct fid_peer_srx *owner;
+
+	for (int i = 0; (owner = owner_at(av, i)); i++)
+		wfi_import_look_again(owner);
+}
+
 int wfi_av_batch_end(struct wfi_av_batch *b)
 {
 	struct wfi_av *av = b->av;
@@ -150,6 +178,7 @@ int wfi_av_batch_end(struct wfi_av_batch *b)
 		.data = b->good,
 	};
 
+	tell_owners(av);
 	if (!av->async)
 		return (int)b->good;
 	wfi_eq_release(av->eq, &b->held);

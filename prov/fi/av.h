@@ -14,6 +14,7 @@
 #include "util/list.h"
 #include "util/lock_note.h"
 
+struct fid_peer_srx;
 struct wfi_av;
 struct wfi_domain;
 
@@ -44,6 +45,9 @@ struct wfi_av_user {
 	struct list node;
 	void (*inserted)(struct wfi_av_user *u, fi_addr_t fi_addr);
 	void (*removed)(struct wfi_av_user *u, fi_addr_t fi_addr);
+	/* Told after a call that inserted something, without the lock (import.h); or
+	 * NULL. */
+	struct fid_peer_srx *owner;
 };
 LOCK_HELD(lock_domain) void wfi_av_attach(struct wfi_av *av, struct wfi_av_user *u);
 LOCK_HELD(lock_domain) void wfi_av_detach(struct wfi_av *av, struct wfi_av_user *u);

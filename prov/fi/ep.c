@@ -95,6 +95,11 @@ static const struct wfi_pollable_ops ep_pollable_ops = {
 
 void wfi_ep_push(struct wfi_ep *ep)
 {
+	/* Messages may come in, which an owner must be asked about with its locks held.
+	 */
+	if (ep->av_user.owner) {
+		return;
+	}
 	ep_progress(&ep->pollable);
 	wfi_domain_rearm(ep->domain, &ep->pollable);
 }

@@ -13,16 +13,21 @@
 
 struct fid_peer_cntr;
 struct fid_peer_cq;
+struct fid_peer_srx;
+struct proto_matcher_ops;
 struct wfi_cq_entry;
 struct wfi_cq_error;
 
 /* FI_PEER can be honoured. */
 bool wfi_import_can(void);
 
-/* context: as the application that owns it gave it to fi_cq_open, fi_cntr_open.
- * -FI_EINVAL: it isn't what it should be, or wfi_import_can says no. Says so. */
+/* context: as the application that owns it gave it to fi_cq_open, fi_cntr_open,
+ * fi_srx_context. -FI_EINVAL: it isn't what it should be, or wfi_import_can says no. Says
+ * so. */
 int wfi_import_cq(const void *context, struct fid_peer_cq **out);
 int wfi_import_cntr(const void *context, struct fid_peer_cntr **out);
+/* From here on the owner may call. */
+int wfi_import_srx(const void *context, struct fid_peer_srx **out);
 
 /* False: the owner doesn't take it now. */
 bool wfi_import_write(struct fid_peer_cq *owner, const struct wfi_cq_entry *entry);
@@ -30,5 +35,10 @@ bool wfi_import_write_error(struct fid_peer_cq *owner, const struct wfi_cq_error
 
 void wfi_import_inc(struct fid_peer_cntr *owner);
 void wfi_import_inc_error(struct fid_peer_cntr *owner);
+
+/* Its argument is a struct fid_peer_srx. */
+extern const struct proto_matcher_ops wfi_import_matcher;
+/* Domain lock not held. Messages that wait there may have senders that are known now. */
+void wfi_import_look_again(struct fid_peer_srx *owner);
 
 #endif

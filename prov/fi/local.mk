@@ -13,7 +13,7 @@ PROV_SOURCES += \
 	%D%/ep_nosys.c %D%/ep_peek.c %D%/ep_rma.c %D%/ep_tagged.c \
 	%D%/eq.c %D%/eq.h \
 	%D%/fabric.c %D%/fabric.h \
-	%D%/import.c %D%/import.h \
+	%D%/import.c %D%/import.h %D%/import_srx.c \
 	%D%/info.c %D%/info.h \
 	%D%/info_match.c %D%/info_match.h \
 	%D%/limits.h \

@@ -6,16 +6,18 @@
 
 #include <stdlib.h>
 
+#include "prov/fi/import.h"
 #include "prov/fi/nosys.h"
 #include "prov/mem/params.h"
 
 struct wfi_srx {
 	struct wfi_ep ep; /* first: what the application has */
 	struct receiver *rcv;
-	struct list eps;   /* struct wfi_ep.sharing: those that are enabled */
-	struct wfi_av *av; /* theirs; NULL: there are none */
-	unsigned int refs; /* endpoints that are bound to it */
-	bool caps_given;   /* it was said whether sources are looked at */
+	struct list eps;	    /* struct wfi_ep.sharing: those that are enabled */
+	struct wfi_av *av;	    /* theirs; NULL: there are none */
+	unsigned int refs;	    /* endpoints that are bound to it */
+	bool caps_given;	    /* it was said whether sources are looked at */
+	struct fid_peer_srx *owner; /* whose receives it stands for (import.h), or NULL */
 };
 
 struct wfi_srx *wfi_srx_of(struct fid *fid)
@@ -64,6 +66,7 @@ int wfi_srx_join(struct wfi_srx *srx, struct wfi_ep *ep)
 	if (ep->rx_selective) {
 		receiver_set_selective(srx->rcv);
 	}
+	ep->av_user.owner = srx->owner;
 	proto_share(ep->proto, srx->rcv);
 	ep->can_recv = false; /* not by itself */
 	return 0;
@@ -148,7 +151,7 @@ int wfi_srx_source(struct wfi_srx *srx, fi_addr_t source, struct proto_peer **ou
 
 ssize_t wfi_srx_recv(struct wfi_srx *srx, struct proto_recv *r, fi_addr_t source)
 {
-	ssize_t ret = wfi_srx_source(srx, source, &r->source);
+	ssize_t ret = srx->owner ? -FI_ENOSYS : wfi_srx_source(srx, source, &r->source);
 
 	if (ret) {
 		return ret;
@@ -204,7 +207,7 @@ static struct fi_ops srx_fi_ops = {
 /* What it asks of endpoints must be what they offer. */
 static int srx_check(const struct fi_rx_attr *attr)
 {
-	if (attr->op_flags & ~WFI_RX_OP_FLAGS) {
+	if (attr->op_flags & ~(WFI_RX_OP_FLAGS | FI_PEER)) {
 		return -FI_EBADFLAGS;
 	}
 	if (attr->size > WFI_RX_SIZE || attr->iov_limit > WFI_IOV_LIMIT ||
@@ -214,11 +217,25 @@ static int srx_check(const struct fi_rx_attr *attr)
 	return 0;
 }
 
+/* A thread of the domain would ask the owner without its locks. */
+static int srx_import(const struct wfi_domain *d, void *context,
+		      struct fid_peer_srx **owner)
+{
+	if (d->progress) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"FI_PEER, shared receive context: the domain makes progress by "
+			"itself: open it with FI_PROGRESS_MANUAL\n");
+		return -FI_EINVAL;
+	}
+	return wfi_import_srx(context, owner);
+}
+
 int wfi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **fid,
 		 void *context)
 {
 	static const struct fi_rx_attr nothing;
 	struct wfi_domain *d = wfi_domain_of(domain);
+	struct fid_peer_srx *owner = NULL;
 	struct wfi_srx *srx;
 	int rc;
 
@@ -229,6 +246,9 @@ int wfi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 		return -FI_EOPBADSTATE;
 	}
 	rc = srx_check(attr);
+	if (!rc && (attr->op_flags & FI_PEER)) {
+		rc = srx_import(d, context, &owner);
+	}
 	if (rc) {
 		return rc;
 	}
@@ -236,20 +256,26 @@ int wfi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	if (!srx) {
 		return -FI_ENOMEM;
 	}
-	rc = receiver_open(attr->size ? (uint32_t)attr->size : WFI_RX_SIZE, &srx->rcv);
+	if (owner) {
+		rc = receiver_open_matched(&wfi_import_matcher, owner, &srx->rcv);
+	} else {
+		rc = receiver_open(attr->size ? (uint32_t)attr->size : WFI_RX_SIZE,
+				   &srx->rcv);
+	}
 	if (rc) {
 		free(srx);
 		return rc;
 	}
 	list_init(&srx->eps);
 	srx->ep.is_srx = srx;
+	srx->owner = owner;
 	srx->ep.fid.fid.ops = &srx_fi_ops;
 	srx->ep.fid.cm = &wfi_ep_ops_no_cm;
 	srx->ep.caps = attr->caps;
 	srx->caps_given = attr->caps != 0;
 	srx->ep.directed = attr->caps & FI_DIRECTED_RECV;
-	srx->ep.rx_op_flags = attr->op_flags;
-	srx->ep.rx_bits = wfi_ep_rx_bits(&srx->ep, attr->op_flags);
+	srx->ep.rx_op_flags = attr->op_flags & ~FI_PEER;
+	srx->ep.rx_bits = wfi_ep_rx_bits(&srx->ep, srx->ep.rx_op_flags);
 	wfi_domain_lock(d);
 	receiver_set_min_multi_recv(srx->rcv, srx->ep.min_multi_recv);
 	wfi_domain_unlock(d);

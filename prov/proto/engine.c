@@ -416,9 +416,12 @@ static __attribute__((noinline)) int chores_run(struct proto_ep *ep)
 	if (unlikely(ep->joint_orphans)) {
 		moved += joints_settle(ep);
 	}
+	if (unlikely(!list_empty(&ep->rcv->unasked))) {
+		moved += matcher_run(ep);
+	}
 	proto_reap(ep);
-	ep->chores =
-		!list_empty(&ep->active) || !list_empty(&ep->reap) || ep->joint_orphans;
+	ep->chores = !list_empty(&ep->active) || !list_empty(&ep->reap) ||
+		     ep->joint_orphans || !list_empty(&ep->rcv->unasked);
 	return moved;
 }
 

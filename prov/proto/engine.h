@@ -260,6 +260,35 @@ LOCK_HELD(lock_domain)
 void receiver_set_min_multi_recv(struct receiver *rcv, size_t len);
 size_t receiver_left(const struct receiver *rcv);
 
+/* ---- a receiver whose receives somebody else has, and matches */
+
+struct arrival; /* a message that is kept there: its name */
+
+struct proto_matcher_ops {
+	/* A message came. 0: r says where it goes (iov, count, context, flags).
+	 * -FI_ENOENT: nobody waits for it, queue follows. Both with *entry, which names
+	 * it there until release. -FI_EAGAIN: asked again later. All else: it is dropped.
+	 */
+	int (*get)(void *arg, const struct proto_found *message, struct proto_recv *r,
+		   void **entry);
+	/* It waits, by that name here; not 0: it can't. */
+	int (*queue)(void *arg, void *entry, const struct proto_found *message,
+		     struct arrival *name);
+	/* That name is none any more: the engine ends. */
+	void (*forget)(void *arg, void *entry);
+	void (*release)(void *arg, void *entry);
+};
+
+int receiver_open_matched(const struct proto_matcher_ops *ops, void *arg,
+			  struct receiver **rcv);
+/* A message that waits gets its receive; or is dropped, then entry is not released. */
+LOCK_HELD(lock_domain) void matcher_start(struct arrival *a, const struct proto_recv *r);
+LOCK_HELD(lock_domain) void matcher_discard(struct arrival *a);
+/* Its sender's fi_addr_t, as far as it is known by now. */
+LOCK_HELD(lock_domain) uint64_t matcher_source(const struct arrival *a);
+/* proto_attr.arg of its engine. */
+void *matcher_engine_arg(const struct arrival *a);
+
 /* Receives that are posted later use it. */
 LOCK_HELD(lock_domain) void proto_set_min_multi_recv(struct proto_ep *ep, size_t len);
 LOCK_HELD(lock_domain) size_t proto_min_multi_recv(const struct proto_ep *ep);

@@ -369,6 +369,20 @@ int results_run(struct proto_ep *ep, struct proto_peer *pp);
 /* The peer is gone: nobody waits for them. */
 void results_drop(struct proto_ep *ep, struct proto_peer *pp);
 
+/* ---- peek.c */
+
+void arrival_describe(const struct arrival *a, struct proto_found *found);
+
+/* ---- matcher.c: a receiver whose receives somebody else has */
+
+/* As the receiver_ calls of these names. */
+bool matcher_take(struct proto_ep *ep, const struct proto_peer *pp, uint32_t tagged,
+		  uint64_t tag, uint64_t len, struct rx_claim *claim);
+void matcher_keep(struct arrival *a);
+void matcher_leave(struct proto_ep *ep);
+/* Messages that there was no memory for. */
+int matcher_run(struct proto_ep *ep);
+
 /* ---- ack.c: control packets that must not get lost for want of room */
 
 /* Sends what a owes (its state says what), or queues it. */

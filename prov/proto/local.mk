@@ -14,6 +14,7 @@ PROV_SOURCES += \
 	%D%/joint.c \
 	%D%/link.c \
 	%D%/match.c %D%/match.h %D%/match_index.c %D%/match_index.h \
+	%D%/matcher.c \
 	%D%/peek.c \
 	%D%/pool.c %D%/pool.h \
 	%D%/receiver.c %D%/receiver.h \

@@ -10,7 +10,7 @@
 
 #include "prov/proto/ep.h"
 
-static void describe(const struct arrival *a, struct proto_found *found)
+void arrival_describe(const struct arrival *a, struct proto_found *found)
 {
 	*found = (struct proto_found){.len = a->len,
 				      .tag = a->tag,
@@ -44,7 +44,7 @@ int receiver_peek(struct receiver *rcv, const struct proto_recv *r, enum proto_p
 		return -FI_ENOMSG;
 	}
 	a = container_of(m, struct arrival, m);
-	describe(a, found);
+	arrival_describe(a, found);
 	if (what == PROTO_PEEK_LOOK) {
 		return 0;
 	}
@@ -107,7 +107,7 @@ int proto_discard_claimed(struct proto_ep *ep, uint64_t id, struct proto_found *
 	if (!a) {
 		return -FI_EINVAL;
 	}
-	describe(a, found);
+	arrival_describe(a, found);
 	discard(ep, a);
 	return 0;
 }

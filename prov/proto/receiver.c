@@ -13,6 +13,7 @@ int receiver_init(struct receiver *rcv, uint32_t size, uint32_t max)
 {
 	*rcv = (struct receiver){.min_multi_recv = 16, .rx_max = max};
 	list_init(&rcv->engines);
+	list_init(&rcv->unasked);
 	if (match_queue_init(&rcv->match[0], size) ||
 	    match_queue_init(&rcv->match[1], size) || sender_table_init(&rcv->senders) ||
 	    rx_pool_init(rcv, size)) {
@@ -62,6 +63,9 @@ void receiver_leave(struct proto_ep *ep)
 	if (!ep->rcv->shared) {
 		return;
 	}
+	if (ep->rcv->ops) {
+		matcher_leave(ep);
+	}
 	for (uint32_t i = 0; i < pool_limit(&ep->arrivals); i++) {
 		struct arrival *a = pool_at(&ep->arrivals, i);
 
@@ -87,8 +91,8 @@ void receiver_abandon(struct proto_ep *ep)
 	for (uint32_t i = 0; i < pool_limit(&ep->arrivals); i++) {
 		struct arrival *a = pool_at(&ep->arrivals, i);
 
-		if (has_open_claim(a) && a->claim.multi) {
-			rx_let_go(ep->rcv, a->claim.multi);
+		if (has_open_claim(a)) {
+			rx_abandon(ep->rcv, &a->claim);
 		}
 	}
 }
@@ -101,7 +105,7 @@ bool receiver_take(struct proto_ep *ep, const struct proto_peer *pp, uint32_t ta
 		match_recv_find(&rcv->match[tagged], sender_ident(pp->sender), tag);
 
 	if (!m) {
-		return false;
+		return rcv->ops && matcher_take(ep, pp, tagged, tag, len, claim);
 	}
 	rx_take(rcv, container_of(m, struct rx, m), len, claim);
 	return true;
@@ -109,6 +113,10 @@ bool receiver_take(struct proto_ep *ep, const struct proto_peer *pp, uint32_t ta
 
 void receiver_keep(struct arrival *a)
 {
+	if (a->ep->rcv->ops) {
+		matcher_keep(a);
+		return;
+	}
 	a->m.source = sender_ident(a->peer->sender);
 	a->m.tag = a->tag;
 	match_msg_add(&a->ep->rcv->match[a->flags & PROTO_TAGGED], &a->m);
@@ -116,6 +124,10 @@ void receiver_keep(struct arrival *a)
 
 void receiver_forget(struct arrival *a)
 {
+	if (a->ep->rcv->ops) {
+		list_remove(&a->m.all);
+		return;
+	}
 	match_msg_remove(&a->ep->rcv->match[a->flags & PROTO_TAGGED], &a->m);
 }
 

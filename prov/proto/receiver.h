@@ -34,6 +34,11 @@ struct receiver {
 	size_t min_multi_recv;
 	struct sender_table senders;
 	struct list engines; /* proto_ep.receives: those that complete something */
+	/* Somebody else has the receives (matcher.c), and matches; NULL: nobody. */
+	const struct proto_matcher_ops *ops;
+	void *arg;
+	void *unmatched;     /* what the last message would be kept by; NULL: nothing */
+	struct list unasked; /* struct arrival.m.all: there was no memory for it */
 	bool shared;
 	bool selective; /* shared: some engine's owner wants to hear of some only */
 };

@@ -69,8 +69,8 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 		return;
 	}
 	arrival_set_state(a, ARRIVAL_UNEXPECTED);
-	receiver_keep(a);
 	list_push_back(&pp->announced, &a->node);
+	receiver_keep(a);
 }
 
 void rndv_finish(struct proto_ep *ep, struct arrival *a, int err)

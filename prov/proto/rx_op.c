@@ -151,11 +151,20 @@ static void multi_over(struct receiver *rcv, const struct rx *rx)
 	}
 }
 
-void rx_let_go(struct receiver *rcv, struct rx *multi)
+static void rx_let_go(struct receiver *rcv, struct rx *multi)
 {
 	if (--multi->pending == 0 && multi->state == RX_DRAINING) {
 		multi_over(rcv, multi);
 		rx_release(rcv, multi);
+	}
+}
+
+void rx_abandon(struct receiver *rcv, const struct rx_claim *claim)
+{
+	if (claim->multi) {
+		rx_let_go(rcv, claim->multi);
+	} else if (claim->flags & RX_FOREIGN) {
+		rcv->ops->release(rcv->arg, claim->entry);
 	}
 }
 
@@ -185,9 +194,7 @@ void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 		d.report = true;
 	}
 	if (ep->closing) {
-		if (multi) {
-			rx_let_go(ep->rcv, multi);
-		}
+		rx_abandon(ep->rcv, claim);
 		return;
 	}
 	if (multi && --multi->pending == 0 && multi->state == RX_DRAINING) {
@@ -198,6 +205,9 @@ void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 		}
 	}
 	ep->up->rx_done(ep->arg, &d);
+	if (unlikely(claim->flags & RX_FOREIGN)) {
+		ep->rcv->ops->release(ep->rcv->arg, claim->entry);
+	}
 	if (release) {
 		if (multi->cancelled) {
 			cancelled(ep->rcv, multi);

@@ -45,9 +45,13 @@ struct rx {
 };
 _Static_assert(offsetof(struct rx, iov[1]) <= 128, "two cache lines");
 
+/* In rx_claim.flags: somebody else's, who hears when it is done with (matcher.c). */
+#define RX_FOREIGN 0x20000u
+
 /* Where one message goes. */
 struct rx_claim {
 	struct rx *multi; /* the multi-receive buffer it is in, or NULL */
+	void *entry;	  /* RX_FOREIGN: the owner's name for it */
 	void *context;
 	void *buf; /* multi-receive: where the message starts, else NULL */
 	size_t room;
@@ -83,8 +87,8 @@ void rx_finish(struct proto_ep *ep, const struct rx_claim *claim,
 	       const struct rx_result *r);
 /* Frees a slot that is in no queue. */
 void rx_release(struct receiver *rcv, struct rx *rx);
-/* A multi-receive buffer has one message less under way, which nobody hears of. */
-void rx_let_go(struct receiver *rcv, struct rx *multi);
+/* It has one message less under way, which nobody hears of. */
+void rx_abandon(struct receiver *rcv, const struct rx_claim *claim);
 /* `from` turns out to be another name of `to`: receives that were posted for one are for
  * the other from now on. */
 void rx_retarget(struct receiver *rcv, struct sender *from, struct sender *to);
