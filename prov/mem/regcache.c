@@ -24,7 +24,7 @@
 
 struct entry {
 	struct mem_reg reg; /* first: it is what the user has */
-	struct list node;   /* idle: of the cache; dead: likewise */
+	struct list node;   /* idle, used or dead of the cache */
 	uint32_t users;
 	bool kept;    /* in the table */
 	bool watched; /* on behalf of this one */
@@ -44,6 +44,7 @@ struct mem_regcache {
 	struct entry **table; /* max_count, in the order of addresses */
 	uint32_t count;
 	struct list idle; /* struct entry: kept and without users, last used first */
+	struct list used; /* struct entry: with users, kept or not */
 	struct list dead; /* struct entry: to be dropped */
 	uint64_t news;	  /* what the monitor said, counted */
 	struct mem_regcache_stats stats;
@@ -194,10 +195,12 @@ void mem_regcache_flush(struct mem_regcache *c)
 /* ---- getting
  * -------------------------------------------------------------------------------- */
 
-static void use(struct entry *e)
+static void use(struct mem_regcache *c, struct entry *e)
 {
-	if (e->users++ == 0)
+	if (e->users++ == 0) {
 		list_remove(&e->node);
+		list_push_back(&c->used, &e->node);
+	}
 }
 
 /* r, and all that is kept and overlaps with it; what is in the table may change. */
@@ -268,6 +271,8 @@ static int add_kept(struct mem_regcache *c, struct mem_range r, struct entry *e)
 	if (rc && (all.start != r.start || all.end != r.end))
 		rc = add(c, r, e);
 	pthread_mutex_lock(&c->lock);
+	if (!rc)
+		list_push_back(&c->used, &e->node);
 	if (rc || !e->watched || c->news != news || !keep(c, e)) {
 		e->watched = false; /* as in on_gone */
 		c->stats.uncached++;
@@ -293,6 +298,8 @@ static int miss(struct mem_regcache *c, struct mem_range r, bool settled,
 	} else {
 		rc = add(c, r, e);
 		pthread_mutex_lock(&c->lock);
+		if (!rc)
+			list_push_back(&c->used, &e->node);
 		c->stats.uncached++;
 		pthread_mutex_unlock(&c->lock);
 	}
@@ -325,7 +332,7 @@ int mem_regcache_get(struct mem_regcache *c, const void *base, size_t len,
 	if (settled)
 		e = table_cover(c, r);
 	if (e) {
-		use(e);
+		use(c, e);
 		c->stats.hits++;
 	} else {
 		c->stats.misses++;
@@ -346,8 +353,10 @@ void mem_regcache_put(struct mem_regcache *c, struct mem_reg *reg)
 		return;
 	pthread_mutex_lock(&c->lock);
 	last = --e->users == 0;
-	if (last)
+	if (last) {
+		list_remove(&e->node);
 		list_push_front(e->kept ? &c->idle : &c->dead, &e->node);
+	}
 	dead = !list_empty(&c->dead);
 	pthread_mutex_unlock(&c->lock);
 	if (dead)
@@ -378,6 +387,7 @@ int mem_regcache_open(const struct mem_regcache_attr *attr, struct mem_regcache 
 	c->max_count = attr->max_count;
 	c->max_size = attr->max_size;
 	list_init(&c->idle);
+	list_init(&c->used);
 	list_init(&c->dead);
 	pthread_mutex_init(&c->lock, NULL);
 	c->starts = calloc((size_t)c->max_count + 1, sizeof(*c->starts));
@@ -411,32 +421,65 @@ void mem_regcache_stats(struct mem_regcache *c, struct mem_regcache_stats *stats
 
 /* In a child the locks may be held by threads that aren't there, and the registrations
  * are the parent's. */
+static void free_all(struct list *entries)
+{
+	struct list *n;
+
+	while ((n = list_pop_front(entries)))
+		free(container_of(n, struct entry, node));
+}
+
 static void close_inherited(struct mem_regcache *c)
 {
-	for (uint32_t i = 0; i < c->count; i++)
-		free(c->table[i]);
+	free_all(&c->idle);
+	free_all(&c->used);
+	free_all(&c->dead);
 	free(c->starts);
 	free(c->table);
 	free(c);
 }
 
+/* Those that somebody still uses end as well: he doesn't put them any more. */
+static int end_used(struct mem_regcache *c)
+{
+	struct list *n;
+	int ended = 0;
+
+	pthread_mutex_lock(&c->lock);
+	while ((n = list_pop_front(&c->used))) {
+		struct entry *e = container_of(n, struct entry, node);
+
+		e->users = 0;
+		if (e->kept)
+			table_remove_entry(c, e);
+		else
+			list_push_back(&c->dead, &e->node);
+		ended++;
+	}
+	pthread_mutex_unlock(&c->lock);
+	bury(c);
+	return ended;
+}
+
 void mem_regcache_close(struct mem_regcache *c)
 {
 	struct mem_regcache_stats s;
+	int ended;
 
 	if (c->born != mem_fork_generation()) {
 		close_inherited(c);
 		return;
 	}
 	mem_regcache_flush(c);
+	ended = end_used(c);
 	mem_regcache_stats(c, &s);
 	FI_INFO(&weft_provider, FI_LOG_MR,
 		"cache of registrations: %llu hits, %llu misses, %llu gone, %llu "
 		"evicted, "
-		"%llu not kept; %u still in use\n",
+		"%llu not kept; %d were still in use\n",
 		(unsigned long long)s.hits, (unsigned long long)s.misses,
 		(unsigned long long)s.gone, (unsigned long long)s.evicted,
-		(unsigned long long)s.uncached, s.count);
+		(unsigned long long)s.uncached, ended);
 	if (c->monitor) {
 		mem_monitor_leave(c->monitor, &c->watcher);
 		mem_monitor_put(c->monitor);

@@ -49,7 +49,8 @@ struct mem_regcache_stats {
 
 /* -FI_ENOMEM. That there is no monitor is no error. */
 int mem_regcache_open(const struct mem_regcache_attr *attr, struct mem_regcache **cache);
-/* Everything was put. In a forked child nothing is dropped: it is the parent's. */
+/* Drops everything, what somebody uses as well: nothing is put afterwards. In a forked
+ * child nothing is dropped: it is the parent's. */
 void mem_regcache_close(struct mem_regcache *cache);
 bool mem_regcache_keeps(const struct mem_regcache *cache);
 

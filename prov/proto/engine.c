@@ -8,6 +8,8 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/mem/keytab.h"
+#include "prov/mem/params.h"
+#include "prov/mem/regcache.h"
 #include "prov/proto/ep.h"
 
 /* Packets per progress pass. */
@@ -75,6 +77,48 @@ static const struct wire_events events = {
 	.segment_done = proto_segment_done,
 };
 
+/* ---- local memory that a wire wants registered */
+
+static int mem_add(void *arg, void *start, size_t len, void **handle)
+{
+	const struct proto_ep *ep = arg;
+
+	return ep->wire->mem_add(ep->wep, start, len, handle);
+}
+
+static void mem_drop(void *arg, void *handle)
+{
+	const struct proto_ep *ep = arg;
+
+	ep->wire->mem_drop(ep->wep, handle);
+}
+
+static int regs_open(struct proto_ep *ep)
+{
+	static const struct mem_reg_ops ops = {.add = mem_add, .drop = mem_drop};
+	const struct prov_params *p = prov_params();
+	const struct mem_regcache_attr attr = {.ops = &ops,
+					       .arg = ep,
+					       .max_count =
+						       (uint32_t)p->mr_cache_max_count,
+					       .max_size = p->mr_cache_max_size};
+
+	return ep->wire->caps.local
+		       ? mem_regcache_open(&attr, &wire_ep_base(ep->wep)->regs)
+		       : 0;
+}
+
+/* What is under way is over with the endpoint, so its memory may go before. */
+static void wire_close(struct proto_ep *ep)
+{
+	struct mem_regcache *regs = wire_ep_base(ep->wep)->regs;
+
+	if (regs) {
+		mem_regcache_close(regs);
+	}
+	ep->wire->ep_close(ep->wep);
+}
+
 static void ep_free(struct proto_ep *ep)
 {
 	peer_table_fini(&ep->peers);
@@ -138,10 +182,13 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 		ep_free(ep);
 		return ret;
 	}
-	ret = peer_table_init(&ep->peers, &proto_peer_ops, ep, ep->wire, ep->wep,
-			      ep->connect_timeout, attr->incarnation);
+	ret = regs_open(ep);
+	if (!ret) {
+		ret = peer_table_init(&ep->peers, &proto_peer_ops, ep, ep->wire, ep->wep,
+				      ep->connect_timeout, attr->incarnation);
+	}
 	if (ret) {
-		ep->wire->ep_close(ep->wep);
+		wire_close(ep);
 		ep_free(ep);
 		return ret;
 	}
@@ -198,7 +245,7 @@ void proto_set_up(struct proto_ep *ep, const struct proto_up *up)
 void proto_ep_close(struct proto_ep *ep)
 {
 	proto_set_closing(ep);
-	ep->wire->ep_close(ep->wep);
+	wire_close(ep);
 	receiver_abandon(ep);
 	ep_free(ep);
 }

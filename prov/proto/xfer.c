@@ -8,6 +8,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/regcache.h"
+
 /* Steps over pieces that are used up (or were empty). */
 static void skip_used(struct xfer *x)
 {
@@ -23,8 +25,49 @@ static void skip_used(struct xfer *x)
 	}
 }
 
+/* ---- registered memory, where the wire needs it: from the first segment until none is
+ * under way */
+
+static void let_go(struct xfer *x)
+{
+	for (uint32_t i = 0; i < x->local_count; i++) {
+		if (x->reg[i]) {
+			mem_regcache_put(x->regs, x->reg[i]);
+		}
+		x->reg[i] = NULL;
+	}
+	x->regs = NULL;
+}
+
+static int hold(struct xfer *x, const struct wire_link_base *b)
+{
+	if (x->regs) {
+		return 0;
+	}
+	x->regs = wire_ep_base(b->ep)->regs;
+	for (uint32_t i = 0; i < x->local_count; i++) {
+		x->reg[i] = NULL;
+	}
+	for (uint32_t i = 0; i < x->local_count; i++) {
+		int rc = x->local[i].iov_len
+				 ? mem_regcache_get(x->regs, x->local[i].iov_base,
+						    x->local[i].iov_len, &x->reg[i])
+				 : 0;
+
+		if (rc) {
+			x->reg[i] = NULL;
+			let_go(x);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- segments */
+
 /* The local pieces of the next `len` bytes. Does not move the cursor. */
-static uint32_t local_slice(const struct xfer *x, size_t len, struct iovec *out)
+static uint32_t local_slice(const struct xfer *x, size_t len, struct iovec *out,
+			    void **handles)
 {
 	uint32_t n = 0;
 	size_t off = x->local_off;
@@ -38,6 +81,7 @@ static uint32_t local_slice(const struct xfer *x, size_t len, struct iovec *out)
 		if (here > 0) {
 			out[n].iov_base = (char *)x->local[i].iov_base + off;
 			out[n].iov_len = here;
+			handles[n] = x->regs ? x->reg[i]->handle : NULL;
 			n++;
 		}
 		len -= here;
@@ -96,11 +140,16 @@ int xfer_run(struct xfer *x, struct wire_link *link, size_t budget)
 	while (x->issued < x->total && budget > 0 && !x->err &&
 	       x->inflight < XFER_INFLIGHT_MAX) {
 		struct iovec local[XFER_IOV_MAX];
-		struct wire_segment seg = {.local = local, .cookie = x};
+		void *handles[XFER_IOV_MAX];
+		struct wire_segment seg = {
+			.local = local, .handles = handles, .cookie = x};
 		const struct xfer_remote *r;
 		size_t len;
 		int ret;
 
+		if (__builtin_expect(b->caps.local, 0) && (x->err = hold(x, b))) {
+			break;
+		}
 		skip_used(x);
 		r = &x->remote[x->remote_at];
 		len = r->len - x->remote_off;
@@ -109,7 +158,7 @@ int xfer_run(struct xfer *x, struct wire_link *link, size_t budget)
 		len = len < XFER_STEP ? len : XFER_STEP;
 		len = len < b->caps.max_segment ? len : b->caps.max_segment;
 		seg.len = len;
-		seg.local_count = local_slice(x, len, local);
+		seg.local_count = local_slice(x, len, local, handles);
 		seg.remote.addr = r->addr + x->remote_off;
 		seg.remote.key = r->key;
 		seg.remote.raw = x->raw;
@@ -126,6 +175,9 @@ int xfer_run(struct xfer *x, struct wire_link *link, size_t budget)
 		budget -= len;
 		started++;
 	}
+	if (__builtin_expect(x->regs != NULL, 0) && x->inflight == 0) {
+		let_go(x);
+	}
 	return started;
 }
 
@@ -134,6 +186,9 @@ void xfer_segment_done(struct xfer *x, int err)
 	x->inflight--;
 	if (err && !x->err) {
 		x->err = err;
+	}
+	if (__builtin_expect(x->regs != NULL, 0) && x->inflight == 0) {
+		let_go(x);
 	}
 }
 

@@ -44,6 +44,9 @@ struct xfer {
 	int err; /* 0 or the first -fi_errno */
 	struct iovec local[XFER_IOV_MAX];
 	struct xfer_remote remote[XFER_IOV_MAX];
+	struct mem_regcache *regs;	   /* NULL: nothing is registered for it */
+	struct mem_reg *reg[XFER_IOV_MAX]; /* of each local piece, while segments are
+					    * under way; NULL: an empty one */
 };
 
 /* Everything of `total` bytes was done, or it failed and nothing is under way. */

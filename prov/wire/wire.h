@@ -26,6 +26,7 @@
 
 struct mem_arena;
 struct mem_keytab;
+struct mem_regcache;
 struct wire_ep;	  /* defined by each wire; begins with struct wire_ep_base */
 struct wire_link; /* defined by each wire; begins with struct wire_link_base */
 
@@ -40,6 +41,7 @@ struct wire_caps {
 	bool imm;	    /* segments may carry 32 bits of immediate data */
 	bool ordered;	    /* segments of one lane arrive in order */
 	bool passive;	    /* put and get need no libfabric call at the target */
+	bool local;  /* memory of ours that segments name must be registered: mem_add */
 	bool raw;    /* put and get may name peer memory by plain address (one copy) */
 	size_t bulk; /* bytes of one of the peer's bulk slots; 0: none can be read */
 	uint32_t joints; /* transfers that both ends may copy at once; 0: none. Where
@@ -95,9 +97,10 @@ struct wire_slot {
 extern const struct wire_slot wire_slot_none;
 
 /* One piece of a put or a get. local describes exactly len bytes; it is read during the
- * call only, the memory it points to until segment_done. */
+ * call only, the memory it points to until segment_done. handles likewise. */
 struct wire_segment {
 	const struct iovec *local;
+	void *const *handles; /* caps.local: what mem_add gave, for each of local */
 	size_t local_count;
 	struct wire_remote remote;
 	size_t len;
@@ -178,12 +181,26 @@ struct wire_ops {
 	int (*put)(struct wire_link *link, const struct wire_segment *seg);
 	int (*get)(struct wire_link *link, const struct wire_segment *seg);
 
+	/*
+	 * Where caps.local: makes memory of this process known to the hardware, so that
+	 * segments of any link of the endpoint may name it, and makes it unknown again.
+	 * Whole pages; the handle is not NULL. -FI_ENOMEM: there is no room for more at
+	 * this time; -FI_EFAULT: it isn't there. mem_drop may come while segments that
+	 * name it are under way only right before ep_close; they end without touching it.
+	 * Asked through the cache in wire_ep_base.regs (prov/mem/regcache.h), which the
+	 * engine opens, closes and asks while segments are under way. NULL where
+	 * caps.local is false on every link.
+	 */
+	int (*mem_add)(struct wire_ep *ep, void *start, size_t len, void **handle);
+	void (*mem_drop)(struct wire_ep *ep, void *handle);
+
 	/* Which counters of the peer want to hear of puts and gets on this link
 	 * (MEM_EVENTS_*); once set, for good. NULL: none on any link. */
 	uint32_t (*events)(struct wire_link *link);
 
 	/*
-	 * One piece of a put or get that is done in the call or not at all, by key. True:
+	 * One piece of a put or get that is done in the call or not at all, by key, from
+	 * or to memory that need not be registered. True:
 	 * done, as where put returns 1. False: ask put, which may also say what is wrong;
 	 * bytes may have moved that it moves again. Leaves the link's slot as it is. Both
 	 * are NULL where a wire has nothing of the kind.
@@ -268,7 +285,8 @@ struct wire_ops {
  * (peer_ctx: by whoever handles link_up). */
 struct wire_ep_base {
 	const struct wire_ops *ops;
-	struct wire_addr addr; /* the door's address, port filled in */
+	struct mem_regcache *regs; /* the engine's; NULL unless the wire has caps.local */
+	struct wire_addr addr;	   /* the door's address, port filled in */
 };
 
 struct wire_link_base {

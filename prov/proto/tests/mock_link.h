@@ -18,6 +18,16 @@ struct mock_seg {
 	bool put;
 	struct wire_segment seg;
 	struct iovec local[4];
+	void *handles[4];
+};
+
+/* Memory that was made known; dropped ones stay in the list, so that whoever names one is
+ * caught. */
+struct mock_mem {
+	struct list node;
+	char *start;
+	size_t len;
+	bool dropped;
 };
 
 struct mock_ep {
@@ -25,6 +35,7 @@ struct mock_ep {
 	struct mock_net *net;
 	struct wire_ep_attr attr;
 	struct list links;
+	struct list mems; /* struct mock_mem */
 	struct mock_region regions[16];
 	int region_count;
 	struct {

@@ -51,6 +51,7 @@ static int ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	ep->net = mock_net;
 	ep->attr = *attr;
 	list_init(&ep->links);
+	list_init(&ep->mems);
 	for (int i = 0; i < MOCK_SLOTS; i++) {
 		ep->slots[i].bytes = malloc(MOCK_SLOT_SIZE);
 	}
@@ -129,6 +130,15 @@ static void ep_close(struct wire_ep *wep)
 	}
 	for (int i = 0; i < MOCK_SLOTS; i++) {
 		free(ep->slots[i].bytes);
+	}
+	while (!list_empty(&ep->mems)) {
+		struct mock_mem *m = container_of(ep->mems.next, struct mock_mem, node);
+
+		if (!m->dropped) {
+			abort(); /* it is dropped before the endpoint closes */
+		}
+		list_remove(&m->node);
+		free(m);
 	}
 	free(ep);
 }
@@ -246,6 +256,51 @@ void mock_inject(struct wire_link *link, const void *pkt, size_t len)
 	queue_pkt(link_of(link), p);
 }
 
+static int mem_add(struct wire_ep *wep, void *start, size_t len, void **handle)
+{
+	struct mock_ep *ep = ep_of(wep);
+	struct mock_mem *m;
+
+	if (((uintptr_t)start | len) & 4095) {
+		abort();
+	}
+	if (mock_chance(ep->net, ep->net->refuse_mem)) {
+		return -FI_ENOMEM;
+	}
+	m = calloc(1, sizeof(*m));
+	m->start = start;
+	m->len = len;
+	list_push_back(&ep->mems, &m->node);
+	ep->net->mems++;
+	*handle = m;
+	return 0;
+}
+
+static void mem_drop(struct wire_ep *wep, void *handle)
+{
+	struct mock_mem *m = handle;
+
+	if (m->dropped) {
+		abort();
+	}
+	m->dropped = true;
+	ep_of(wep)->net->mems_dropped++;
+}
+
+/* What a segment names is registered, as the hardware would have it. */
+static void check_local(const struct mock_link *l, const struct wire_segment *seg)
+{
+	for (size_t i = 0; l->base.caps.local && i < seg->local_count; i++) {
+		const struct mock_mem *m = seg->handles[i];
+		const char *at = seg->local[i].iov_base;
+
+		if (!m || m->dropped || at < m->start ||
+		    at + seg->local[i].iov_len > m->start + m->len) {
+			abort();
+		}
+	}
+}
+
 /* Where the target keeps it; NULL: refused, *err says why. */
 static char *resolve(struct mock_link *l, const struct wire_segment *seg, bool put,
 		     int *err)
@@ -303,6 +358,7 @@ static int segment(struct wire_link *link, const struct wire_segment *seg, bool 
 	if (sum != seg->len || seg->len > l->base.caps.max_segment || seg->len == 0) {
 		abort();
 	}
+	check_local(l, seg);
 	if (!l->pushing && mock_chance(l->ep->net, l->ep->net->refuse_segment)) {
 		return -FI_EAGAIN;
 	}
@@ -328,6 +384,11 @@ static int segment(struct wire_link *link, const struct wire_segment *seg, bool 
 	s->due = later(l->ep->net);
 	memcpy(s->local, seg->local, seg->local_count * sizeof(s->local[0]));
 	s->seg.local = s->local;
+	if (l->base.caps.local) {
+		memcpy(s->handles, seg->handles,
+		       seg->local_count * sizeof(s->handles[0]));
+		s->seg.handles = s->handles;
+	}
 	list_push_back(&l->segs, &s->node);
 	return 0;
 }
@@ -357,6 +418,9 @@ static bool move_now(struct wire_link *link, uint64_t key, uint64_t addr, void *
 
 	if (len == 0 || len > l->base.caps.max_segment) {
 		abort();
+	}
+	if (l->base.caps.local) { /* it would have to be registered */
+		return false;
 	}
 	if (l->dying || mock_chance(l->ep->net, l->ep->net->refuse_segment) ||
 	    mock_chance(l->ep->net, l->ep->net->late_segment)) {
@@ -490,6 +554,7 @@ static int segs_done(struct mock_link *l)
 			continue;
 		}
 		at = l->dying ? NULL : resolve(l, &s->seg, s->put, &err);
+		check_local(l, &s->seg);
 		if (at) {
 			move(&s->seg, at, s->put);
 			err = 0;
@@ -590,6 +655,8 @@ const struct wire_ops mock_wire = {
 	.get = get,
 	.put_now = put_now,
 	.get_now = get_now,
+	.mem_add = mem_add,
+	.mem_drop = mem_drop,
 	.bulk_get = bulk_get,
 	.bulk_put = bulk_put,
 	.bulk_peer = bulk_peer,
@@ -605,6 +672,15 @@ const struct wire_ops mock_wire = {
 	.fd = fd,
 	.quiesce = quiesce,
 };
+
+const struct wire_ops *mock_wire_local(void)
+{
+	static struct wire_ops ops;
+
+	ops = mock_wire;
+	ops.caps.local = true;
+	return &ops;
+}
 
 void mock_region_add(struct wire_ep *wep, const struct mock_region *r)
 {

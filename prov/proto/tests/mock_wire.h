@@ -60,6 +60,8 @@ struct mock_net {
 	struct mock_cell cells[MOCK_CELLS];
 	struct list pushes; /* under way */
 	struct wire_ep *eps[MOCK_EPS];
+	uint32_t refuse_mem;	     /* percent: there is no room to register more */
+	uint64_t mems, mems_dropped; /* that were registered */
 	uint64_t links_killed;
 	uint64_t packets;
 };
@@ -67,6 +69,8 @@ struct mock_net {
 /* The net that ep_open attaches to. */
 extern struct mock_net *mock_net;
 extern const struct wire_ops mock_wire;
+/* The same, but links may need local registrations (mock_net.caps.local). */
+const struct wire_ops *mock_wire_local(void);
 
 uint64_t mock_random(struct mock_net *net);
 /* True in `percent` of the calls. */
