@@ -77,6 +77,11 @@ TESTS += %D%/own/rma
 %C%_own_rma_SOURCES = %D%/own/rma.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_rma_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/options
+TESTS += %D%/own/options
+%C%_own_options_SOURCES = %D%/own/options.c $(fabtests_own)
+%C%_own_options_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/regions
 TESTS += %D%/own/regions
 %C%_own_regions_SOURCES = %D%/own/regions.c %D%/own/remote.c %D%/own/remote.h \

@@ -370,7 +370,12 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 {
 	struct wfi_cntr *cntr = (struct wfi_cntr *)fid;
 
-	if (command == FI_GETOPSFLAG && arg) {
+	/* Counters have no flags for operations: none are said, and none can be set. */
+	if (command == FI_GETOPSFLAG || command == FI_SETOPSFLAG) {
+		if (!arg)
+			return -FI_EINVAL;
+		if (command == FI_SETOPSFLAG)
+			return *(const uint64_t *)arg ? -FI_EBADFLAGS : 0;
 		*(uint64_t *)arg = 0;
 		return 0;
 	}

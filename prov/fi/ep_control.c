@@ -6,6 +6,7 @@
 
 #include "prov/fi/addr_resolve.h"
 #include "prov/fi/ep_int.h"
+#include "prov/fi/ep_option.h"
 #include "prov/fi/sep.h"
 #include "prov/fi/srx.h"
 #include "prov/fi/work.h"
@@ -192,44 +193,23 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 static int ep_getopt(fid_t fid, int level, int name, void *val, size_t *len)
 {
 	struct wfi_ep *ep = wfi_ep_root(wfi_ep_of(fid));
+	int rc;
 
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
-		return -FI_ENOPROTOOPT;
-	}
-	if (!val || !len) {
-		return -FI_EINVAL;
-	}
-	if (*len < sizeof(size_t)) {
-		*len = sizeof(size_t);
-		return -FI_ETOOSMALL;
-	}
 	wfi_domain_lock(ep->domain);
-	memcpy(val, &ep->min_multi_recv, sizeof(size_t));
+	rc = wfi_ep_option_get(ep, level, name, val, len);
 	wfi_domain_unlock(ep->domain);
-	*len = sizeof(size_t);
-	return 0;
+	return rc;
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *val, size_t len)
 {
 	struct wfi_ep *ep = wfi_ep_root(wfi_ep_of(fid));
+	int rc;
 
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
-		return -FI_ENOPROTOOPT;
-	}
-	if (!val || len != sizeof(size_t)) {
-		return -FI_EINVAL;
-	}
 	wfi_domain_lock(ep->domain);
-	memcpy(&ep->min_multi_recv, val, sizeof(size_t));
-	if (ep->is_srx) {
-		receiver_set_min_multi_recv(wfi_srx_receiver(ep->is_srx),
-					    ep->min_multi_recv);
-	} else if (ep->proto) {
-		proto_set_min_multi_recv(ep->proto, ep->min_multi_recv);
-	}
+	rc = wfi_ep_option_set(ep, level, name, val, len);
 	wfi_domain_unlock(ep->domain);
-	return 0;
+	return rc;
 }
 
 static int ep_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,

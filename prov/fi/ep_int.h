@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The endpoint's inside, shared by its own files: ep.c (life), ep_bind.c (what it is
- * bound to), ep_control.c (options, names), ep_msg.c, ep_tagged.c, ep_peek.c, ep_rma.c,
- * ep_atomic.c (operations), ep_fast.c, ep_fast_more.c, ep_fast_rma.c (the frequent ones),
- * ep_done.c
- * (completions), ep_nosys.c (what isn't there).
+ * bound to), ep_control.c (control, names), ep_option.c (options), ep_msg.c, ep_tagged.c,
+ * ep_peek.c, ep_rma.c, ep_atomic.c (operations), ep_fast.c, ep_fast_more.c, ep_fast_rma.c
+ * (the frequent ones), ep_done.c (completions), ep_nosys.c (what isn't there).
  */
 #ifndef WEFT_FI_EP_INT_H
 #define WEFT_FI_EP_INT_H
@@ -86,6 +85,14 @@ struct wfi_ep {
 	size_t tx_size;
 	size_t rx_size;
 	size_t min_multi_recv;
+	int hmem_p2p; /* FI_HMEM_P2P_*: what was asked for */
+	bool no_cuda; /* likewise */
+	/* What the application says to be the most that it will use, one more; 0: it said
+	 * nothing (ep_option.c). */
+	struct {
+		size_t msg, tagged, rma, atomic;
+		size_t inject_msg, inject_tagged, inject_rma, inject_atomic;
+	} limits;
 	struct wire_addr addr; /* of the door, wanted or had */
 	bool addr_any;
 	struct wfi_ep *of;   /* an alias of that endpoint; NULL: it is one itself */

@@ -356,6 +356,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct wfi_eq *eq = (struct wfi_eq *)fid;
 
+	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
 	if (!arg)
 		return -FI_EINVAL;
 	if (eq->member)

@@ -10,7 +10,7 @@ PROV_SOURCES += \
 	%D%/ep.c %D%/ep.h %D%/ep_int.h \
 	%D%/ep_alias.c %D%/ep_atomic.c %D%/ep_bind.c %D%/ep_control.c %D%/ep_done.c %D%/ep_fast.c \
 	%D%/ep_fast_more.c %D%/ep_fast_rma.c %D%/ep_msg.c \
-	%D%/ep_nosys.c %D%/ep_peek.c %D%/ep_rma.c %D%/ep_tagged.c \
+	%D%/ep_nosys.c %D%/ep_option.c %D%/ep_option.h %D%/ep_peek.c %D%/ep_rma.c %D%/ep_tagged.c \
 	%D%/eq.c %D%/eq.h \
 	%D%/fabric.c %D%/fabric.h \
 	%D%/import.c %D%/import.h %D%/import_srx.c \

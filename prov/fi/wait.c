@@ -533,10 +533,10 @@ int wfi_wait_control(struct wfi_wait *w, enum fi_wait_obj obj, int command, void
 {
 	int rc;
 
-	if (!arg)
-		return -FI_EINVAL;
 	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
 		return -FI_ENOSYS;
+	if (!arg)
+		return -FI_EINVAL;
 	if (w->member)
 		return wfi_member_control(w->member, command, arg);
 	if (command == FI_GETWAITOBJ) {

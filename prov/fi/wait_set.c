@@ -224,6 +224,8 @@ static int set_getwait(struct wfi_wait_set *set, void *arg)
 
 static int set_control_on(struct wfi_wait_set *set, int command, void *arg)
 {
+	if (command != FI_GETWAIT && command != FI_GETWAITOBJ)
+		return -FI_ENOSYS;
 	if (!arg)
 		return -FI_EINVAL;
 	switch (command) {

@@ -408,6 +408,10 @@ int wfi_work_control(struct wfi_domain *d, int command, void *arg)
 {
 	int rc = 0;
 
+	if (command != FI_QUEUE_WORK && command != FI_CANCEL_WORK &&
+	    command != FI_FLUSH_WORK) {
+		return -FI_ENOSYS;
+	}
 	if (!arg && command != FI_FLUSH_WORK) {
 		return -FI_EINVAL;
 	}
@@ -419,11 +423,8 @@ int wfi_work_control(struct wfi_domain *d, int command, void *arg)
 	case FI_CANCEL_WORK:
 		rc = cancel(d, arg, NULL) ? 0 : -FI_ENOENT;
 		break;
-	case FI_FLUSH_WORK:
-		cancel(d, NULL, arg ? wfi_cntr_of(arg) : NULL);
-		break;
 	default:
-		rc = -FI_ENOSYS;
+		cancel(d, NULL, arg ? wfi_cntr_of(arg) : NULL);
 	}
 	wfi_domain_unlock(d);
 	return rc;
