@@ -133,7 +133,7 @@ static void take_pieces(struct iovec *to, uint8_t *to_count, const struct iovec 
 	*to_count = (uint8_t)count;
 }
 
-static void take_memory(struct tx *tx, const struct proto_atomic *a)
+static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_atomic *a)
 {
 	struct atomic_out *out = tx->out;
 
@@ -152,6 +152,7 @@ static void take_memory(struct tx *tx, const struct proto_atomic *a)
 		return;
 	}
 	/* Both fit: the caller of proto_atomic has seen to that. */
+	ep->injected++;
 	tx->x.local[0].iov_base = tx->bounce;
 	tx->x.local[0].iov_len = a->len;
 	tx->x.local_count = 1;
@@ -190,7 +191,7 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 	out->sent = 0;
 	out->answered = 0;
 	out->err = 0;
-	take_memory(tx, a);
+	take_memory(ep, tx, a);
 	tx_set_state(tx, TX_ATOMIC);
 	pp->atomics_posted++;
 	list_push_back(&pp->atomics, &tx->node);
@@ -232,6 +233,7 @@ void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 	if (!tx) { /* of an epoch that ended */
 		return;
 	}
+	pp = tx->peer;
 	out = tx->out;
 	if ((tx->state != TX_ATOMIC && tx->state != TX_WAIT_RESULT) || !out ||
 	    out->answered == out->sent) {

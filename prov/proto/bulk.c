@@ -145,7 +145,7 @@ void taken_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		return;
 	}
 	bulk_release(ep, tx, v->offset);
-	proto_activate(ep, pp);
+	proto_activate(ep, tx->peer);
 }
 
 /* ---- receiver ---------------------------------------------------------------------- */

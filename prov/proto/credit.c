@@ -66,8 +66,14 @@ int credit_return(struct proto_ep *ep, struct proto_peer *pp)
 void credit_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		    const struct pkt_view *v)
 {
+	struct proto_peer *other = pp->ident == pp ? pp->alias : pp->ident;
+
 	(void)ep;
 	(void)link;
+	/* Of one endpoint that is known by two names, it doesn't say for which. */
+	if (other && proto_peer_is_up(other) && other->credit < pp->credit) {
+		pp = other;
+	}
 	pp->credit += v->len;
 	if (pp->credit > CREDIT_MAX) { /* a late one from an earlier epoch, or a lie */
 		pp->credit = CREDIT_MAX;

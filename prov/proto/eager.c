@@ -35,7 +35,7 @@ static ssize_t send_queued(struct proto_ep *ep, struct proto_peer *pp,
 	tx->atomic_barrier = ep->order_msg_after_rma ? pp->atomics_posted : 0;
 	tx->x.inflight = 0;
 	tx->x.err = 0;
-	tx_take_iov(tx, m->iov, m->count, m->len);
+	tx_take_iov(ep, tx, m->iov, m->count, m->len);
 	tx_set_state(tx, TX_QUEUED);
 	list_push_back(&pp->msgs, &tx->node);
 	proto_block(pp, BLOCK_QUEUE);

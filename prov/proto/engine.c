@@ -35,6 +35,13 @@ void proto_violation(struct proto_ep *ep, struct wire_link *link)
 	peer_drop(&ep->peers, link, -FI_EIO);
 }
 
+/* What was promised to leave (injected messages, atomics) may wait for these. */
+static bool is_answer(uint8_t kind)
+{
+	return kind == PKT_RESULT || kind == PKT_CTS || kind == PKT_TAKEN ||
+	       kind == PKT_FIN || kind == PKT_ACK;
+}
+
 void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
 		  size_t len)
 {
@@ -48,9 +55,7 @@ void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
 		proto_violation(ep, link);
 		return;
 	}
-	/* Atomics that were promised to leave may wait for the answers to earlier ones.
-	 */
-	if (ep->closing && v.kind != PKT_RESULT) {
+	if (ep->closing && !is_answer(v.kind)) {
 		return;
 	}
 	handlers[v.kind](ep, pp, link, &v);
@@ -260,6 +265,9 @@ void proto_set_closing(struct proto_ep *ep)
 
 bool proto_is_drained(const struct proto_ep *ep)
 {
+	if (ep->injected) { /* also to peers that are still being dialled */
+		return false;
+	}
 	list_foreach (n, &ep->active) {
 		struct proto_peer *pp = container_of(n, struct proto_peer, active);
 

@@ -68,12 +68,13 @@ struct proto_peer {
 	/* Itself, or, when it was dialled by another name of its host, the peer of the
 	 * name that its door has (holds a reference). */
 	struct proto_peer *ident;
-	uint32_t window;    /* eager cost granted to the peer in all */
-	uint32_t return_at; /* consumed cost that is worth a credit packet */
-	uint32_t stored;    /* eager cost that waits unexpected, this epoch */
-	uint32_t refs;	    /* receives and arrivals that point here, and mappings */
-	uint32_t arrivals;  /* that point here */
-	bool credit_owed;   /* a credit packet found no room */
+	struct proto_peer *alias; /* the last one whose ident this is, or NULL */
+	uint32_t window;	  /* eager cost granted to the peer in all */
+	uint32_t return_at;	  /* consumed cost that is worth a credit packet */
+	uint32_t stored;	  /* eager cost that waits unexpected, this epoch */
+	uint32_t refs;	   /* receives and arrivals that point here, and mappings */
+	uint32_t arrivals; /* that point here */
+	bool credit_owed;  /* a credit packet found no room */
 	uint64_t rma_posted;
 	uint64_t rma_done; /* a prefix: RMA retires in order */
 	/* Atomics end in order as well: these, and atomics_sent, count a prefix. */
@@ -142,6 +143,7 @@ struct proto_ep {
 	size_t granted; /* sum of windows of peers that are up */
 	uint32_t tx_size, rx_size;
 	uint32_t tx_max, rx_max;
+	uint32_t injected; /* operations whose memory is ours: nobody waits for them */
 	uint64_t connect_timeout;
 	uint64_t incarnation;
 	uint64_t bad_packets;
@@ -219,6 +221,13 @@ static inline void proto_peer_unref(struct proto_ep *ep, struct proto_peer *pp)
 	if (--pp->refs == 0) {
 		proto_peer_reap(ep, pp);
 	}
+}
+
+/* Two names of one endpoint. */
+static inline bool proto_peer_is_same(const struct proto_peer *a,
+				      const struct proto_peer *b)
+{
+	return a->ident == b->ident;
 }
 
 /* Nothing that was posted to this peer, by either name, is without completion. */

@@ -198,9 +198,11 @@ void join_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *
 		proto_violation(ep, link);
 		return;
 	}
-	/* Who can't help needn't say so. (The end of any current link is the peer's: no
-	 * piece is pushed after it.) */
-	if (!peer_link_is_current(&pp->peer, link) || v->slot >= caps->joints) {
+	/* Who can't help needn't say so. Nor does who would push through a link that
+	 * isn't its peer's. (The end of any current link is the peer's: no piece is
+	 * pushed after it.) */
+	if (tx->peer != pp || !peer_link_is_current(&pp->peer, link) ||
+	    v->slot >= caps->joints) {
 		return;
 	}
 	tx->link = link;

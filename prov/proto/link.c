@@ -45,6 +45,13 @@ static void on_fini(void *arg, struct peer *p)
 	sender_put(&ep->rcv->senders, proto_peer_of(p)->sender);
 }
 
+static void ident_leave(struct proto_peer *pp)
+{
+	if (pp->ident->alias == pp) {
+		pp->ident->alias = NULL;
+	}
+}
+
 /* The door that answered has another name than the one that was dialled: there may be a
  * second peer for the same endpoint, with links that it opened itself. Matching knows
  * only that one. Without memory for it nothing changes. */
@@ -57,10 +64,12 @@ static void identify(struct proto_ep *ep, struct proto_peer *pp,
 		return;
 	}
 	if (pp->ident != pp) {
+		ident_leave(pp);
 		proto_peer_unref(ep, pp->ident);
 	}
 	rx_retarget(ep->rcv, pp->sender, to->sender);
 	pp->ident = to;
+	to->alias = pp;
 	proto_peer_ref(to);
 	if (to->source == FI_ADDR_NOTAVAIL) {
 		to->source = pp->source;
@@ -254,6 +263,7 @@ void proto_reap(struct proto_ep *ep)
 		if (is_useless(pp)) {
 			list_remove(&pp->active);
 			if (pp->ident != pp) {
+				ident_leave(pp);
 				proto_peer_unref(ep, pp->ident);
 			}
 			peer_free(&ep->peers, &pp->peer);

@@ -130,7 +130,7 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 		x->remote[i].len = r->remote[i].len;
 		x->remote[i].key = r->remote[i].key;
 	}
-	tx_take_iov(tx, r->iov, r->count, r->len);
+	tx_take_iov(ep, tx, r->iov, r->count, r->len);
 	tx_set_state(tx, TX_RMA);
 	pp->rma_posted++;
 	list_push_back(&pp->rma, &tx->node);

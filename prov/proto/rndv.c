@@ -246,6 +246,7 @@ void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 		proto_violation(ep, link);
 		return;
 	}
+	pp = tx->peer;
 	tx->rx_id = v->rx_id;
 	tx->stream_off = 0;
 	tx->stream_len = v->total;

@@ -119,10 +119,12 @@ struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp)
 	return tx;
 }
 
-void tx_take_iov(struct tx *tx, const struct iovec *iov, size_t count, size_t len)
+void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
+		 size_t count, size_t len)
 {
 	tx->x.total = len;
 	if (tx->flags & PROTO_INJECT) {
+		ep->injected++;
 		iov_gather(iov, count, 0, tx->bounce, len);
 		tx->x.local[0] = (struct iovec){tx->bounce, len};
 		tx->x.local_count = 1;
@@ -152,6 +154,9 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	}
 	if (unlikely(tx->bulk.count)) {
 		bulk_release(ep, tx, UINT64_MAX);
+	}
+	if (tx->flags & PROTO_INJECT) {
+		ep->injected--;
 	}
 	list_remove(&tx->node);
 	tx_set_state(tx, TX_FREE);
@@ -184,5 +189,5 @@ struct tx *tx_find(struct proto_ep *ep, struct proto_peer *pp, uint64_t id)
 {
 	struct tx *tx = pool_find(&ep->tx, id);
 
-	return tx && tx->peer == pp && tx->state != TX_FREE ? tx : NULL;
+	return tx && tx->state != TX_FREE && proto_peer_is_same(tx->peer, pp) ? tx : NULL;
 }

@@ -104,12 +104,15 @@ void tx_extras_fini(struct proto_ep *ep);
  * there is no memory. */
 struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp);
 /* Takes the caller's pieces; copies the bytes for PROTO_INJECT. */
-void tx_take_iov(struct tx *tx, const struct iovec *iov, size_t count, size_t len);
+void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
+		 size_t count, size_t len);
 /* Reports, unlinks and frees. err: 0 or -fi_errno. */
 void tx_complete(struct proto_ep *ep, struct tx *tx, int err);
 /* Its link is gone: completes, or waits as an orphan for segments under way. */
 void tx_fail(struct proto_ep *ep, struct tx *tx, int err);
-/* The operation of this peer that id names, in any state but TX_FREE. */
+/* The operation of this peer, by whichever of its names, that id names, in any state but
+ * TX_FREE. What follows concerns tx->peer: a peer answers on a transmit link of its own,
+ * which may be another name's. */
 struct tx *tx_find(struct proto_ep *ep, struct proto_peer *pp, uint64_t id);
 
 #endif

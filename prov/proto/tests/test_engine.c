@@ -443,6 +443,91 @@ static void test_restart(void)
 	sim_fini(&s);
 }
 
+/* Injected operations are promised: to a peer that is still being dialled, without
+ * credit, behind others. Then their endpoint is closed at once. */
+static void test_close_after_inject(void)
+{
+	const uint32_t flags = PROTO_TAGGED | PROTO_INJECT | PROTO_DATA;
+	struct sim_op *in[60];
+	struct sim s;
+	int good = 0, steps = 0;
+
+	sim_init(&s, 31, 2);
+	s.net.refuse_dial = 50;
+	s.net.late_segment = 50;
+	s.attr.eager_size = 64; /* longer ones are announced and pulled */
+	proto_ep_close(s.eps[0].ep);
+	sim_ep_open(&s, 0);
+	for (int i = 0; i < 60; i++) {
+		in[i] = sim_recv(&s, 1, -1, 256, (uint64_t)i, 0,
+				 PROTO_TAGGED | PROTO_REPORT);
+	}
+	for (int i = 0; i < 60; i++) {
+		if (i % 8 == 7) {
+			sim_rma(&s, 0, 1, 200, (uint64_t)i * 256, 1,
+				PROTO_WRITE | PROTO_INJECT | PROTO_DATA);
+			continue;
+		}
+		sim_send(&s, 0, 1, (size_t)i * 4, (uint64_t)i, flags);
+	}
+	proto_set_closing(s.eps[0].ep);
+	while (!proto_is_drained(s.eps[0].ep) && steps++ < 10000) {
+		sim_step(&s, 10000);
+	}
+	proto_ep_close(s.eps[0].ep);
+	s.eps[0].ep = NULL;
+	sim_settle(&s);
+	for (int i = 0; i < 60; i++) {
+		good += in[i]->done == 1 && !in[i]->err &&
+			sim_is_pattern(in[i]->buf, in[i]->got_len, in[i]->got_id);
+	}
+	tap_is_int(good, 53, "injected, then closed at once: every message arrives");
+	tap_is_int((int64_t)s.eps[1].remote_events, 7, "and every write");
+	sim_fini(&s);
+}
+
+/* Endpoint 1 answers on the link that it dialled, which endpoint 0 has under the door's
+ * name; what is answered was posted under the other one. */
+static void answers_find_their_way(struct sim *s)
+{
+	const uint32_t flags = PROTO_TAGGED | PROTO_DATA | PROTO_REPORT;
+	static const size_t sizes[] = {8, 3000, 100000, 400000};
+
+	for (int raw = 0; raw < 2; raw++) {
+		for (size_t i = 0; i < 16; i++) {
+			size_t len = sizes[i % 4];
+
+			sim_recv(s, 1, 0, len, 7, 0, PROTO_TAGGED | PROTO_REPORT);
+			sim_send(s, 0, 1, len, 7, flags | (i & 4 ? PROTO_DELIVERY : 0));
+			if (i & 8) {
+				sim_recv(s, 0, 1, len, 8, 0, PROTO_TAGGED | PROTO_REPORT);
+				sim_send(s, 1, 0, len, 8, flags | PROTO_DELIVERY);
+			}
+			sim_settle(s);
+		}
+		tap_is_int(s->open, 0,
+			   raw ? "streamed: every answer found its operation"
+			       : "every answer found its operation");
+		s->net.raw_refused = true;
+	}
+}
+
+/* Credit comes back for messages by either name. */
+static void credit_finds_its_way(struct sim *s)
+{
+	const uint32_t flags = PROTO_TAGGED | PROTO_DATA | PROTO_REPORT;
+	int64_t least = INT64_MAX;
+
+	for (int i = 0; i < 200; i++) {
+		sim_recv(s, 1, 0, 2000, 7, 0, PROTO_TAGGED | PROTO_REPORT);
+		sim_send(s, 0, 1, 2000, 7, flags);
+		sim_settle(s);
+		least = s->other_name->credit < least ? s->other_name->credit : least;
+	}
+	tap_ok(s->open == 0 && least > 0, "credit comes back: never less than %" PRId64,
+	       least);
+}
+
 /* A peer is known by another name of its host than the one that its door has. Receives
  * directed at that name match messages on a link that the peer opened itself. */
 static void test_other_name(void)
@@ -453,6 +538,8 @@ static void test_other_name(void)
 
 	sim_init(&s, 29, 2);
 	s.net.alias_host = INADDR_LOOPBACK + 1;
+	s.net.caps.bulk = MOCK_SLOT_SIZE;
+	s.net.caps.joints = MOCK_CELLS;
 	other = s.eps[1].addr;
 	other.in.sin_addr.s_addr = htonl(s.net.alias_host);
 	/* Endpoint 1 dials first; its messages come on that link from here on. */
@@ -471,6 +558,8 @@ static void test_other_name(void)
 	sim_settle(&s);
 	tap_ok(early->done == 1 && late->done == 1 && early->got_id < late->got_id,
 	       "directed receives of before and after match its messages, in order");
+	answers_find_their_way(&s);
+	credit_finds_its_way(&s);
 	proto_removed(s.eps[0].ep, 40, &other);
 	sim_check(&s);
 	tap_is_int(s.bad, 0, "nothing else happened");
@@ -594,6 +683,7 @@ int main(int argc, char **argv)
 	test_peer_never_there();
 	test_restart();
 	test_other_name();
+	test_close_after_inject();
 	test_liar();
 	before = tap_state.failed;
 	for (uint64_t seed = base; seed < base + count; seed++) {
