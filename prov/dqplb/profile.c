@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/span.h"
+
 #define KIB	  UINT64_C(1024)
 #define MIB	  (UINT64_C(1) << 20)
 #define BYTES_MAX (UINT64_C(1) << 40)
@@ -61,61 +63,6 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct dqplb_profile_erro
 	return false;
 }
 
-struct span {
-	const char *at;
-	size_t len;
-};
-
-/* For "%.*s": what is long is cut. */
-#define SHOWN(s) ((s).len > 40 ? 40 : (int)(s).len), (s).at
-
-/* Cuts off what lies before the next `by`, or everything. */
-static struct span cut(struct span *s, char by)
-{
-	const char *at = memchr(s->at, by, s->len);
-	struct span first = *s;
-
-	if (at) {
-		first.len = (size_t)(at - s->at);
-		s->at = at + 1;
-		s->len -= first.len + 1;
-	} else {
-		s->at += s->len;
-		s->len = 0;
-	}
-	return first;
-}
-
-static bool span_is(struct span s, const char *text)
-{
-	return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
-}
-
-static unsigned unit_shift(char letter)
-{
-	return letter == 'K' ? 10 : letter == 'M' ? 20 : letter == 'G' ? 30 : 0;
-}
-
-/* Decimal digits and, for bytes, a unit; at most 2^62. */
-static bool number_take(struct span s, bool bytes, uint64_t *value)
-{
-	unsigned shift = bytes && s.len ? unit_shift(s.at[s.len - 1]) : 0;
-	uint64_t v = 0;
-
-	if (shift)
-		s.len--;
-	/* So many digits always fit, a unit behind them too. */
-	if (s.len == 0 || s.len > 9)
-		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.at[i] < '0' || s.at[i] > '9')
-			return false;
-		v = v * 10 + (uint64_t)(s.at[i] - '0');
-	}
-	*value = v << shift;
-	return true;
-}
-
 static const struct dqplb_profile_key *key_find(struct span name)
 {
 	for (size_t i = 0; i < dqplb_profile_key_count; i++)
@@ -124,10 +71,23 @@ static const struct dqplb_profile_key *key_find(struct span name)
 	return NULL;
 }
 
+static bool value_take(struct span text, const struct dqplb_profile_key *key,
+		       uint64_t *value)
+{
+	uint32_t number;
+
+	if (key->bytes)
+		return span_bytes(text, value);
+	if (!span_number(text, &number))
+		return false;
+	*value = number;
+	return true;
+}
+
 static bool value_fail(struct dqplb_profile_error *error,
 		       const struct dqplb_profile_key *key, struct span value)
 {
-	return fail(error, "%s=%.*s: %s: %llu to %llu%s", key->name, SHOWN(value),
+	return fail(error, "%s=%.*s: %s: %llu to %llu%s", key->name, SPAN_SHOWN(value),
 		    key->text, (unsigned long long)key->min, (unsigned long long)key->max,
 		    key->bytes ? ", in bytes or with K, M or G behind it" : "");
 }
@@ -136,7 +96,7 @@ static bool key_fail(struct dqplb_profile_error *error, struct span pair)
 {
 	size_t at;
 
-	fail(error, "\"%.*s\" is no KEY=VALUE; keys are", SHOWN(pair));
+	fail(error, "\"%.*s\" is no KEY=VALUE; keys are", SPAN_SHOWN(pair));
 	at = strlen(error->text);
 	for (size_t i = 0; i < dqplb_profile_key_count && at < sizeof(error->text); i++)
 		at += (size_t)snprintf(error->text + at, sizeof(error->text) - at,
@@ -148,13 +108,13 @@ static bool key_fail(struct dqplb_profile_error *error, struct span pair)
 static bool pair_set(struct dqplb_profiles *all, unsigned first, unsigned last,
 		     struct span pair, struct dqplb_profile_error *error)
 {
-	struct span value = pair, name = cut(&value, '=');
+	struct span value = pair, name = span_cut(&value, '=');
 	const struct dqplb_profile_key *key = key_find(name);
 	uint64_t v;
 
 	if (!key)
 		return key_fail(error, pair);
-	if (!number_take(value, key->bytes, &v) || v < key->min || v > key->max)
+	if (!value_take(value, key, &v) || v < key->min || v > key->max)
 		return value_fail(error, key, value);
 	for (unsigned i = first; i <= last; i++)
 		memcpy((char *)&all->row[i] + key->offset, &v, sizeof(v));
@@ -165,7 +125,7 @@ static bool pair_set(struct dqplb_profiles *all, unsigned first, unsigned last,
 static bool class_set(struct dqplb_profiles *all, struct span text,
 		      struct dqplb_profile_error *error)
 {
-	struct span pairs = text, name = cut(&pairs, ':');
+	struct span pairs = text, name = span_cut(&pairs, ':');
 	unsigned first = 0, last = FABRIC_DISTANCES - 1;
 
 	if (!span_is(name, "all")) {
@@ -174,10 +134,10 @@ static bool class_set(struct dqplb_profiles *all, struct span text,
 			return fail(error,
 				    "\"%.*s\" is no class: all, host, rack, zone, "
 				    "building, far, unknown, each with ':' behind it",
-				    SHOWN(name));
+				    SPAN_SHOWN(name));
 	}
 	do {
-		if (!pair_set(all, first, last, cut(&pairs, ','), error))
+		if (!pair_set(all, first, last, span_cut(&pairs, ','), error))
 			return false;
 	} while (pairs.len > 0);
 	return true;
@@ -203,13 +163,13 @@ static bool rows_check(const struct dqplb_profiles *all,
 bool dqplb_profiles_set(struct dqplb_profiles *all, const char *text,
 			struct dqplb_profile_error *error)
 {
-	struct span left = {text, strlen(text)};
+	struct span left = span_of(text);
 	struct dqplb_profiles changed = *all;
 
 	if (left.len == 0)
 		return fail(error, "it is empty; write CLASS:KEY=VALUE");
 	do {
-		if (!class_set(&changed, cut(&left, ';'), error))
+		if (!class_set(&changed, span_cut(&left, ';'), error))
 			return false;
 	} while (left.len > 0);
 	if (!rows_check(&changed, error))
@@ -222,11 +182,11 @@ bool dqplb_profiles_lanes(struct dqplb_profiles *all, const char *text,
 			  struct dqplb_profile_error *error)
 {
 	const struct dqplb_profile_key *key = &dqplb_profile_keys[0];
-	struct span value = {text, strlen(text)};
+	struct span value = span_of(text);
 	struct dqplb_profiles changed = *all;
 	uint64_t v;
 
-	if (!number_take(value, false, &v) || v < key->min || v > key->max)
+	if (!value_take(value, key, &v) || v < key->min || v > key->max)
 		return value_fail(error, key, value);
 	for (unsigned i = 0; i < FABRIC_DISTANCES; i++)
 		changed.row[i].lanes = v;

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "topo/fabric/map.h"
+#include "util/span.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -40,15 +41,9 @@ struct fabric_map {
 struct reader {
 	struct fabric_map *map;
 	struct fabric_error *error;
-	const char *at; /* not read yet */
-	const char *end;
+	struct span left; /* not read yet */
 	unsigned line;
 	bool named; /* the format */
-};
-
-struct word {
-	const char *at;
-	size_t len;
 };
 
 __attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const char *fmt,
@@ -63,46 +58,8 @@ __attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const ch
 	return -EINVAL;
 }
 
-/* For "%.*s": what a stranger wrote is cut. */
-#define SHOWN(w) ((w).len > 60 ? 60 : (int)(w).len), (w).at
-
-/* The next word of the line; length 0: there is none. */
-static struct word word_next(struct reader *r)
-{
-	struct word w;
-
-	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r'))
-		r->at++;
-	w.at = r->at;
-	while (r->at < r->end && *r->at != ' ' && *r->at != '\t' && *r->at != '\r')
-		r->at++;
-	w.len = (size_t)(r->at - w.at);
-	return w;
-}
-
-static bool word_is(struct word w, const char *text)
-{
-	return w.len == strlen(text) && memcmp(w.at, text, w.len) == 0;
-}
-
-/* Of at most DIGITS_MAX digits. */
-static bool number_take(struct word w, uint32_t *value)
-{
-	uint32_t v = 0;
-
-	if (w.len == 0 || w.len > DIGITS_MAX)
-		return false;
-	for (size_t i = 0; i < w.len; i++) {
-		if (w.at[i] < '0' || w.at[i] > '9')
-			return false;
-		v = v * 10 + (uint32_t)(w.at[i] - '0');
-	}
-	*value = v;
-	return true;
-}
-
 /* "400G": M, G and T are powers of 1000. */
-static bool speed_take(struct word w, uint64_t *bits_per_s)
+static bool speed_take(struct span w, uint64_t *bits_per_s)
 {
 	static const struct {
 		char letter;
@@ -111,7 +68,7 @@ static bool speed_take(struct word w, uint64_t *bits_per_s)
 	uint32_t value;
 
 	if (w.len < 2 || w.len > 7 ||
-	    !number_take((struct word){w.at, w.len - 1}, &value) || value == 0)
+	    !span_number((struct span){w.at, w.len - 1}, &value) || value == 0)
 		return false;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (w.at[w.len - 1] == units[i].letter) {
@@ -121,18 +78,19 @@ static bool speed_take(struct word w, uint64_t *bits_per_s)
 	return false;
 }
 
-static unsigned rail_find(const struct fabric_map *map, struct word name)
+static unsigned rail_find(const struct fabric_map *map, struct span name)
 {
 	unsigned i = 0;
 
-	while (i < map->rails && !word_is(name, map->rail[i].name))
+	while (i < map->rails && !span_is(name, map->rail[i].name))
 		i++;
 	return i;
 }
 
 static int rail_read(struct reader *r)
 {
-	struct word name = word_next(r), speed = word_next(r), rest = word_next(r);
+	struct span name = span_word(&r->left), speed = span_word(&r->left),
+		    rest = span_word(&r->left);
 	struct fabric_map *map = r->map;
 	struct fabric_rail *rail = &map->rail[map->rails];
 
@@ -140,27 +98,23 @@ static int rail_read(struct reader *r)
 		return fail(r,
 			    "rail \"%.*s\": a name has 1 to %d letters, digits, '.', "
 			    "'_' and '-', which isn't the first",
-			    SHOWN(name), FABRIC_PART_MAX);
+			    SPAN_SHOWN(name), FABRIC_PART_MAX);
 	if (rail_find(map, name) < map->rails)
-		return fail(r, "rail %.*s is said a second time", SHOWN(name));
+		return fail(r, "rail %.*s is said a second time", SPAN_SHOWN(name));
 	if (map->rails == FABRIC_RAILS_MAX)
 		return fail(r, "rail %.*s is one too many: there are at most %u",
-			    SHOWN(name), FABRIC_RAILS_MAX);
+			    SPAN_SHOWN(name), FABRIC_RAILS_MAX);
 	if (!speed_take(speed, &rail->bits_per_s) || rest.len)
 		return fail(
 			r,
 			"rail %.*s: \"%.*s\" is no speed; write bits per second as in "
 			"\"rail %.*s 400G\" (M, G or T)",
-			SHOWN(name), SHOWN(rest.len ? rest : speed), SHOWN(name));
+			SPAN_SHOWN(name), SPAN_SHOWN(rest.len ? rest : speed),
+			SPAN_SHOWN(name));
 	memcpy(rail->name, name.at, name.len);
 	rail->name[name.len] = '\0';
 	map->rails++;
 	return 0;
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 static void part_put(char *to, const char *from, size_t len)
@@ -170,14 +124,14 @@ static void part_put(char *to, const char *from, size_t len)
 }
 
 /* A name without a range: of its last digits, as many as a number may have. */
-static void row_single(struct row *row, struct word name)
+static void row_single(struct row *row, struct span name)
 {
 	size_t end = name.len, at;
 
-	while (end > 0 && !is_digit(name.at[end - 1]))
+	while (end > 0 && !span_digit(name.at[end - 1]))
 		end--;
 	at = end;
-	while (at > 0 && is_digit(name.at[at - 1]) && end - at < DIGITS_MAX)
+	while (at > 0 && span_digit(name.at[at - 1]) && end - at < DIGITS_MAX)
 		at--;
 	if (end == 0) {
 		part_put(row->prefix, name.at, name.len);
@@ -186,7 +140,7 @@ static void row_single(struct row *row, struct word name)
 		row->width = 0;
 		return;
 	}
-	number_take((struct word){name.at + at, end - at}, &row->from);
+	span_number((struct span){name.at + at, end - at}, &row->from);
 	row->to = row->from;
 	row->width = (uint8_t)(end - at);
 	part_put(row->prefix, name.at, at);
@@ -219,18 +173,18 @@ static int row_compare(const void *left, const void *right)
 }
 
 /* Digits before the bracket are the number's too: rack1[01-16] is 101 to 116. */
-static bool range_join(struct row *row, struct word *prefix)
+static bool range_join(struct row *row, struct span *prefix)
 {
 	size_t digits = 0;
 	uint32_t base = 0;
 
-	while (digits < prefix->len && is_digit(prefix->at[prefix->len - 1 - digits]))
+	while (digits < prefix->len && span_digit(prefix->at[prefix->len - 1 - digits]))
 		digits++;
 	if (digits == 0)
 		return true;
 	if (digits + row->width > DIGITS_MAX)
 		return false;
-	number_take((struct word){prefix->at + prefix->len - digits, digits}, &base);
+	span_number((struct span){prefix->at + prefix->len - digits, digits}, &base);
 	for (unsigned i = 0; i < row->width; i++)
 		base *= 10;
 	row->from += base;
@@ -241,7 +195,7 @@ static bool range_join(struct row *row, struct word *prefix)
 }
 
 /* The parts around the number. False: the names would not be valid. */
-static bool range_parts(struct row *row, struct word prefix, struct word suffix)
+static bool range_parts(struct row *row, struct span prefix, struct span suffix)
 {
 	char whole[FABRIC_HOST_MAX + 1];
 	size_t len = prefix.len + row->width + suffix.len;
@@ -257,74 +211,74 @@ static bool range_parts(struct row *row, struct word prefix, struct word suffix)
 }
 
 /* "gpu[001-016]", whose bracket is at `open`. */
-static int row_range(struct reader *r, struct row *row, struct word name,
+static int row_range(struct reader *r, struct row *row, struct span name,
 		     const char *open)
 {
 	const char *end = name.at + name.len;
 	const char *close = memchr(open, ']', (size_t)(end - open));
 	const char *dash = memchr(open, '-', (size_t)(end - open));
-	struct word prefix = {name.at, (size_t)(open - name.at)}, suffix, from, to;
+	struct span prefix = {name.at, (size_t)(open - name.at)}, suffix, from, to;
 
 	if (!close || !dash || dash > close)
 		return fail(r, "host \"%.*s\": a range is [FIRST-LAST], as in gpu[01-16]",
-			    SHOWN(name));
-	from = (struct word){open + 1, (size_t)(dash - open - 1)};
-	to = (struct word){dash + 1, (size_t)(close - dash - 1)};
-	suffix = (struct word){close + 1, (size_t)(end - close - 1)};
-	if (!number_take(from, &row->from) || !number_take(to, &row->to))
+			    SPAN_SHOWN(name));
+	from = (struct span){open + 1, (size_t)(dash - open - 1)};
+	to = (struct span){dash + 1, (size_t)(close - dash - 1)};
+	suffix = (struct span){close + 1, (size_t)(end - close - 1)};
+	if (!span_number(from, &row->from) || !span_number(to, &row->to))
 		return fail(r, "host \"%.*s\": a range has numbers of 1 to %d digits",
-			    SHOWN(name), DIGITS_MAX);
+			    SPAN_SHOWN(name), DIGITS_MAX);
 	if (from.len != to.len)
 		return fail(r,
 			    "host \"%.*s\": write both bounds with equally many digits, "
 			    "in two lines if need be",
-			    SHOWN(name));
+			    SPAN_SHOWN(name));
 	if (row->from > row->to)
-		return fail(r, "host \"%.*s\": the range is empty", SHOWN(name));
+		return fail(r, "host \"%.*s\": the range is empty", SPAN_SHOWN(name));
 	row->width = (uint8_t)from.len;
 	for (size_t i = 0; i < suffix.len; i++)
-		if (is_digit(suffix.at[i]))
+		if (span_digit(suffix.at[i]))
 			return fail(r, "host \"%.*s\": behind a range comes no digit",
-				    SHOWN(name));
+				    SPAN_SHOWN(name));
 	if (!range_join(row, &prefix))
 		return fail(r, "host \"%.*s\": its number has more than %d digits",
-			    SHOWN(name), DIGITS_MAX);
+			    SPAN_SHOWN(name), DIGITS_MAX);
 	return range_parts(row, prefix, suffix)
 		       ? 0
 		       : fail(r,
 			      "host \"%.*s\": a name has 1 to %d "
 			      "letters, digits, '.', '_' and "
 			      "'-', which isn't the first",
-			      SHOWN(name), FABRIC_HOST_MAX);
+			      SPAN_SHOWN(name), FABRIC_HOST_MAX);
 }
 
 /* "r0=mlx5_0". */
-static int device_read(struct reader *r, struct fabric_host *host, struct word host_name,
-		       struct word w)
+static int device_read(struct reader *r, struct fabric_host *host, struct span host_name,
+		       struct span w)
 {
 	const char *equals = memchr(w.at, '=', w.len);
-	struct word name, device;
+	struct span name, device;
 	unsigned rail;
 
 	if (!equals)
 		return fail(r, "host %.*s: \"%.*s\" is no RAIL=DEVICE, as in r0=mlx5_0",
-			    SHOWN(host_name), SHOWN(w));
-	name = (struct word){w.at, (size_t)(equals - w.at)};
-	device = (struct word){equals + 1, w.len - name.len - 1};
+			    SPAN_SHOWN(host_name), SPAN_SHOWN(w));
+	name = (struct span){w.at, (size_t)(equals - w.at)};
+	device = (struct span){equals + 1, w.len - name.len - 1};
 	rail = rail_find(r->map, name);
 	if (rail == r->map->rails)
 		return fail(r,
 			    "host %.*s: rail \"%.*s\" is not known; say it before, as in "
 			    "\"rail r0 400G\"",
-			    SHOWN(host_name), SHOWN(name));
+			    SPAN_SHOWN(host_name), SPAN_SHOWN(name));
 	if (host->device[rail][0])
 		return fail(r, "host %.*s is on rail %.*s a second time",
-			    SHOWN(host_name), SHOWN(name));
+			    SPAN_SHOWN(host_name), SPAN_SHOWN(name));
 	if (!fabric_name_valid(device.at, device.len, FABRIC_DEVICE_MAX))
 		return fail(r,
 			    "host %.*s: device \"%.*s\": a name has 1 to %d letters, "
 			    "digits, '.', '_' and '-', which isn't the first",
-			    SHOWN(host_name), SHOWN(device), FABRIC_DEVICE_MAX);
+			    SPAN_SHOWN(host_name), SPAN_SHOWN(device), FABRIC_DEVICE_MAX);
 	part_put(host->device[rail], device.at, device.len);
 	return 0;
 }
@@ -354,7 +308,7 @@ static struct row *row_add(struct fabric_map *map)
 
 static int host_read(struct reader *r)
 {
-	struct word name = word_next(r), place = word_next(r), w;
+	struct span name = span_word(&r->left), place = span_word(&r->left), w;
 	const char *open = memchr(name.at, '[', name.len);
 	struct row *row;
 	int rc;
@@ -367,7 +321,7 @@ static int host_read(struct reader *r)
 		return fail(r,
 			    "host \"%.*s\": a name has 1 to %d letters, digits, '.', "
 			    "'_' and '-', which isn't the first",
-			    SHOWN(name), FABRIC_HOST_MAX);
+			    SPAN_SHOWN(name), FABRIC_HOST_MAX);
 	row = row_add(r->map);
 	if (!row)
 		return -ENOMEM;
@@ -383,8 +337,8 @@ static int host_read(struct reader *r)
 		return fail(r,
 			    "host %.*s: \"%.*s\" is no BUILDING/ZONE/RACK; what is not "
 			    "known, and what lies below it, is \"-\"",
-			    SHOWN(name), SHOWN(place));
-	while ((w = word_next(r)).len) {
+			    SPAN_SHOWN(name), SPAN_SHOWN(place));
+	while ((w = span_word(&r->left)).len) {
 		rc = device_read(r, row->host, name, w);
 		if (rc)
 			return rc;
@@ -392,14 +346,14 @@ static int host_read(struct reader *r)
 	return 0;
 }
 
-static int format_read(struct reader *r, struct word first)
+static int format_read(struct reader *r, struct span first)
 {
-	struct word version = word_next(r), rest = word_next(r);
+	struct span version = span_word(&r->left), rest = span_word(&r->left);
 
-	if (!word_is(first, FORMAT) || !word_is(version, "1") || rest.len)
+	if (!span_is(first, FORMAT) || !span_is(version, "1") || rest.len)
 		return fail(
 			r, "\"%.*s\": the first line of a fabric map is \"" FORMAT " 1\"",
-			SHOWN(first));
+			SPAN_SHOWN(first));
 	r->named = true;
 	return 0;
 }
@@ -410,32 +364,26 @@ static int line_read(struct reader *r)
 		const char *name;
 		int (*read)(struct reader *r);
 	} kinds[] = {{"rail", rail_read}, {"host", host_read}};
-	struct word first = word_next(r);
+	struct span first = span_word(&r->left);
 
 	if (first.len == 0)
 		return 0;
 	if (!r->named)
 		return format_read(r, first);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (word_is(first, kinds[i].name))
+		if (span_is(first, kinds[i].name))
 			return kinds[i].read(r);
-	return fail(r, "\"%.*s\": a line begins with \"rail\" or \"host\"", SHOWN(first));
+	return fail(r, "\"%.*s\": a line begins with \"rail\" or \"host\"",
+		    SPAN_SHOWN(first));
 }
 
-static int lines_read(struct reader *r, const char *text, size_t len)
+static int lines_read(struct reader *r, struct span text)
 {
-	const char *end = text + len, *newline, *comment;
 	int rc = 0;
 
-	while (text < end && rc == 0) {
-		newline = memchr(text, '\n', (size_t)(end - text));
+	while (text.len > 0 && rc == 0) {
 		r->line++;
-		r->at = text;
-		r->end = newline ? newline : end;
-		comment = memchr(text, '#', (size_t)(r->end - text));
-		if (comment)
-			r->end = comment;
-		text = newline ? newline + 1 : end;
+		r->left = span_line(&text);
 		rc = line_read(r);
 	}
 	return rc;
@@ -482,7 +430,7 @@ int fabric_map_parse(const char *text, size_t len, struct fabric_map **map,
 	r.map = calloc(1, sizeof(*r.map));
 	if (!r.map)
 		return -ENOMEM;
-	rc = lines_read(&r, text, len);
+	rc = lines_read(&r, (struct span){text, len});
 	if (rc == 0 && !r.named)
 		rc = fail(&r, "there is nothing in it; a fabric map begins with \"" FORMAT
 			      " 1\"");
@@ -588,7 +536,7 @@ static const struct row *row_find(const struct fabric_map *map, const struct row
 bool fabric_map_host(const struct fabric_map *map, const char *name,
 		     struct fabric_host *host)
 {
-	struct word w = {name, strlen(name)};
+	struct span w = {name, strlen(name)};
 	const struct row *row;
 	struct row want;
 
