@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parser of the emulated devices' file; one table row for each key and each fault. */
+#include "config.h"
+
+#include "fabtests/emuverbs/setup.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "util/span.h"
+
+#define FORMAT "emuverbs"
+
+static const char *const words_delivery[] = {"ordered", "mixed", NULL};
+static const char *const words_state[] = {"active", "down", NULL};
+static const char *const words_atomics[] = {"none", "native", NULL};
+
+#define AT(field) offsetof(struct emu_device, field)
+
+/* Initial values are those of a small common adapter. */
+const struct emu_setup_key emu_setup_keys[] = {
+	{"delivery", words_delivery, AT(delivery), EMU_ORDERED, 0, EMU_MIXED},
+	{"state", words_state, AT(down), 0, 0, 1},
+	{"atomics", words_atomics, AT(atomics), 1, 0, 1},
+	{"mtu", NULL, AT(mtu), 4096, 256, 4096},
+	{"max_qp", NULL, AT(max_qp), 4096, 1, 1 << 20},
+	{"max_qp_wr", NULL, AT(max_qp_wr), 4096, 1, 1 << 16},
+	{"max_sge", NULL, AT(max_sge), 16, 1, 256},
+	{"max_inline", NULL, AT(max_inline), 64, 0, 1024},
+	{"max_cq", NULL, AT(max_cq), 1024, 1, 1 << 20},
+	{"max_cqe", NULL, AT(max_cqe), 65535, 1, 1 << 22},
+	{"max_mr", NULL, AT(max_mr), 65536, 1, 1 << 24},
+	{"max_srq", NULL, AT(max_srq), 256, 0, 1 << 20},
+	{"max_srq_wr", NULL, AT(max_srq_wr), 16384, 1, 1 << 16},
+	{"max_rd_atomic", NULL, AT(max_rd_atomic), 16, 1, 255},
+};
+const size_t emu_setup_key_count = sizeof(emu_setup_keys) / sizeof(emu_setup_keys[0]);
+
+static const char *const action_name[EMU_ACTIONS] = {
+	[EMU_LOSE_SEGMENT] = "lose-segment",	 [EMU_LOSE_ACK] = "lose-ack",
+	[EMU_LOSE_IMMEDIATE] = "lose-immediate", [EMU_DENY] = "deny",
+	[EMU_PORT_DOWN] = "port-down",		 [EMU_PORT_UP] = "port-up",
+};
+
+struct reader {
+	struct emu_setup *setup;
+	struct emu_setup_error *error;
+	struct span left; /* of the line */
+	unsigned line;
+	bool named; /* the format */
+};
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct reader *r, const char *fmt,
+						       ...)
+{
+	va_list ap;
+
+	r->error->line = r->line;
+	va_start(ap, fmt);
+	vsnprintf(r->error->text, sizeof(r->error->text), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static bool device_name(struct span s)
+{
+	if (s.len == 0 || s.len > EMU_NAME_MAX)
+		return false;
+	for (size_t i = 0; i < s.len; i++)
+		if (!span_digit(s.at[i]) && !(s.at[i] >= 'a' && s.at[i] <= 'z') &&
+		    s.at[i] != '_')
+			return false;
+	return true;
+}
+
+static unsigned device_find(const struct emu_setup *c, struct span name)
+{
+	unsigned i = 0;
+
+	while (i < c->devices && !span_is(name, c->device[i].name))
+		i++;
+	return i;
+}
+
+/* "10.0.0.1". */
+static bool gid_take(struct span s, uint8_t gid[4])
+{
+	for (int i = 0; i < 4; i++) {
+		struct span part = i < 3 ? span_cut(&s, '.') : s;
+		uint32_t v;
+
+		if (part.len > 3 || !span_number(part, &v) || v > 255)
+			return false;
+		gid[i] = (uint8_t)v;
+	}
+	return true;
+}
+
+static bool words_fail(struct reader *r, const struct emu_setup_key *key,
+		       struct span value)
+{
+	return fail(r, "%s=%.*s: it may be %s or %s", key->name, SPAN_SHOWN(value),
+		    key->words[0], key->words[1]);
+}
+
+static bool value_take(struct reader *r, const struct emu_setup_key *key,
+		       struct span text, uint64_t *value)
+{
+	uint32_t v;
+
+	if (key->words) {
+		for (v = 0; key->words[v]; v++)
+			if (span_is(text, key->words[v])) {
+				*value = v;
+				return true;
+			}
+		return words_fail(r, key, text);
+	}
+	if (!span_number(text, &v) || v < key->min || v > key->max)
+		return fail(r, "%s=%.*s: it may be %llu to %llu", key->name,
+			    SPAN_SHOWN(text), (unsigned long long)key->min,
+			    (unsigned long long)key->max);
+	*value = v;
+	return true;
+}
+
+static bool pair_read(struct reader *r, struct emu_device *d, struct span pair)
+{
+	struct span value = pair, name = span_cut(&value, '=');
+	uint64_t v = 0;
+
+	if (span_is(name, "gid"))
+		return gid_take(value, d->gid) ||
+		       fail(r, "gid=%.*s: it is an IPv4 address, as in gid=10.0.0.1",
+			    SPAN_SHOWN(value));
+	for (size_t i = 0; i < emu_setup_key_count; i++) {
+		const struct emu_setup_key *key = &emu_setup_keys[i];
+
+		if (!span_is(name, key->name))
+			continue;
+		if (!value_take(r, key, value, &v))
+			return false;
+		memcpy((char *)d + key->offset, &v, sizeof(v));
+		return true;
+	}
+	return fail(r, "\"%.*s\" is no KEY=VALUE of a device", SPAN_SHOWN(pair));
+}
+
+static bool mtu_valid(uint64_t mtu)
+{
+	return (mtu & (mtu - 1)) == 0;
+}
+
+static bool gid_used(const struct emu_setup *c, const struct emu_device *d)
+{
+	for (unsigned i = 0; i < c->devices; i++)
+		if (memcmp(c->device[i].gid, d->gid, sizeof(d->gid)) == 0)
+			return true;
+	return false;
+}
+
+static bool device_read(struct reader *r)
+{
+	static const uint8_t none[4];
+	struct emu_setup *c = r->setup;
+	struct span name = span_word(&r->left), pair;
+	struct emu_device d = {0};
+
+	if (!device_name(name))
+		return fail(r,
+			    "device \"%.*s\": a name has 1 to %d small letters, digits "
+			    "and '_'",
+			    SPAN_SHOWN(name), EMU_NAME_MAX);
+	if (device_find(c, name) < c->devices)
+		return fail(r, "device %.*s is there already", SPAN_SHOWN(name));
+	if (c->devices == EMU_DEVICES_MAX)
+		return fail(r, "device %.*s is one too many: there are at most %u",
+			    SPAN_SHOWN(name), EMU_DEVICES_MAX);
+	memcpy(d.name, name.at, name.len);
+	for (size_t i = 0; i < emu_setup_key_count; i++)
+		memcpy((char *)&d + emu_setup_keys[i].offset, &emu_setup_keys[i].initial,
+		       sizeof(uint64_t));
+	while ((pair = span_word(&r->left)).len > 0)
+		if (!pair_read(r, &d, pair))
+			return false;
+	if (!mtu_valid(d.mtu))
+		return fail(r, "mtu=%llu: it may be 256, 512, 1024, 2048 or 4096",
+			    (unsigned long long)d.mtu);
+	if (memcmp(d.gid, none, sizeof(none)) == 0 || gid_used(c, &d))
+		return fail(r,
+			    "device %.*s: it needs a gid of its own, as in gid=10.0.0.1",
+			    SPAN_SHOWN(name));
+	c->device[c->devices++] = d;
+	return true;
+}
+
+/* The last fault of the device that was said before; NULL: none. */
+static const struct emu_fault *fault_last(const struct emu_setup *c, unsigned device)
+{
+	for (unsigned i = c->faults; i-- > 0;)
+		if (c->fault[i].device == device)
+			return &c->fault[i];
+	return NULL;
+}
+
+static bool action_fail(struct reader *r, struct span word)
+{
+	size_t at;
+
+	fail(r, "\"%.*s\" is no fault; they are", SPAN_SHOWN(word));
+	at = strlen(r->error->text);
+	for (unsigned i = 0; i < EMU_ACTIONS && at < sizeof(r->error->text); i++)
+		at += (size_t)snprintf(r->error->text + at, sizeof(r->error->text) - at,
+				       "%s %s", i ? "," : "", action_name[i]);
+	return false;
+}
+
+static bool fault_read(struct reader *r)
+{
+	struct emu_setup *c = r->setup;
+	struct span name = span_word(&r->left), after = span_word(&r->left);
+	struct span what = span_word(&r->left), rest = span_word(&r->left);
+	struct emu_fault f = {.device = device_find(c, name)};
+	const struct emu_fault *last = fault_last(c, f.device);
+	uint32_t count;
+
+	if (f.device == c->devices)
+		return fail(r, "device \"%.*s\" is not known; say it before its faults",
+			    SPAN_SHOWN(name));
+	if (!span_number(after, &count))
+		return fail(r,
+			    "\"%.*s\" is no number of segments; write fault DEVICE "
+			    "SEGMENTS WHAT",
+			    SPAN_SHOWN(after));
+	f.after = count;
+	while (f.action < EMU_ACTIONS && !span_is(what, action_name[f.action]))
+		f.action++;
+	if (f.action == EMU_ACTIONS || rest.len > 0)
+		return action_fail(r, rest.len > 0 ? rest : what);
+	if (last && last->after > f.after)
+		return fail(r,
+			    "a fault of %.*s after %u segments: one after %llu was said "
+			    "before; write them in order",
+			    SPAN_SHOWN(name), count, (unsigned long long)last->after);
+	if (c->faults == EMU_FAULTS_MAX)
+		return fail(r, "more than %u faults", EMU_FAULTS_MAX);
+	c->fault[c->faults++] = f;
+	return true;
+}
+
+static bool seed_read(struct reader *r)
+{
+	struct span value = span_word(&r->left), rest = span_word(&r->left);
+	uint32_t seed;
+
+	if (!span_number(value, &seed) || rest.len > 0)
+		return fail(r, "seed \"%.*s\": it is a number of up to 9 digits",
+			    SPAN_SHOWN(rest.len > 0 ? rest : value));
+	r->setup->seed = seed;
+	return true;
+}
+
+static bool format_read(struct reader *r, struct span first)
+{
+	struct span version = span_word(&r->left), rest = span_word(&r->left);
+
+	r->named = span_is(first, FORMAT) && span_is(version, "1") && rest.len == 0;
+	return r->named ||
+	       fail(r, "\"%.*s\": the first line is \"" FORMAT " 1\"", SPAN_SHOWN(first));
+}
+
+static bool line_read(struct reader *r)
+{
+	static const struct {
+		const char *name;
+		bool (*read)(struct reader *r);
+	} kinds[] = {{"seed", seed_read}, {"device", device_read}, {"fault", fault_read}};
+	struct span first = span_word(&r->left);
+
+	if (first.len == 0)
+		return true;
+	if (!r->named)
+		return format_read(r, first);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (span_is(first, kinds[i].name))
+			return kinds[i].read(r);
+	return fail(r, "\"%.*s\": a line begins with seed, device or fault",
+		    SPAN_SHOWN(first));
+}
+
+bool emu_setup_parse(const char *text, size_t len, struct emu_setup *setup,
+		     struct emu_setup_error *error)
+{
+	struct reader r = {.setup = setup, .error = error};
+	struct span all = {text, len};
+
+	memset(setup, 0, sizeof(*setup));
+	memset(error, 0, sizeof(*error));
+	while (all.len > 0) {
+		r.line++;
+		r.left = span_line(&all);
+		if (!line_read(&r))
+			return false;
+	}
+	r.line = 0;
+	if (setup->devices == 0)
+		return fail(&r, "it has no device; write \"" FORMAT
+				" 1\", then device NAME gid=ADDRESS");
+	return true;
+}
+
+const char *emu_action_name(enum emu_action action)
+{
+	return action < EMU_ACTIONS ? action_name[action] : "?";
+}

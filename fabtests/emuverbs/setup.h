@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the emulated devices are and what happens to them: a text file.
+ *
+ *	emuverbs 1
+ *	# of everything that is drawn
+ *	seed 7
+ *	device emu0 gid=10.0.0.1 delivery=mixed max_qp=64
+ *	device emu1 gid=10.0.0.2 state=down
+ *	# device, after how many segments, what
+ *	fault emu0 1000 lose-immediate
+ *	fault emu1 1 port-up
+ *
+ * The README.md has the keys and the faults at length. Parsing is pure: no clock, no
+ * memory of its own.
+ */
+#ifndef WEFT_FABTESTS_EMUVERBS_SETUP_H
+#define WEFT_FABTESTS_EMUVERBS_SETUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EMU_DEVICES_MAX 16u
+#define EMU_FAULTS_MAX	256u
+#define EMU_NAME_MAX	31 /* as ibv_device has room for, and longer than any */
+
+enum emu_delivery {
+	EMU_ORDERED, /* a queue pair's segments land and complete in the order posted */
+	EMU_MIXED,   /* in any order: a device that places out of order */
+};
+
+enum emu_action {
+	EMU_LOSE_SEGMENT,   /* nothing arrives; the queue pair ends: retries exceeded */
+	EMU_LOSE_ACK,	    /* all arrives; the sender hears that retries are exceeded */
+	EMU_LOSE_IMMEDIATE, /* bytes arrive, nobody hears of it; the queue pair ends */
+	EMU_DENY,	    /* remote access error: the operation's own fault */
+	EMU_PORT_DOWN,	    /* every queue pair of the device ends; event of the port */
+	EMU_PORT_UP,
+	EMU_ACTIONS
+};
+
+/* Numbers are 64 bits wide, so that one table reads them all. */
+struct emu_device {
+	char name[EMU_NAME_MAX + 1];
+	uint8_t gid[4];	   /* IPv4, mapped into the device's one GID */
+	uint64_t delivery; /* enum emu_delivery */
+	uint64_t down;	   /* its port is, to begin with */
+	uint64_t atomics;  /* it has native ones */
+	uint64_t mtu;	   /* bytes */
+	uint64_t max_qp;
+	uint64_t max_qp_wr;
+	uint64_t max_sge;
+	uint64_t max_inline; /* bytes */
+	uint64_t max_cq;
+	uint64_t max_cqe;
+	uint64_t max_mr;
+	uint64_t max_srq;
+	uint64_t max_srq_wr;
+	uint64_t max_rd_atomic;
+};
+
+struct emu_fault {
+	unsigned device;
+	uint64_t after; /* that many segments were posted on the device: the next one */
+	enum emu_action action;
+};
+
+struct emu_setup {
+	uint64_t seed;
+	unsigned devices;
+	unsigned faults; /* of each device in ascending order of `after` */
+	struct emu_device device[EMU_DEVICES_MAX];
+	struct emu_fault fault[EMU_FAULTS_MAX];
+};
+
+/* What was found, where, what may be. */
+struct emu_setup_error {
+	unsigned line; /* from 1; 0: of no line */
+	char text[200];
+};
+
+/* One thing that may be said of a device: a number, or one of some words (their index).
+ */
+struct emu_setup_key {
+	const char *name;
+	const char *const *words; /* NULL: a number */
+	size_t offset;		  /* of a uint64_t in struct emu_device */
+	uint64_t initial;
+	uint64_t min;
+	uint64_t max;
+};
+
+extern const struct emu_setup_key emu_setup_keys[];
+extern const size_t emu_setup_key_count;
+
+/* False: *error says why; *setup is not to be used. */
+bool emu_setup_parse(const char *text, size_t len, struct emu_setup *setup,
+		     struct emu_setup_error *error);
+
+/* "lose-segment", ... "?" for anything else. */
+const char *emu_action_name(enum emu_action action);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The emulated devices' file: what is read, what is refused and with which words; valid
+ * ones changed at random. The seed is printed; give it as the first argument. */
+#include "config.h"
+
+#include <time.h>
+
+#include "fabtests/emuverbs/setup.h"
+#include "util/tap.h"
+
+#define HEAD "emuverbs 1\ndevice emu0 gid=10.0.0.1\n"
+
+static const char whole[] = "# two devices\n"
+			    "emuverbs 1\n"
+			    "seed 7\n"
+			    "device emu0 gid=10.0.0.1 delivery=mixed max_qp=64 mtu=1024\n"
+			    "device emu_1 gid=10.0.0.2 state=down atomics=none # later\n"
+			    "fault emu0 10 lose-immediate\n"
+			    "fault emu_1 1 port-up\n"
+			    "fault emu0 10 deny\n"
+			    "fault emu0 11 port-down";
+
+static void test_whole(void)
+{
+	struct emu_setup_error error;
+	struct emu_setup c;
+
+	if (!emu_setup_parse(whole, strlen(whole), &c, &error))
+		tap_bail("line %u: %s", error.line, error.text);
+	tap_is_int((int64_t)c.seed, 7, "the seed");
+	tap_is_int(c.devices, 2, "two devices");
+	tap_is_str(c.device[1].name, "emu_1", "their names");
+	tap_is_mem(c.device[1].gid, "\x0a\0\0\2", 4, "their addresses");
+	tap_ok(c.device[0].delivery == EMU_MIXED && c.device[1].delivery == EMU_ORDERED,
+	       "what is said of the one");
+	tap_ok(c.device[0].down == 0 && c.device[1].down == 1 && c.device[1].atomics == 0,
+	       "and of the other");
+	tap_ok(c.device[0].max_qp == 64 && c.device[0].mtu == 1024, "numbers");
+	tap_ok(c.device[0].max_sge == 16 && c.device[1].max_qp == 4096,
+	       "what is not said is as usual");
+	tap_is_int(c.faults, 4, "four faults");
+	tap_ok(c.fault[0].device == 0 && c.fault[0].after == 10 &&
+		       c.fault[0].action == EMU_LOSE_IMMEDIATE &&
+		       c.fault[1].device == 1 && c.fault[2].action == EMU_DENY &&
+		       c.fault[3].after == 11,
+	       "in order");
+	tap_is_str(emu_action_name(EMU_LOSE_ACK), "lose-ack", "faults have names");
+	tap_is_str(emu_action_name(EMU_ACTIONS), "?", "others have not");
+}
+
+static void refused(const char *text, unsigned line, const char *words)
+{
+	struct emu_setup_error error;
+	struct emu_setup c;
+
+	if (!tap_ok(!emu_setup_parse(text, strlen(text), &c, &error) &&
+			    error.line == line && strstr(error.text, words),
+		    "line %u: %s", line, words))
+		tap_diag("line %u: %s", error.line, error.text);
+}
+
+static void test_refused(void)
+{
+	refused("", 0, "it has no device");
+	refused("emuverbs 1\n", 0, "it has no device");
+	refused("device a gid=1.2.3.4\n", 1, "the first line is \"emuverbs 1\"");
+	refused("emuverbs 2\n", 1, "the first line is");
+	refused(HEAD "devices\n", 3, "seed, device or fault");
+	refused(HEAD "seed\n", 3, "up to 9 digits");
+	refused(HEAD "seed 1 2\n", 3, "up to 9 digits");
+	refused(HEAD "device EMU gid=1.2.3.4\n", 3, "small letters");
+	refused(HEAD "device emu0 gid=1.2.3.4\n", 3, "there already");
+	refused(HEAD "device b\n", 3, "a gid of its own");
+	refused(HEAD "device b gid=10.0.0.1\n", 3, "a gid of its own");
+	refused(HEAD "device b gid=10.0.0\n", 3, "an IPv4 address");
+	refused(HEAD "device b gid=10.0.0.256\n", 3, "an IPv4 address");
+	refused(HEAD "device b gid=10.0.0.1.2\n", 3, "an IPv4 address");
+	refused(HEAD "device b max_qps=1\n", 3, "no KEY=VALUE");
+	refused(HEAD "device b max_qp\n", 3, "max_qp=: it may be 1 to 1048576");
+	refused(HEAD "device b max_qp=0\n", 3, "1 to 1048576");
+	refused(HEAD "device b max_qp=-1\n", 3, "1 to 1048576");
+	refused(HEAD "device b delivery=any\n", 3, "ordered or mixed");
+	refused(HEAD "device b mtu=1500 gid=1.2.3.4\n", 3, "256, 512, 1024");
+	refused(HEAD "fault emu1 1 deny\n", 3, "\"emu1\" is not known");
+	refused(HEAD "fault emu0 deny\n", 3, "no number of segments");
+	refused(HEAD "fault emu0 1 explode\n", 3, "they are lose-segment, lose-ack");
+	refused(HEAD "fault emu0 1 deny twice\n", 3, "\"twice\" is no fault");
+	refused(HEAD "fault emu0 2 deny\nfault emu0 1 deny\n", 4, "write them in order");
+}
+
+static void test_limits(void)
+{
+	char text[8192];
+	size_t at = (size_t)snprintf(text, sizeof(text), "emuverbs 1\n");
+
+	for (unsigned i = 0; i <= EMU_DEVICES_MAX; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "device d%u gid=1.2.3.%u\n", i, i);
+	refused(text, EMU_DEVICES_MAX + 2, "one too many");
+	at = (size_t)snprintf(text, sizeof(text), HEAD);
+	for (unsigned i = 0; i <= EMU_FAULTS_MAX; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "fault emu0 %u deny\n", i);
+	refused(text, EMU_FAULTS_MAX + 3, "more than 256 faults");
+}
+
+/* What is accepted is within its limits; in memory of exactly that size. */
+static bool one(const char *text, size_t len)
+{
+	struct emu_setup_error error;
+	char *exact = malloc(len ? len : 1);
+	struct emu_setup c;
+	bool good, right = true;
+
+	if (!exact)
+		tap_bail("out of memory");
+	memcpy(exact, text, len);
+	good = emu_setup_parse(exact, len, &c, &error);
+	free(exact);
+	if (!good)
+		return error.text[0] != '\0';
+	for (unsigned i = 0; i < c.devices; i++)
+		for (size_t k = 0; k < emu_setup_key_count; k++) {
+			const struct emu_setup_key *key = &emu_setup_keys[k];
+			uint64_t v;
+
+			memcpy(&v, (char *)&c.device[i] + key->offset, sizeof(v));
+			right = right && v >= key->min && v <= key->max;
+		}
+	for (unsigned i = 0; i < c.faults; i++)
+		right = right && c.fault[i].device < c.devices &&
+			c.fault[i].action < EMU_ACTIONS;
+	return right && c.devices > 0;
+}
+
+static void test_changed(uint64_t seed)
+{
+	uint64_t state = seed * 2 + 1;
+	unsigned wrong = 0, inputs = tap_short() ? 5000 : 50000;
+
+	for (unsigned i = 0; i < inputs; i++) {
+		size_t len = strlen(whole);
+		char text[sizeof(whole)];
+
+		memcpy(text, whole, sizeof(whole));
+		for (unsigned k = 0; k < 3; k++) {
+			state ^= state >> 12;
+			state ^= state << 25;
+			state ^= state >> 27;
+			text[state % len] = whole[(state >> 20) % len];
+			if (state >> 60 == 0)
+				len = 1 + (state >> 30) % len;
+		}
+		wrong += !one(text, len);
+	}
+	tap_ok(wrong == 0, "%u changed files: taken within limits, or refused with words",
+	       inputs);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t)time(NULL);
+
+	tap_diag("seed %" PRIu64, seed);
+	test_whole();
+	test_refused();
+	test_limits();
+	test_changed(seed);
+	return tap_done();
+}
