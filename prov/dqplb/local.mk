@@ -36,4 +36,6 @@ TESTS += %D%/tests/test_profile
 
 # A model, not Weft's code: sanitizers have nothing to do with it.
 PLAIN_TESTS += %D%/tests/failover.t
-EXTRA_DIST += %D%/README.md %D%/tests/failover.t %D%/tests/failover.pml
+# Of objects as they are shipped.
+PLAIN_TESTS += %D%/tests/pure.t
+EXTRA_DIST += %D%/README.md %D%/tests/failover.t %D%/tests/failover.pml %D%/tests/pure.t

@@ -425,6 +425,12 @@ static void test_start(void)
 	c = usual;
 	c.lanes = DQPLB_LANES_MAX + 1;
 	tap_is_int(dqplb_tx_open(&c, &tx), -EINVAL, "too many lanes");
+	c = usual;
+	c.window = 4096;
+	c.lanes = 16;
+	c.lane_segments = 128;
+	tap_ok(dqplb_tx_size(&c) < 112 * 1024, "a link's memory is bounded: %zu bytes",
+	       dqplb_tx_size(&c));
 	dqplb_tx_close(s.tx);
 }
 
