@@ -71,11 +71,45 @@ static int allreduce_call(struct bench *b, int count)
 	return MPI_Allreduce(b->src, b->dst, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static int reduce_scatter_call(struct bench *b, int count)
+{
+	return MPI_Reduce_scatter_block(b->src, b->dst, count, MPI_FLOAT, MPI_SUM,
+					MPI_COMM_WORLD);
+}
+
+static int alltoall_call(struct bench *b, int count)
+{
+	return MPI_Alltoall(b->src, count, MPI_FLOAT, b->dst, count, MPI_FLOAT,
+			    MPI_COMM_WORLD);
+}
+
+static int reduce_call(struct bench *b, int count)
+{
+	return MPI_Reduce(b->src, b->dst, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static int gather_call(struct bench *b, int count)
+{
+	return MPI_Gather(b->src, count, MPI_FLOAT, b->dst, count, MPI_FLOAT, 0,
+			  MPI_COMM_WORLD);
+}
+
+static int scatter_call(struct bench *b, int count)
+{
+	return MPI_Scatter(b->src, count, MPI_FLOAT, b->dst, count, MPI_FLOAT, 0,
+			   MPI_COMM_WORLD);
+}
+
 static const struct operation operation_table[] = {
 	{"barrier", 0, barrier_call},
 	{"broadcast", 1, broadcast_call},
 	{"allgather", 1, allgather_call},
 	{"allreduce", 1, allreduce_call},
+	{"reduce_scatter", 1, reduce_scatter_call},
+	{"alltoall", 1, alltoall_call},
+	{"reduce", 1, reduce_call},
+	{"gather", 1, gather_call},
+	{"scatter", 1, scatter_call},
 };
 
 enum { OPERATIONS = sizeof(operation_table) / sizeof(operation_table[0]) };
@@ -172,12 +206,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: coll_mpi FIRST LAST BUDGET_MS\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
-	b.src = calloc(1, last + sizeof(float));
+	b.src = calloc((size_t)b.size, last + sizeof(float));
 	b.dst = calloc((size_t)b.size, last + sizeof(float));
 	b.times = calloc(CALLS_MOST, sizeof(*b.times));
 	b.slowest = calloc(CALLS_MOST, sizeof(*b.slowest));
 	if (!b.src || !b.dst || !b.times || !b.slowest) {
-		fprintf(stderr, "coll_mpi: no memory for %d x %llu bytes\n", b.size + 1,
+		fprintf(stderr, "coll_mpi: no memory for %d x %llu bytes\n", 2 * b.size,
 			(unsigned long long)last);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}

@@ -161,37 +161,37 @@ static void set_check(struct worker *w, const struct task *t,
 }
 
 /* Variants of a call: in place or not, average or not, a few roots. */
+static unsigned roots_of(const struct algo *algo, int32_t size)
+{
+	if (!plan_goal_rooted(algo->goal))
+		return 1;
+	return size < 3 ? (unsigned)size : 3;
+}
+
 static unsigned variants(const struct algo *algo, int32_t size)
 {
-	switch (algo->goal) {
-	case PLAN_GOAL_BARRIER:
+	if (algo->goal == PLAN_GOAL_BARRIER)
 		return 1;
-	case PLAN_GOAL_BROADCAST:
-		return 2 * (size < 3 ? (unsigned)size : 3);
-	case PLAN_GOAL_ALLREDUCE:
-		return 4;
-	case PLAN_GOAL_ALLGATHER:
-		break;
-	}
-	return 2;
+	return 2 * roots_of(algo, size) * (plan_goal_reduces(algo->goal) ? 2 : 1);
 }
 
 static struct plan_call call_make(const struct algo *algo, int32_t size, size_t shape,
 				  unsigned variant)
 {
 	const struct shape *s = &shapes[shape];
-	uint64_t blocks = algo->goal == PLAN_GOAL_ALLREDUCE ? (uint64_t)size : 1;
-	struct plan_call call = {.size = size,
-				 .count = s->block * blocks + s->more,
-				 .elem_size = s->elem_size,
-				 .in_place = variant % 2,
-				 .chunk_bytes = s->chunk_bytes};
+	const unsigned roots = roots_of(algo, size);
+	/* Whole vectors are cut by the algorithm itself. */
+	const bool whole =
+		algo->goal == PLAN_GOAL_ALLREDUCE || algo->goal == PLAN_GOAL_REDUCE;
 
-	if (algo->goal == PLAN_GOAL_ALLREDUCE)
-		call.average = variant / 2;
-	if (algo->goal == PLAN_GOAL_BROADCAST)
-		call.root = (int32_t[]){0, size - 1, size / 2}[variant / 2];
-	return call;
+	return (struct plan_call){
+		.size = size,
+		.count = s->block * (whole ? (uint64_t)size : 1) + s->more,
+		.elem_size = s->elem_size,
+		.in_place = variant % 2,
+		.root = (int32_t[]){0, size - 1, size / 2}[variant / 2 % roots],
+		.average = variant / 2 / roots,
+		.chunk_bytes = s->chunk_bytes};
 }
 
 static void task_do(struct worker *w, const struct task *t)

@@ -36,8 +36,7 @@ static const char help_text[] =
 	"      --type T       element type, default fp32\n"
 	"      --op OP        what reductions do, default sum\n"
 	"      --algo NAME    this algorithm, not the library's choice\n"
-	"      --in-place     all-gather and all-reduce with source and destination in "
-	"one\n"
+	"      --in-place     source and destination in one, where they can be\n"
 	"      --budget SECONDS   what all measurements together may take, about; "
 	"default 20\n"
 	"      --iters N      calls per measurement, 1 to 2000, whatever they take\n"
@@ -45,12 +44,13 @@ static const char help_text[] =
 	"      --json         one JSON document in place of the tables\n"
 	"  -h, --help\n"
 	"\n"
-	"A time is that of the slowest rank. Algorithm bandwidth is the call's bytes "
-	"(for\n"
-	"all-gather those of all ranks) per time; bus bandwidth is what of them each "
-	"link must\n"
-	"carry at least: 2(n-1)/n for all-reduce, (n-1)/n for all-gather, 1 for "
-	"broadcast.\n"
+	"A time is that of the slowest rank; rank 0 is the root. Algorithm bandwidth is "
+	"the\n"
+	"call's bytes (of all blocks, where there is one per rank) per time; bus "
+	"bandwidth is\n"
+	"what of them each link must carry at least: 2(n-1)/n for all-reduce, 1 for "
+	"broadcast\n"
+	"and reduce, (n-1)/n for the others.\n"
 	"Exit status: 0 good, 1 a result was wrong or a call failed, 2 wrong usage.\n";
 
 static void help(void)
@@ -421,14 +421,18 @@ static bool perf_alloc(struct perf *p)
 {
 	size_t len = (size_t)p->opts->last + p->elem;
 	size_t times = (PERF_FLAGS + PERF_ITERS_MAX) * sizeof(*p->times);
-	size_t blocks = 1;
+	size_t src = 1, dst = 1;
 
-	for (size_t i = 0; i < perf_op_count; i++)
-		if (op_wanted(p->opts, &perf_op_table[i]) &&
-		    perf_op_table[i].dst_blocks == 0)
-			blocks = (size_t)p->size;
-	p->src = malloc(len);
-	p->dst = len <= SIZE_MAX / blocks ? malloc(len * blocks) : NULL;
+	for (size_t i = 0; i < perf_op_count; i++) {
+		const struct perf_op *op = &perf_op_table[i];
+
+		if (!op_wanted(p->opts, op))
+			continue;
+		src = op->src_blocks ? src : (size_t)p->size;
+		dst = op->dst_blocks ? dst : (size_t)p->size;
+	}
+	p->src = len <= SIZE_MAX / src ? malloc(len * src) : NULL;
+	p->dst = len <= SIZE_MAX / dst ? malloc(len * dst) : NULL;
 	p->times = malloc(times);
 	p->all = calloc((size_t)p->size, times);
 	if (p->src && p->dst && p->times && p->all)
@@ -437,7 +441,7 @@ static bool perf_alloc(struct perf *p)
 		"weft perf: rank %" PRId32
 		": no memory for %zu blocks of %zu bytes: choose "
 		"smaller --sizes\n",
-		p->rank, blocks + 1, len);
+		p->rank, src + dst, len);
 	return false;
 }
 

@@ -81,8 +81,8 @@ struct perf_op {
 	 */
 	double (*bytes)(double per_rank, double ranks);
 	double (*bus_factor)(double ranks);
-	int32_t dst_blocks; /* blocks of count elements in dst: 0 stands for one per rank
-			     */
+	/* Blocks of count elements in src and dst: 0 stands for one per rank. */
+	int32_t src_blocks, dst_blocks;
 };
 
 extern const struct perf_op perf_op_table[];

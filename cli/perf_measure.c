@@ -173,25 +173,28 @@ static bool summarize(struct cell *c, int64_t iters, struct perf_row *row)
 	return true;
 }
 
+/* Rank 0 is the root of those that have one. */
 const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t count)
 {
+	const uint64_t src = count * (op->src_blocks ? 1 : (uint64_t)p->size),
+		       dst = count * (op->dst_blocks ? 1 : (uint64_t)p->size);
+	const size_t own = (size_t)p->rank * count * p->elem;
 	struct weft_call call = WEFT_CALL_INIT;
 	struct weft_opts opts = WEFT_OPTS_INIT;
-	void *src = p->src;
+	const enum weft_type type = p->opts->type;
 
 	opts.algorithm = p->opts->algorithm;
 	call.coll = op->coll;
 	call.op = p->opts->op;
+	call.src = (struct weft_buf){.addr = p->src, .count = src, .type = type};
+	call.dst = (struct weft_buf){.addr = p->dst, .count = dst, .type = type};
 	if (op->coll == WEFT_COLL_BROADCAST ||
-	    (op->coll == WEFT_COLL_ALLREDUCE && p->opts->in_place))
-		src = p->dst;
-	else if (op->coll == WEFT_COLL_ALLGATHER && p->opts->in_place)
-		src = (char *)p->dst + (size_t)p->rank * count * p->elem;
-	call.src = (struct weft_buf){.addr = src, .count = count, .type = p->opts->type};
-	call.dst = call.src;
-	call.dst.addr = p->dst;
-	if (op->dst_blocks == 0)
-		call.dst.count = count * (uint64_t)p->size;
+	    (p->opts->in_place && op->src_blocks == op->dst_blocks))
+		call.src.addr = p->dst;
+	else if (p->opts->in_place && op->src_blocks)
+		call.src.addr = (char *)p->dst + own;
+	else if (p->opts->in_place)
+		call.dst.addr = (char *)p->src + own;
 	return weft_algorithm(p->comm, &call, &opts);
 }
 

@@ -45,11 +45,11 @@ function report_text(    i, p) {
 	print ENVIRON["COLL_HEAD"]
 	printf "Times in us: of the slowest rank, median of the calls, median of %d round%s\n", \
 		rounds, (rounds == 1 ? "" : "s")
-	printf "%5s %-10s %6s %10s %10s %8s\n", "ranks", "operation", "size", "weft", peer, \
+	printf "%5s %-14s %6s %10s %10s %8s\n", "ranks", "operation", "size", "weft", peer, \
 		"ratio"
 	for (i = 1; i <= cells; i++) {
 		split(cell[i], p, " ")
-		printf "%5d %-10s %6s %10s %10s %8.2f%s\n", p[1], p[2], size_text(p[3]), \
+		printf "%5d %-14s %6s %10s %10s %8.2f%s\n", p[1], p[2], size_text(p[3]), \
 			figure(weft[i]), figure(other[i]), weft[i] / other[i], \
 			(p[1] > processors ? "  (more ranks than processors)" : "")
 	}

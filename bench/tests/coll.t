@@ -8,14 +8,14 @@
 status=$?
 [ $status != 2 ] || skip_all "$(tail -n 1 "$tmp/err")"
 ok "it runs" test $status = 0 || diag "$(tail -n 5 "$tmp/err")"
-ok "the last line is read" grep -qE '^coll vs openmpi: geometric mean [0-9.]+, worst [0-9.]+ \([a-z]+( [0-9]+[KM]?)?, 2 ranks\)$' \
+ok "the last line is read" grep -qE '^coll vs openmpi: geometric mean [0-9.]+, worst [0-9.]+ \([a-z_]+( [0-9]+[KM]?)?, 2 ranks\)$' \
 	<<<"$(tail -n 1 "$tmp/out")"
-# Sizes 8, 32, 128 and 512 of three operations, and the barrier.
-ok "every cell is there" test "$(grep -cE '^ +2 [a-z]+ ' "$tmp/out")" = 13
+# Sizes 8, 32, 128 and 512 of eight operations, and the barrier.
+ok "every cell is there" test "$(grep -cE '^ +2 [a-z_]+ ' "$tmp/out")" = 33
 
 "$top/bench/coll" --quick --sizes 8:32 --cpus 1 >"$tmp/out" 2>"$tmp/err"
 ok "it runs on one processor" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
 ok "every cell says that there were more ranks" \
-	test "$(grep -cE '^ +2 [a-z]+ .*\(more ranks than processors\)$' "$tmp/out")" = 7
+	test "$(grep -cE '^ +2 [a-z_]+ .*\(more ranks than processors\)$' "$tmp/out")" = 17
 
 done_testing

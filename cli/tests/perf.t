@@ -28,15 +28,15 @@ rows() { # PATTERN COUNT NAME: that many rows of the table are good
 
 # ---- tables
 status 0 "one rank alone" "$weft" perf all --sizes 8:64K --budget 1
-rows "(binomial|ring|recursive-doubling|halving-doubling|dissemination|flat) .*" 25 "25 good rows"
+rows "(binomial|ring|recursive-(doubling|halving)|halving-doubling|dissemination|flat|direct|pairwise) .*" 65 "65 good rows"
 says out '^weft [0-9.]+, 1 rank on .*, provider tcp.*: weft perf all --sizes 8:64K' "head"
 ok "the last line has the figures" \
-	grep -qE '^1 rank over .*: 25 measurements in .* 0 wrong; fastest barrier' <(tail -n 1 "$tmp/out")
+	grep -qE '^1 rank over .*: 65 measurements in .* 0 wrong; fastest barrier' <(tail -n 1 "$tmp/out")
 ok "no line wraps in 100 columns" is_empty "$(head -n -1 "$tmp/out" | grep -E '.{101}')"
 ok "no progress where nobody looks" is_empty "$(cat "$tmp/err")"
 
 status 0 "three ranks" "$weft" run -n 3 "$weft" perf all --sizes 4:5000 --iters 4
-rows ".* 4\\* .*" 22 "22 good rows of 4 calls"
+rows ".* 4\\* .*" 57 "57 good rows of 4 calls"
 says out "^.0. \\* fewer than 5 calls" "which are few, and marked"
 ok "rank 0 alone reports" is_empty "$(grep -v '^\[0\]' "$tmp/out")"
 says out '^\[0\] +4 flat' "the first size is what was asked for"
@@ -52,7 +52,7 @@ status 0 "another type and operation" "$weft" run -n 3 "$weft" perf allreduce --
 says out 'allreduce, bf16 max' "says so"
 status 0 "one algorithm" "$weft" run -n 3 "$weft" perf all --algo ring --sizes 64:256 --iters 3
 says out '^.0. broadcast: left out: no algorithm "ring"' "operations without it are left out"
-rows " ring .*" 4 "the others have it"
+rows " ring .*" 6 "the others have it"
 WEFT_TTY=1 status 0 "under a terminal" "$weft" perf barrier --iters 3
 says err 'barrier .*1 of 1' "progress"
 
@@ -69,9 +69,10 @@ if command -v python3 >/dev/null; then
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert d["schema"] == 1 and d["ranks"] == 2 and d["wrong"] == 0
-assert [c["name"] for c in d["collectives"]] == ["barrier", "broadcast", "allgather", "allreduce"]
+assert [c["name"] for c in d["collectives"]] == ["barrier", "broadcast", "allgather",
+	"allreduce", "reduce_scatter", "alltoall", "reduce", "gather", "scatter"]
 rows = [r for c in d["collectives"] for r in c["results"]]
-assert d["measurements"] == len(rows) == 16 and all(r["ok"] and r["calls"] == 3 for r in rows)
+assert d["measurements"] == len(rows) == 41 and all(r["ok"] and r["calls"] == 3 for r in rows)
 assert all("staged_bytes" in c["stats"] for c in d["collectives"])
 ' "$tmp/out"
 	WEFT_JOB=private status 0 "weft info --json" "$weft" info --json

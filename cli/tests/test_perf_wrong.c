@@ -84,6 +84,46 @@ enum weft_result weft_allreduce(struct weft_comm *comm, const void *src, void *d
 			type, op, 0, opts);
 }
 
+enum weft_result weft_reduce_scatter(struct weft_comm *comm, const void *src, void *dst,
+				     uint64_t count, enum weft_type type, enum weft_op op,
+				     const struct weft_opts *opts)
+{
+	return run_data(comm, WEFT_COLL_REDUCE_SCATTER, (void *)(uintptr_t)src, dst,
+			count, type, op, 0, opts);
+}
+
+enum weft_result weft_alltoall(struct weft_comm *comm, const void *src, void *dst,
+			       uint64_t count, enum weft_type type,
+			       const struct weft_opts *opts)
+{
+	return run_data(comm, WEFT_COLL_ALLTOALL, (void *)(uintptr_t)src, dst, count,
+			type, WEFT_SUM, 0, opts);
+}
+
+enum weft_result weft_reduce(struct weft_comm *comm, const void *src, void *dst,
+			     uint64_t count, enum weft_type type, enum weft_op op,
+			     int32_t root, const struct weft_opts *opts)
+{
+	return run_data(comm, WEFT_COLL_REDUCE, (void *)(uintptr_t)src, dst, count, type,
+			op, root, opts);
+}
+
+enum weft_result weft_gather(struct weft_comm *comm, const void *src, void *dst,
+			     uint64_t count, enum weft_type type, int32_t root,
+			     const struct weft_opts *opts)
+{
+	return run_data(comm, WEFT_COLL_GATHER, (void *)(uintptr_t)src, dst, count, type,
+			WEFT_SUM, root, opts);
+}
+
+enum weft_result weft_scatter(struct weft_comm *comm, const void *src, void *dst,
+			      uint64_t count, enum weft_type type, int32_t root,
+			      const struct weft_opts *opts)
+{
+	return run_data(comm, WEFT_COLL_SCATTER, (void *)(uintptr_t)src, dst, count, type,
+			WEFT_SUM, root, opts);
+}
+
 /* Runs perf with 5 calls at one size; what it printed is in text. */
 static int perf(const char *operation, const char *size, struct spoil s, char text[4096])
 {
@@ -115,15 +155,19 @@ static int perf(const char *operation, const char *size, struct spoil s, char te
 
 int main(void)
 {
-	static const char *const names[] = {"broadcast", "allgather", "allreduce"};
-	static const enum weft_coll colls[] = {WEFT_COLL_BROADCAST, WEFT_COLL_ALLGATHER,
-					       WEFT_COLL_ALLREDUCE};
+	static const char *const names[] = {"broadcast",      "allgather", "allreduce",
+					    "reduce_scatter", "alltoall",  "reduce",
+					    "gather",	      "scatter"};
+	static const enum weft_coll colls[] = {
+		WEFT_COLL_BROADCAST,	  WEFT_COLL_ALLGATHER, WEFT_COLL_ALLREDUCE,
+		WEFT_COLL_REDUCE_SCATTER, WEFT_COLL_ALLTOALL,  WEFT_COLL_REDUCE,
+		WEFT_COLL_GATHER,	  WEFT_COLL_SCATTER};
 	char text[4096];
 
 	/* No job: one rank. A stray variable must not make this one wait for others. */
 	unsetenv("WEFT_RANK"), unsetenv("WEFT_SIZE"), unsetenv("WEFT_ROOT");
 	unsetenv("WEFT_JOB");
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(colls) / sizeof(colls[0]); i++) {
 		tap_ok(perf(names[i], "256K", (struct spoil){WEFT_COLL_COUNT, 0, 1},
 			    text) == 0 &&
 			       strstr(text, " 0 wrong") && !strstr(text, "WRONG"),

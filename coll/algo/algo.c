@@ -35,6 +35,21 @@
 #define BROADCAST_TINY	(UINT64_C(2) * 1024)
 #define BROADCAST_SHORT (UINT64_C(8) * 1024)
 
+/* A reduce-scatter by halves has fewer rounds, but adds up in scratch as long as all
+ * blocks, and moves them all once more where n is no power of two. */
+#define REDUCE_SCATTER_SHORT (UINT64_C(64) * 1024) /* bytes of all blocks, at most */
+
+/* Bruck's all-to-all carries each block log2 n / 2 times, and copies it as often. */
+#define ALLTOALL_TINY	    UINT64_C(256)	  /* bytes of a block, at most */
+#define ALLTOALL_TINY_RANKS 8			  /* and more ranks than that */
+#define ALLTOALL_LONG	    (UINT64_C(32) * 1024) /* one at a time from here on */
+
+/* A tree carries blocks twice and more; the root alone pays a start for each. */
+#define ROOT_SHORT                                                          \
+	(UINT64_C(2) * 1024) /* bytes of a block that go by a tree, at most \
+			      */
+#define ROOT_RANKS 8	     /* and more ranks than that */
+
 static bool any_size(const struct plan_call *call)
 {
 	return call->size >= 1;
@@ -73,6 +88,29 @@ const struct algo algo_table[] = {
 	 "of "
 	 "two: 2 log2 n * a + 2 m b",
 	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_halving_build},
+	{"reduce_scatter", "ring",
+	 "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_ring_build},
+	{"reduce_scatter", "recursive-halving",
+	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build},
+	{"alltoall", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",
+	 PLAN_GOAL_ALLTOALL, any_size, alltoall_pairwise_build},
+	{"alltoall", "direct", "as pairwise, 8 blocks at a time: (n-1)(a/8 + m b)",
+	 PLAN_GOAL_ALLTOALL, any_size, alltoall_direct_build},
+	{"alltoall", "bruck", "ceil(log2 n) rounds of n/2 blocks: log2 n * (a + n/2 m b)",
+	 PLAN_GOAL_ALLTOALL, any_size, alltoall_bruck_build},
+	{"reduce", "binomial",
+	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
+	 PLAN_GOAL_REDUCE, any_size, reduce_binomial_build},
+	{"gather", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
+	 PLAN_GOAL_GATHER, any_size, gather_binomial_build},
+	{"gather", "direct", "every rank to the root, 8 at a time: a + (n-1)(o + m b)",
+	 PLAN_GOAL_GATHER, any_size, gather_direct_build},
+	{"scatter", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
+	 PLAN_GOAL_SCATTER, any_size, scatter_binomial_build},
+	{"scatter", "direct", "the root to every rank, 8 at a time: a + (n-1)(o + m b)",
+	 PLAN_GOAL_SCATTER, any_size, scatter_direct_build},
 };
 
 const size_t algo_count = sizeof(algo_table) / sizeof(algo_table[0]);
@@ -135,6 +173,13 @@ static const char *preferred_broadcast(const struct plan_call *call, uint64_t by
 	return bytes <= BROADCAST_SHORT || call->fetches ? "flat" : "binomial";
 }
 
+static const char *preferred_alltoall(uint64_t bytes, uint64_t n)
+{
+	if (bytes <= ALLTOALL_TINY && n > ALLTOALL_TINY_RANKS)
+		return "bruck";
+	return bytes < ALLTOALL_LONG ? "direct" : "pairwise";
+}
+
 static const char *preferred(const char *coll, const struct plan_call *call)
 {
 	uint64_t bytes = product(call->count, call->elem_size);
@@ -146,6 +191,14 @@ static const char *preferred(const char *coll, const struct plan_call *call)
 		return preferred_broadcast(call, bytes, n);
 	if (!strcmp(coll, "allgather"))
 		return bytes >= ALLGATHER_RING_BLOCK ? "ring" : "recursive-doubling";
+	if (!strcmp(coll, "reduce_scatter"))
+		return n > 2 && product(bytes, n) <= REDUCE_SCATTER_SHORT
+			       ? "recursive-halving"
+			       : "ring";
+	if (!strcmp(coll, "alltoall"))
+		return preferred_alltoall(bytes, n);
+	if (!strcmp(coll, "gather") || !strcmp(coll, "scatter"))
+		return bytes <= ROOT_SHORT && n > ROOT_RANKS ? "binomial" : "direct";
 	return NULL;
 }
 

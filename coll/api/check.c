@@ -8,13 +8,19 @@
 #include "coll/api/error.h"
 #include "coll/exec/reduce.h"
 
+enum check_holds { NOBODY, ROOT, EVERYBODY }; /* who has a buffer */
+
+/* How many blocks of `count` elements a buffer is. */
+enum check_blocks { ONE, ONE_PER_RANK };
+
 struct check_row {
-	bool known;   /* in this version */
-	bool data;    /* has buffers at all */
-	bool gathers; /* the destination is as many blocks as there are ranks */
+	bool known; /* in this version */
+	bool data;  /* has buffers at all */
 	bool reduces;
 	bool rooted;
 	bool one_buffer; /* source and destination are the same */
+	enum check_holds src_at, dst_at;
+	enum check_blocks src, dst;
 };
 
 static const struct check_row check_table[WEFT_COLL_COUNT] = {
@@ -22,9 +28,49 @@ static const struct check_row check_table[WEFT_COLL_COUNT] = {
 	[WEFT_COLL_BROADCAST] = {.known = true,
 				 .data = true,
 				 .rooted = true,
-				 .one_buffer = true},
-	[WEFT_COLL_ALLGATHER] = {.known = true, .data = true, .gathers = true},
-	[WEFT_COLL_ALLREDUCE] = {.known = true, .data = true, .reduces = true},
+				 .one_buffer = true,
+				 .src_at = EVERYBODY,
+				 .dst_at = EVERYBODY},
+	[WEFT_COLL_ALLGATHER] = {.known = true,
+				 .data = true,
+				 .src_at = EVERYBODY,
+				 .dst_at = EVERYBODY,
+				 .dst = ONE_PER_RANK},
+	[WEFT_COLL_ALLREDUCE] = {.known = true,
+				 .data = true,
+				 .reduces = true,
+				 .src_at = EVERYBODY,
+				 .dst_at = EVERYBODY},
+	[WEFT_COLL_REDUCE_SCATTER] = {.known = true,
+				      .data = true,
+				      .reduces = true,
+				      .src_at = EVERYBODY,
+				      .dst_at = EVERYBODY,
+				      .src = ONE_PER_RANK},
+	[WEFT_COLL_ALLTOALL] = {.known = true,
+				.data = true,
+				.src_at = EVERYBODY,
+				.dst_at = EVERYBODY,
+				.src = ONE_PER_RANK,
+				.dst = ONE_PER_RANK},
+	[WEFT_COLL_REDUCE] = {.known = true,
+			      .data = true,
+			      .reduces = true,
+			      .rooted = true,
+			      .src_at = EVERYBODY,
+			      .dst_at = ROOT},
+	[WEFT_COLL_GATHER] = {.known = true,
+			      .data = true,
+			      .rooted = true,
+			      .src_at = EVERYBODY,
+			      .dst_at = ROOT,
+			      .dst = ONE_PER_RANK},
+	[WEFT_COLL_SCATTER] = {.known = true,
+			       .data = true,
+			       .rooted = true,
+			       .src_at = ROOT,
+			       .dst_at = EVERYBODY,
+			       .src = ONE_PER_RANK},
 };
 
 static enum weft_result check_opts(const struct weft_opts *opts)
@@ -80,31 +126,86 @@ static enum weft_result check_buf(const struct weft_buf *buf, const char *name)
 	return WEFT_SUCCESS;
 }
 
-static enum weft_result check_counts(const struct weft_comm *comm,
-				     const struct check_row *row,
-				     const struct weft_call *call)
-{
-	const uint64_t blocks = row->gathers ? (uint64_t)comm->size : 1;
-	uint64_t want, bytes;
+/* A call whose row was looked up, and what this rank has of it. */
+struct check_job {
+	const struct weft_comm *comm;
+	const struct check_row *row;
+	const struct weft_call *call;
+	bool has_src, has_dst;
+	enum weft_type type;
+	size_t elem;	/* bytes of it */
+	uint64_t count; /* elements of a block */
+};
 
-	if (__builtin_mul_overflow(call->src.count, blocks, &want) ||
-	    __builtin_mul_overflow(want, weft_type_size(call->src.type), &bytes) ||
+static inline uint64_t blocks_of(const struct check_job *job, enum check_blocks blocks)
+{
+	return blocks == ONE_PER_RANK ? (uint64_t)job->comm->size : 1;
+}
+
+/* The count of the buffer that says it: one that is a single block, if there is one. */
+static enum weft_result check_block(struct check_job *job)
+{
+	const struct weft_call *call = job->call;
+	const bool from_src = job->has_src && (job->row->src == ONE || !job->has_dst ||
+					       job->row->dst == ONE_PER_RANK);
+	const struct weft_buf *buf = from_src ? &call->src : &call->dst;
+
+	job->count = buf->count;
+	if ((from_src ? job->row->src : job->row->dst) == ONE)
+		return WEFT_SUCCESS;
+	job->count /= (uint64_t)job->comm->size;
+	/* What is too much is refused for that. */
+	if (job->count * (uint64_t)job->comm->size == buf->count ||
+	    buf->count > (uint64_t)PTRDIFF_MAX)
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_ARG,
+			 "%s: the %s has %llu elements, which are no blocks of the same "
+			 "length for %d ranks",
+			 weft_coll_name(call->coll), from_src ? "source" : "destination",
+			 (unsigned long long)buf->count, job->comm->size);
+}
+
+static enum weft_result count_wrong(const struct check_job *job, bool is_src)
+{
+	const struct weft_buf *buf = is_src ? &job->call->src : &job->call->dst;
+	const uint64_t blocks = blocks_of(job, is_src ? job->row->src : job->row->dst);
+
+	return error_set(
+		WEFT_ERR_ARG,
+		"%s: the %s has %llu elements, it must have %llu (%llu %s%llu)",
+		weft_coll_name(job->call->coll), is_src ? "source" : "destination",
+		(unsigned long long)buf->count, (unsigned long long)(job->count * blocks),
+		(unsigned long long)job->count, blocks > 1 ? "for each of " : "of ",
+		(unsigned long long)blocks);
+}
+
+static enum weft_result check_counts(struct check_job *job)
+{
+	const struct weft_call *call = job->call;
+	const struct check_row *row = job->row;
+	enum weft_result result = check_block(job);
+	uint64_t src, dst, bytes;
+
+	if (result != WEFT_SUCCESS)
+		return result;
+	src = job->count * blocks_of(job, row->src);
+	dst = job->count * blocks_of(job, row->dst);
+	if (__builtin_mul_overflow(
+		    job->count, blocks_of(job, row->src > row->dst ? row->src : row->dst),
+		    &bytes) ||
+	    __builtin_mul_overflow(bytes, (uint64_t)job->elem, &bytes) ||
 	    bytes > (uint64_t)PTRDIFF_MAX)
 		return error_set(WEFT_ERR_ARG,
 				 "%s of %llu %s elements per rank over %d ranks is more "
 				 "than memory can hold",
 				 weft_coll_name(call->coll),
-				 (unsigned long long)call->src.count,
-				 weft_type_name(call->src.type), comm->size);
-	if (call->dst.count != want)
-		return error_set(
-			WEFT_ERR_ARG,
-			"%s: the destination has %llu elements, it must have "
-			"%llu (%llu from each of %llu)",
-			weft_coll_name(call->coll), (unsigned long long)call->dst.count,
-			(unsigned long long)want, (unsigned long long)call->src.count,
-			(unsigned long long)blocks);
-	if (call->src.type != call->dst.type)
+				 (unsigned long long)job->count,
+				 weft_type_name(job->type), job->comm->size);
+	if (job->has_src && call->src.count != src)
+		return count_wrong(job, true);
+	if (job->has_dst && call->dst.count != dst)
+		return count_wrong(job, false);
+	if (job->has_src && job->has_dst && call->src.type != call->dst.type)
 		return error_set(WEFT_ERR_ARG, "%s: the source is %s, the destination %s",
 				 weft_coll_name(call->coll),
 				 weft_type_name(call->src.type),
@@ -112,59 +213,91 @@ static enum weft_result check_counts(const struct weft_comm *comm,
 	return WEFT_SUCCESS;
 }
 
-/* In place as weft.h defines it, or apart; anything else is refused. */
-static enum weft_result check_overlap(const struct weft_comm *comm,
-				      const struct check_row *row,
-				      const struct weft_call *call, bool *in_place)
+static const char *in_place_text(const struct check_row *row)
 {
-	const size_t size = weft_type_size(call->src.type);
+	if (row->src == row->dst)
+		return "source must be the destination";
+	return row->dst == ONE_PER_RANK ? "source this rank's block of the destination"
+					: "destination this rank's block of the source";
+}
+
+/* In place as weft.h defines it, or apart; anything else is refused. */
+static enum weft_result check_overlap(const struct check_job *job, bool *in_place)
+{
+	const struct weft_call *call = job->call;
+	const struct check_row *row = job->row;
+	const size_t size = job->elem;
 	const uintptr_t src = (uintptr_t)call->src.addr, dst = (uintptr_t)call->dst.addr;
 	const size_t src_len = call->src.count * size, dst_len = call->dst.count * size;
-	const uintptr_t own = dst + (row->gathers ? (size_t)comm->rank * src_len : 0);
+	const size_t own = (size_t)job->comm->rank * job->count * size;
 
-	*in_place = src == own;
+	*in_place = row->src < row->dst	  ? src == dst + own
+		    : row->src > row->dst ? dst == src + own
+					  : src == dst;
 	if (*in_place || !src_len || src + src_len <= dst || dst + dst_len <= src)
 		return WEFT_SUCCESS;
 	return error_set(WEFT_ERR_ARG,
 			 "%s: source and destination overlap; they must be apart, or the "
-			 "source %s",
-			 weft_coll_name(call->coll),
-			 row->one_buffer || !row->gathers
-				 ? "must be the destination"
-				 : "this rank's block of the destination");
+			 "%s",
+			 weft_coll_name(call->coll), in_place_text(row));
+}
+
+static enum weft_result check_operation(const struct check_job *job)
+{
+	const struct weft_call *call = job->call;
+
+	if ((unsigned)call->op >= WEFT_OP_COUNT)
+		return error_set(WEFT_ERR_ARG, "op is %d, which is no operation",
+				 (int)call->op);
+	if (!reduce_supported(job->type, call->op))
+		return error_set(
+			WEFT_ERR_UNSUPPORTED,
+			"%s of %s is not supported in this version; supported: %s",
+			weft_op_name(call->op), weft_type_name(job->type),
+			reduce_supported_text());
+	return WEFT_SUCCESS;
+}
+
+static bool is_held(const struct check_job *job, enum check_holds who)
+{
+	return who == EVERYBODY || (who == ROOT && job->comm->rank == job->call->root);
 }
 
 static enum weft_result check_data(const struct weft_comm *comm,
 				   const struct check_row *row,
 				   const struct weft_call *call, struct checked_call *out)
 {
-	enum weft_result result = check_buf(&call->src, "src");
+	struct check_job job = {.comm = comm, .row = row, .call = call};
+	enum weft_result result = WEFT_SUCCESS;
 
-	if (result == WEFT_SUCCESS)
+	if (row->rooted && (call->root < 0 || call->root >= comm->size))
+		return error_set(WEFT_ERR_ARG, "root is %d, ranks are 0 to %d",
+				 call->root, comm->size - 1);
+	job.has_src = is_held(&job, row->src_at);
+	job.has_dst = is_held(&job, row->dst_at);
+	if (job.has_src)
+		result = check_buf(&call->src, "src");
+	if (result == WEFT_SUCCESS && job.has_dst)
 		result = check_buf(&call->dst, "dst");
-	if (result == WEFT_SUCCESS)
-		result = check_counts(comm, row, call);
-	if (result == WEFT_SUCCESS)
-		result = check_overlap(comm, row, call, &out->plan.in_place);
+	if (result != WEFT_SUCCESS)
+		return result;
+	job.type = job.has_src ? call->src.type : call->dst.type;
+	job.elem = weft_type_size(job.type);
+	result = check_counts(&job);
+	if (result == WEFT_SUCCESS && job.has_src && job.has_dst)
+		result = check_overlap(&job, &out->plan.in_place);
 	if (result != WEFT_SUCCESS)
 		return result;
 	if (row->one_buffer && !out->plan.in_place && call->src.count)
 		return error_set(WEFT_ERR_ARG,
 				 "%s has one buffer: src.addr and dst.addr must be equal",
 				 weft_coll_name(call->coll));
-	if (row->reduces && (unsigned)call->op >= WEFT_OP_COUNT)
-		return error_set(WEFT_ERR_ARG, "op is %d, which is no operation",
-				 (int)call->op);
-	if (row->reduces && !reduce_supported(call->src.type, call->op))
-		return error_set(
-			WEFT_ERR_UNSUPPORTED,
-			"%s of %s is not supported in this version; supported: %s",
-			weft_op_name(call->op), weft_type_name(call->src.type),
-			reduce_supported_text());
-	if (row->rooted && (call->root < 0 || call->root >= comm->size))
-		return error_set(WEFT_ERR_ARG, "root is %d, ranks are 0 to %d",
-				 call->root, comm->size - 1);
-	return WEFT_SUCCESS;
+	out->type = job.type;
+	out->src = job.has_src ? call->src.addr : NULL;
+	out->dst = job.has_dst ? call->dst.addr : NULL;
+	out->plan.count = job.count;
+	out->plan.elem_size = (uint32_t)job.elem;
+	return row->reduces ? check_operation(&job) : WEFT_SUCCESS;
 }
 
 static enum weft_result check_algorithm(const char *name, struct checked_call *out)
@@ -240,15 +373,13 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 				 call->send_counts ? "send_counts" : "recv_counts");
 	*out = (struct checked_call){
 		.coll = call->coll,
-		.type = row->data ? call->src.type : WEFT_INT8,
+		.type = WEFT_INT8,
 		.op = row->reduces ? call->op : WEFT_SUM,
-		.src = call->src.addr,
-		.dst = call->dst.addr,
 		.timeout_us = opts && opts->timeout_us ? opts->timeout_us
 						       : comm->ctx->timeout_us,
 		.plan = {.rank = comm->rank,
 			 .size = comm->size,
-			 .count = row->data ? call->src.count : 0,
+			 .elem_size = 1,
 			 .root = row->rooted ? call->root : 0,
 			 .fetches = exec_fetches(comm->ctx->exec),
 			 .crowded = exec_is_crowded(comm->ctx->exec),
@@ -258,7 +389,6 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 		result = check_data(comm, row, call, out);
 	if (result != WEFT_SUCCESS)
 		return result;
-	out->plan.elem_size = (uint32_t)weft_type_size(out->type);
 	return check_choice(comm, opts, out);
 }
 

@@ -30,18 +30,25 @@ static struct weft_call broadcast_call(void *buf, uint64_t count, enum weft_type
 	return call;
 }
 
+/* count elements for each rank. */
+static uint64_t call_all(const struct weft_comm *comm, uint64_t count)
+{
+	uint64_t total;
+
+	/* An overflow is found and explained by the check of the other count. */
+	if (__builtin_mul_overflow(count, comm ? (uint64_t)comm->size : 1, &total))
+		total = UINT64_MAX;
+	return total;
+}
+
 static struct weft_call allgather_call(const struct weft_comm *comm, const void *src,
 				       void *dst, uint64_t count, enum weft_type type)
 {
 	struct weft_call call = WEFT_CALL_INIT;
-	uint64_t total;
 
-	/* An overflow is found and explained by the check of the source count. */
-	if (__builtin_mul_overflow(count, comm ? (uint64_t)comm->size : 1, &total))
-		total = UINT64_MAX;
 	call.coll = WEFT_COLL_ALLGATHER;
 	call.src = call_buf(src, count, type);
-	call.dst = call_buf(dst, total, type);
+	call.dst = call_buf(dst, call_all(comm, count), type);
 	return call;
 }
 
@@ -123,6 +130,163 @@ enum weft_result weft_allreduce_start(struct weft_comm *comm, const void *src, v
 				      struct weft_req **req)
 {
 	const struct weft_call call = allreduce_call(src, dst, count, type, op);
+
+	return weft_call_start(comm, &call, opts, req);
+}
+
+static struct weft_call reduce_scatter_call(const struct weft_comm *comm, const void *src,
+					    void *dst, uint64_t count,
+					    enum weft_type type, enum weft_op op)
+{
+	struct weft_call call = WEFT_CALL_INIT;
+
+	call.coll = WEFT_COLL_REDUCE_SCATTER;
+	call.op = op;
+	call.src = call_buf(src, call_all(comm, count), type);
+	call.dst = call_buf(dst, count, type);
+	return call;
+}
+
+enum weft_result weft_reduce_scatter(struct weft_comm *comm, const void *src, void *dst,
+				     uint64_t count, enum weft_type type, enum weft_op op,
+				     const struct weft_opts *opts)
+{
+	const struct weft_call call =
+		reduce_scatter_call(comm, src, dst, count, type, op);
+
+	return call_run(comm, &call, opts);
+}
+
+enum weft_result weft_reduce_scatter_start(struct weft_comm *comm, const void *src,
+					   void *dst, uint64_t count, enum weft_type type,
+					   enum weft_op op, const struct weft_opts *opts,
+					   struct weft_req **req)
+{
+	const struct weft_call call =
+		reduce_scatter_call(comm, src, dst, count, type, op);
+
+	return weft_call_start(comm, &call, opts, req);
+}
+
+static struct weft_call alltoall_call(const struct weft_comm *comm, const void *src,
+				      void *dst, uint64_t count, enum weft_type type)
+{
+	struct weft_call call = WEFT_CALL_INIT;
+
+	call.coll = WEFT_COLL_ALLTOALL;
+	call.src = call_buf(src, call_all(comm, count), type);
+	call.dst = call_buf(dst, call_all(comm, count), type);
+	return call;
+}
+
+enum weft_result weft_alltoall(struct weft_comm *comm, const void *src, void *dst,
+			       uint64_t count, enum weft_type type,
+			       const struct weft_opts *opts)
+{
+	const struct weft_call call = alltoall_call(comm, src, dst, count, type);
+
+	return call_run(comm, &call, opts);
+}
+
+enum weft_result weft_alltoall_start(struct weft_comm *comm, const void *src, void *dst,
+				     uint64_t count, enum weft_type type,
+				     const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = alltoall_call(comm, src, dst, count, type);
+
+	return weft_call_start(comm, &call, opts, req);
+}
+
+static struct weft_call reduce_call(const void *src, void *dst, uint64_t count,
+				    enum weft_type type, enum weft_op op, int32_t root)
+{
+	struct weft_call call = WEFT_CALL_INIT;
+
+	call.coll = WEFT_COLL_REDUCE;
+	call.op = op;
+	call.root = root;
+	call.src = call_buf(src, count, type);
+	call.dst = call_buf(dst, count, type);
+	return call;
+}
+
+enum weft_result weft_reduce(struct weft_comm *comm, const void *src, void *dst,
+			     uint64_t count, enum weft_type type, enum weft_op op,
+			     int32_t root, const struct weft_opts *opts)
+{
+	const struct weft_call call = reduce_call(src, dst, count, type, op, root);
+
+	return call_run(comm, &call, opts);
+}
+
+enum weft_result weft_reduce_start(struct weft_comm *comm, const void *src, void *dst,
+				   uint64_t count, enum weft_type type, enum weft_op op,
+				   int32_t root, const struct weft_opts *opts,
+				   struct weft_req **req)
+{
+	const struct weft_call call = reduce_call(src, dst, count, type, op, root);
+
+	return weft_call_start(comm, &call, opts, req);
+}
+
+static struct weft_call gather_call(const struct weft_comm *comm, const void *src,
+				    void *dst, uint64_t count, enum weft_type type,
+				    int32_t root)
+{
+	struct weft_call call = WEFT_CALL_INIT;
+
+	call.coll = WEFT_COLL_GATHER;
+	call.root = root;
+	call.src = call_buf(src, count, type);
+	call.dst = call_buf(dst, call_all(comm, count), type);
+	return call;
+}
+
+enum weft_result weft_gather(struct weft_comm *comm, const void *src, void *dst,
+			     uint64_t count, enum weft_type type, int32_t root,
+			     const struct weft_opts *opts)
+{
+	const struct weft_call call = gather_call(comm, src, dst, count, type, root);
+
+	return call_run(comm, &call, opts);
+}
+
+enum weft_result weft_gather_start(struct weft_comm *comm, const void *src, void *dst,
+				   uint64_t count, enum weft_type type, int32_t root,
+				   const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = gather_call(comm, src, dst, count, type, root);
+
+	return weft_call_start(comm, &call, opts, req);
+}
+
+static struct weft_call scatter_call(const struct weft_comm *comm, const void *src,
+				     void *dst, uint64_t count, enum weft_type type,
+				     int32_t root)
+{
+	struct weft_call call = WEFT_CALL_INIT;
+
+	call.coll = WEFT_COLL_SCATTER;
+	call.root = root;
+	call.src = call_buf(src, call_all(comm, count), type);
+	call.dst = call_buf(dst, count, type);
+	return call;
+}
+
+enum weft_result weft_scatter(struct weft_comm *comm, const void *src, void *dst,
+			      uint64_t count, enum weft_type type, int32_t root,
+			      const struct weft_opts *opts)
+{
+	const struct weft_call call = scatter_call(comm, src, dst, count, type, root);
+
+	return call_run(comm, &call, opts);
+}
+
+enum weft_result weft_scatter_start(struct weft_comm *comm, const void *src, void *dst,
+				    uint64_t count, enum weft_type type, int32_t root,
+				    const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = scatter_call(comm, src, dst, count, type, root);
 
 	return weft_call_start(comm, &call, opts, req);
 }

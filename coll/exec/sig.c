@@ -76,18 +76,22 @@ void sig_call_print(const struct sig_call *call, bool exact, char *text, size_t 
 {
 	const enum weft_coll coll = (enum weft_coll)call->coll;
 	const struct algo *algo = algo_at(weft_coll_name(coll), call->algorithm);
-	char tail[32] = "";
+	char op[16] = "", root[24] = "";
 
 	if (coll == WEFT_COLL_BARRIER) {
 		snprintf(text, len, "barrier (%s)", algo ? algo->name : "?");
 		return;
 	}
-	if (coll == WEFT_COLL_ALLREDUCE)
-		snprintf(tail, sizeof(tail), " %s", weft_op_name((enum weft_op)call->op));
-	else if (coll == WEFT_COLL_BROADCAST)
-		snprintf(tail, sizeof(tail), " from root %d", call->root);
-	snprintf(text, len, "%s (%s) of %s%llu %s%s", weft_coll_name(coll),
+	if (algo && plan_goal_reduces(algo->goal))
+		snprintf(op, sizeof(op), " %s", weft_op_name((enum weft_op)call->op));
+	if (algo && plan_goal_rooted(algo->goal))
+		snprintf(root, sizeof(root), " %s root %d",
+			 algo->goal == PLAN_GOAL_REDUCE || algo->goal == PLAN_GOAL_GATHER
+				 ? "to"
+				 : "from",
+			 call->root);
+	snprintf(text, len, "%s (%s) of %s%llu %s%s%s", weft_coll_name(coll),
 		 algo ? algo->name : "?", exact ? "" : "at least ",
 		 (unsigned long long)call->count,
-		 weft_type_name((enum weft_type)call->type), tail);
+		 weft_type_name((enum weft_type)call->type), op, root);
 }

@@ -129,24 +129,28 @@ uint8_t plan_add_table(struct plan_builder *b, const uint64_t *disp, uint32_t pa
 
 uint8_t plan_add_late(struct plan_builder *b, uint64_t most, uint32_t parts)
 {
-	if (failed(b))
-		return 0;
-	return part_add(
-		b, (struct plan_part){.kind = PLAN_LATE, .parts = parts, .total = most});
+	return plan_add_late_table(b, PLAN_TABLE_OTHER, most, parts);
 }
 
-uint8_t plan_add_folded(struct plan_builder *b, uint8_t of, uint32_t slots)
+uint8_t plan_add_late_table(struct plan_builder *b, enum plan_table_kind table,
+			    uint64_t most, uint32_t parts)
 {
-	const struct plan_part *base;
-	uint64_t longest, total;
-
 	if (failed(b))
 		return 0;
-	if (of >= b->plan->part_count || b->plan->part[of].kind == PLAN_FOLDED) {
-		fail(b, -EINVAL, "a folded partition is not of a plain partition");
+	return part_add(b, (struct plan_part){.kind = PLAN_LATE,
+					      .parts = parts,
+					      .total = most,
+					      .table = (uint8_t)table});
+}
+
+uint64_t plan_longest(const struct plan_builder *b, uint8_t part)
+{
+	const struct plan_part *base;
+	uint64_t longest;
+
+	if (failed(b) || part >= b->plan->part_count)
 		return 0;
-	}
-	base = &b->plan->part[of];
+	base = &b->plan->part[part];
 	longest = base->total;
 	if (base->kind == PLAN_BALANCED)
 		longest = base->total / base->parts + (base->total % base->parts != 0);
@@ -156,15 +160,60 @@ uint8_t plan_add_folded(struct plan_builder *b, uint8_t of, uint32_t slots)
 		if (i == 0 || len > longest)
 			longest = len;
 	}
-	if (__builtin_mul_overflow(longest, (uint64_t)slots, &total)) {
+	return longest;
+}
+
+uint8_t plan_add_folded_at(struct plan_builder *b, uint8_t of, uint32_t slots,
+			   uint64_t base)
+{
+	uint64_t total;
+
+	if (failed(b))
+		return 0;
+	if (of >= b->plan->part_count || b->plan->part[of].kind >= PLAN_FOLDED) {
+		fail(b, -EINVAL, "a folded partition is not of a plain partition");
+		return 0;
+	}
+	if (__builtin_mul_overflow(plan_longest(b, of), (uint64_t)slots, &total) ||
+	    __builtin_add_overflow(total, base, &total)) {
 		fail(b, -EINVAL, "scratch is longer than 64 bits can say");
 		return 0;
 	}
-	plan_need_scratch(b, total);
 	return part_add(b, (struct plan_part){.kind = PLAN_FOLDED,
-					      .parts = base->parts,
+					      .parts = b->plan->part[of].parts,
 					      .total = total,
 					      .slots = slots,
+					      .base = base,
+					      .of = of});
+}
+
+uint8_t plan_add_folded(struct plan_builder *b, uint8_t of, uint32_t slots)
+{
+	const uint8_t part = plan_add_folded_at(b, of, slots, 0);
+
+	if (!failed(b))
+		plan_need_scratch(b, b->plan->part[part].total);
+	return part;
+}
+
+uint8_t plan_add_shifted(struct plan_builder *b, uint8_t of, uint64_t base)
+{
+	uint64_t total;
+
+	if (failed(b))
+		return 0;
+	if (of >= b->plan->part_count || b->plan->part[of].kind >= PLAN_FOLDED) {
+		fail(b, -EINVAL, "a shifted partition is not of a plain partition");
+		return 0;
+	}
+	if (__builtin_add_overflow(b->plan->part[of].total, base, &total)) {
+		fail(b, -EINVAL, "scratch is longer than 64 bits can say");
+		return 0;
+	}
+	return part_add(b, (struct plan_part){.kind = PLAN_SHIFTED,
+					      .parts = b->plan->part[of].parts,
+					      .total = total,
+					      .base = base,
 					      .of = of});
 }
 

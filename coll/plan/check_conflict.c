@@ -72,12 +72,8 @@ static int memory_of(const struct check_rank *rank, uint8_t buf)
 {
 	if (buf == PLAN_SCRATCH)
 		return MEMORY_SCRATCH;
-	return buf == PLAN_DST || (buf == PLAN_SRC && rank->alias) ? MEMORY_DST : -1;
-}
-
-static uint64_t shift_of(const struct check_rank *rank, uint8_t buf)
-{
-	return buf == PLAN_SRC ? rank->src_at : 0;
+	return buf == PLAN_DST || (buf == PLAN_SRC && rank->alias.shared) ? MEMORY_DST
+									  : -1;
 }
 
 /* The ranges of a step in the rank's own memory; returns how many. */
@@ -113,7 +109,7 @@ static bool parts_suffice(struct conflict *c)
 
 			if (m < 0)
 				continue;
-			if (shift_of(c->rank, r[j]->buf))
+			if (check_shift(c->rank, r[j]->buf))
 				return false;
 			if (!c->space[m])
 				c->space[m] = c->rank->space[r[j]->part];
@@ -236,7 +232,7 @@ static bool bounds_make(struct conflict *c)
 			int m = r[j]->count && r[j]->block ? memory_of(c->rank, r[j]->buf)
 							   : -1;
 			const struct check_space *s;
-			uint64_t shift = shift_of(c->rank, r[j]->buf);
+			uint64_t shift = check_shift(c->rank, r[j]->buf);
 
 			if (m < 0)
 				continue;
@@ -317,7 +313,7 @@ static bool cells_of(struct conflict *c, int m, const struct check_range *r)
 	while (check_piece_next(&it, &off, &len)) {
 		size_t i;
 
-		off += shift_of(c->rank, r->buf);
+		off += check_shift(c->rank, r->buf);
 		i = bound_find(c, m, off);
 		for (; i < c->bounds[m] && c->bound[m][i] < off + len; i++) {
 			if (!cell_list(c, i))
@@ -410,28 +406,21 @@ static bool operand_fits(const struct conflict *c, struct check_range dst,
 	const struct check_rank *rank = c->rank;
 	struct check_pieces x, y;
 	uint64_t xo, xn, yo, yn;
-	uint64_t shift = shift_of(rank, src.buf);
+	const uint64_t to = check_shift(rank, dst.buf), from = check_shift(rank, src.buf);
 
 	if (!src.space || memory_of(rank, src.buf) != memory_of(rank, dst.buf))
 		return true;
-	if (!shift) {
-		struct check_range same = src;
-
-		same.buf = dst.buf;
-		if (c->by_parts ? range_equal(&dst, &same)
-				: check_range_same(&dst, &same))
-			return true;
-	}
 	/* Lying apart may be a matter of lengths, which another rank's turn does not
 	 * share: left to the exact way. */
 	if (c->by_parts)
-		return false;
+		return range_equal(&dst, &src);
+	if (check_range_coincides(&dst, to, &src, from))
+		return true;
 	check_pieces_begin(&x, &dst);
 	while (check_piece_next(&x, &xo, &xn)) {
 		check_pieces_begin(&y, &src);
 		while (check_piece_next(&y, &yo, &yn)) {
-			yo += shift;
-			if (xo < yo + yn && yo < xo + xn)
+			if (xo + to < yo + from + yn && yo + from < xo + to + xn)
 				return false;
 		}
 	}

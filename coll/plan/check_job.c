@@ -248,15 +248,9 @@ static bool deps_prepare(struct check_rank *rank)
 	return true;
 }
 
-static uint64_t goal_length(const struct check_job *job, enum plan_buf buf)
+static uint64_t goal_length(const struct check_job *job, int32_t rank, enum plan_buf buf)
 {
-	uint64_t count = job->call->count;
-
-	if (job->check->goal == PLAN_GOAL_BARRIER)
-		return 0;
-	if (job->check->goal == PLAN_GOAL_ALLGATHER && buf == PLAN_DST)
-		return count * (uint64_t)job->size;
-	return count;
+	return plan_goal_length(job->check->goal, job->call, rank, buf);
 }
 
 static int header_check(struct check_job *job, int32_t r)
@@ -286,13 +280,13 @@ static int header_check(struct check_job *job, int32_t r)
 				   ", the average is of %d",
 				   r, p->divisor, job->size);
 	for (int b = PLAN_SRC; b <= PLAN_DST; b++) {
-		if (p->buf_len[b] > goal_length(job, (enum plan_buf)b))
+		if (p->buf_len[b] > goal_length(job, r, (enum plan_buf)b))
 			return check_fault(job,
 					   "rank %d: the plan touches %" PRIu64
 					   " elements of the %s, which has %" PRIu64,
 					   r, p->buf_len[b],
 					   b == PLAN_SRC ? "source" : "result",
-					   goal_length(job, (enum plan_buf)b));
+					   goal_length(job, r, (enum plan_buf)b));
 	}
 	for (uint32_t i = 0; i < p->part_count; i++) {
 		if (p->part[i].kind == PLAN_LATE)
@@ -313,9 +307,7 @@ static int rank_prepare(struct check_job *job, int32_t r)
 	if (ret)
 		return ret;
 	rank->plan = p;
-	rank->alias = job->call->in_place;
-	if (job->check->goal == PLAN_GOAL_ALLGATHER)
-		rank->src_at = job->call->count * (uint64_t)r;
+	rank->alias = plan_goal_in_place(job->check->goal, job->call, r);
 	rank->space = calloc((size_t)p->part_count + 1, sizeof(*rank->space));
 	rank->channel = calloc((size_t)p->step_count + 1, sizeof(*rank->channel));
 	if (!rank->space || !rank->channel || !deps_prepare(rank))
@@ -341,6 +333,8 @@ int check_job_init(struct check_job *job, const struct plan_check *check, char *
 				  .why_len = why_len};
 	if (job->size < 1)
 		return check_fault(job, "a communicator of %d ranks", job->size);
+	if (job->call->vector && !job->call->tables)
+		return check_fault(job, "blocks of any lengths, but no tables of them");
 	if (__builtin_mul_overflow(job->call->count, (uint64_t)job->size, &all) ||
 	    all > INT64_MAX)
 		return check_fault(job, "%" PRIu64 " elements of %d ranks do not fit",

@@ -33,9 +33,8 @@ struct check_rank {
 	const struct check_space **space; /* by partition */
 	struct check_dep *dep;		  /* as plan->dep */
 	uint32_t *channel; /* by step; of pairs with one peer in all trips */
-	bool alias;	   /* SRC is DST from element src_at on */
-	uint64_t src_at;
-	struct check_mem mem[3]; /* by buffer; SRC's is unused when it is an alias */
+	struct plan_goal_alias alias;
+	struct check_mem mem[3]; /* by buffer; unused of one that lies in the other */
 	uint64_t *pair; /* by instance, the other half's; only if a plan has a proof */
 };
 
@@ -91,6 +90,20 @@ bool check_walk_init(struct check_walk *w, const struct check_rank *rank);
 void check_walk_fini(struct check_walk *w);
 /* false at the end. */
 bool check_walk_next(struct check_walk *w, struct check_instance *out);
+
+/* Where a buffer's first element is in the memory that holds it. */
+static inline uint64_t check_shift(const struct check_rank *rank, uint8_t buf)
+{
+	return rank->alias.shared && buf == rank->alias.inner ? rank->alias.at : 0;
+}
+
+/* Contents of the memory that holds a buffer. */
+static inline struct check_mem *check_mem_of(struct check_rank *rank, uint8_t buf)
+{
+	if (rank->alias.shared && buf == rank->alias.inner)
+		buf = buf == PLAN_SRC ? PLAN_DST : PLAN_SRC;
+	return &rank->mem[buf];
+}
 
 /* The range of an instance that begins at part `first`. */
 static inline struct check_range check_range_of(const struct check_rank *rank,

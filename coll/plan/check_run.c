@@ -69,10 +69,8 @@ struct run {
 
 static struct check_mem *mem_of(struct check_rank *rank, uint8_t buf, uint64_t *shift)
 {
-	bool alias = buf == PLAN_SRC && rank->alias;
-
-	*shift = alias ? rank->src_at : 0;
-	return &rank->mem[alias ? PLAN_DST : buf];
+	*shift = check_shift(rank, buf);
+	return check_mem_of(rank, buf);
 }
 
 static bool range_read(struct check_rank *rank, const struct check_range *r,
@@ -259,7 +257,7 @@ static int pair_do(struct run *run, int32_t from, const struct check_instance *s
 	struct check_range dst = check_range_of(b, &r->dst, recv->dst);
 	int ret;
 
-	if (!check_range_same(&there, &dst))
+	if (s->dst.buf != PLAN_ANYBUF && !check_range_same(&there, &dst))
 		return check_fault_at(run->job, from, send->number,
 				      "pairing: rank %d receives it, instance %" PRIu64
 				      ", in another range",
@@ -540,12 +538,12 @@ static bool source_place(struct check_job *job, int32_t r)
 	struct check_rank *rank = &job->rank[r];
 	struct check_cursor cursor = {0, 0};
 	struct check_runs runs = {.run = NULL};
-	uint64_t count = job->call->count, shift;
+	uint64_t count = plan_goal_length(job->check->goal, job->call, r, PLAN_SRC),
+		 shift;
 	struct check_mem *m = mem_of(rank, PLAN_SRC, &shift);
 	bool good;
 
-	if (job->check->goal == PLAN_GOAL_BARRIER || !count ||
-	    (job->check->goal == PLAN_GOAL_BROADCAST && r != job->call->root))
+	if (!count || (job->check->goal == PLAN_GOAL_BROADCAST && r != job->call->root))
 		return true;
 	good = check_runs_add(&runs,
 			      (struct check_run){.length = count,
@@ -558,15 +556,14 @@ static bool source_place(struct check_job *job, int32_t r)
 static bool contents_init(struct check_job *job, int32_t r)
 {
 	struct check_rank *rank = &job->rank[r];
-	bool barrier = job->check->goal == PLAN_GOAL_BARRIER;
-	uint64_t count = barrier ? 0 : job->call->count, dst = count;
+	const enum plan_goal goal = job->check->goal;
 
-	if (job->check->goal == PLAN_GOAL_ALLGATHER)
-		dst = count * (uint64_t)job->size;
 	for (int b = PLAN_SRC; b <= PLAN_SCRATCH; b++)
 		check_mem_fini(&rank->mem[b]);
-	return check_mem_init(&rank->mem[PLAN_SRC], count) &&
-	       check_mem_init(&rank->mem[PLAN_DST], dst) &&
+	return check_mem_init(&rank->mem[PLAN_SRC],
+			      plan_goal_length(goal, job->call, r, PLAN_SRC)) &&
+	       check_mem_init(&rank->mem[PLAN_DST],
+			      plan_goal_length(goal, job->call, r, PLAN_DST)) &&
 	       check_mem_init(&rank->mem[PLAN_SCRATCH],
 			      rank->plan->buf_len[PLAN_SCRATCH]) &&
 	       mem_cut_parts(rank, PLAN_DST) && mem_cut_parts(rank, PLAN_SCRATCH) &&

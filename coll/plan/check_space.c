@@ -15,8 +15,8 @@ static bool space_is(const struct check_space *s, const struct plan *plan, uint8
 	if (s->parts != p->parts || (p->kind == PLAN_FOLDED) != !s->begin)
 		return false;
 	if (p->kind == PLAN_FOLDED)
-		return s->of == of && s->slots == p->slots &&
-		       s->slot_len == p->total / p->slots;
+		return s->of == of && s->slots == p->slots && s->base == p->base &&
+		       s->slot_len == (p->total - p->base) / p->slots;
 	if (s->begin[p->parts] != p->total)
 		return false;
 	for (uint32_t i = 0; i <= p->parts; i++) {
@@ -38,7 +38,8 @@ static struct check_space *space_make(const struct plan *plan, uint8_t part,
 	if (p->kind == PLAN_FOLDED) {
 		s->of = of;
 		s->slots = p->slots;
-		s->slot_len = p->total / p->slots;
+		s->base = p->base;
+		s->slot_len = (p->total - p->base) / p->slots;
 		return s;
 	}
 	s->begin = malloc(((size_t)p->parts + 1) * sizeof(*s->begin));
@@ -115,15 +116,31 @@ bool check_piece_next(struct check_pieces *it, uint64_t *offset, uint64_t *lengt
 	return false;
 }
 
+static bool range_empty(const struct check_range *r)
+{
+	struct check_pieces it;
+	uint64_t offset, length;
+
+	check_pieces_begin(&it, r);
+	return !check_piece_next(&it, &offset, &length);
+}
+
 bool check_range_same(const struct check_range *a, const struct check_range *b)
 {
-	struct check_pieces x, y;
-	uint64_t xo, xn = 0, yo, yn = 0;
-
 	if (a->space == b->space && (!a->space || a->buf == b->buf) &&
 	    a->first == b->first && a->block == b->block && a->count == b->count &&
 	    (a->stride == b->stride || a->count < 2))
 		return true;
+	/* Without any element they are the same wherever they are. */
+	return check_range_coincides(a, 0, b, 0) && (a->buf == b->buf || range_empty(a));
+}
+
+bool check_range_coincides(const struct check_range *a, uint64_t a_at,
+			   const struct check_range *b, uint64_t b_at)
+{
+	struct check_pieces x, y;
+	uint64_t xo, xn = 0, yo, yn = 0;
+
 	check_pieces_begin(&x, a);
 	check_pieces_begin(&y, b);
 	for (;;) {
@@ -133,7 +150,7 @@ bool check_range_same(const struct check_range *a, const struct check_range *b)
 
 		if (!more_x || !more_y)
 			return more_x == more_y;
-		if (xo != yo || a->buf != b->buf)
+		if (xo + a_at != yo + b_at)
 			return false;
 		n = xn < yn ? xn : yn;
 		xo += n;

@@ -16,7 +16,7 @@ struct check_space {
 	/* Folded only: */
 	const struct check_space *of;
 	uint32_t slots;
-	uint64_t slot_len;
+	uint64_t base, slot_len;
 };
 
 /* A range of one instance. */
@@ -44,7 +44,7 @@ void check_space_free(struct check_space *list);
 
 static inline uint64_t check_space_begin(const struct check_space *s, uint32_t i)
 {
-	return s->begin ? s->begin[i] : (i % s->slots) * s->slot_len;
+	return s->begin ? s->begin[i] : s->base + (i % s->slots) * s->slot_len;
 }
 
 static inline uint64_t check_space_length(const struct check_space *s, uint32_t i)
@@ -64,6 +64,11 @@ static inline void check_pieces_begin(struct check_pieces *it,
 
 /* Contiguous pieces, in order, not merged; false at the end. length > 0. */
 bool check_piece_next(struct check_pieces *it, uint64_t *offset, uint64_t *length);
+
+/* Whether two ranges are the same elements in the same order, where a's buffer begins at
+ * a_at and b's at b_at of one memory. */
+bool check_range_coincides(const struct check_range *a, uint64_t a_at,
+			   const struct check_range *b, uint64_t b_at);
 
 /* Whether two ranges are the same elements of the same buffer in the same order. */
 bool check_range_same(const struct check_range *a, const struct check_range *b);

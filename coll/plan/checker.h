@@ -16,15 +16,8 @@
 
 #include <stddef.h>
 
+#include "coll/plan/goal.h"
 #include "coll/plan/plan.h"
-
-/* What the result must be. */
-enum plan_goal {
-	PLAN_GOAL_BARRIER,
-	PLAN_GOAL_BROADCAST,
-	PLAN_GOAL_ALLGATHER,
-	PLAN_GOAL_ALLREDUCE
-};
 
 struct plan_check {
 	enum plan_goal goal;

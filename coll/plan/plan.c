@@ -138,7 +138,9 @@ uint64_t plan_part_offset(const struct plan *plan, const struct plan_binding *bi
 	case PLAN_LATE:
 		return bind->disp[part][i];
 	case PLAN_FOLDED:
-		return (i % p->slots) * (p->total / p->slots);
+		return p->base + (i % p->slots) * ((p->total - p->base) / p->slots);
+	case PLAN_SHIFTED:
+		return p->base + plan_part_offset(plan, bind, p->of, i);
 	case PLAN_BALANCED:
 		break;
 	}

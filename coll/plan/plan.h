@@ -35,19 +35,37 @@
 
 enum plan_kind { PLAN_SEND, PLAN_RECV, PLAN_REDUCE, PLAN_COPY };
 
-enum plan_buf { PLAN_SRC, PLAN_DST, PLAN_SCRATCH, PLAN_NOBUF };
+/* ANYBUF: a range at a peer that the sender does not know: where the RECV says. */
+enum plan_buf { PLAN_SRC, PLAN_DST, PLAN_SCRATCH, PLAN_NOBUF, PLAN_ANYBUF };
 
-enum plan_part_kind { PLAN_BALANCED, PLAN_TABLE, PLAN_LATE, PLAN_FOLDED };
+enum plan_part_kind {
+	PLAN_BALANCED,
+	PLAN_TABLE,
+	PLAN_LATE,
+	PLAN_FOLDED,
+	PLAN_SHIFTED, /* another partition, moved by `base` elements */
+};
+
+/* Which of the call's tables a LATE partition is bound to. */
+enum plan_table_kind {
+	PLAN_TABLE_OTHER,
+	PLAN_TABLE_SEND, /* blocks of SRC, one per rank, with what lies between them */
+	PLAN_TABLE_RECV, /* the same of DST */
+	PLAN_TABLE_OWN,	 /* one part: this rank's block where the buffer has only that */
+};
 
 /* A partition. disp has parts + 1 entries (disp[parts] is the end), in elements. */
 struct plan_part {
 	enum plan_part_kind kind;
 	uint32_t parts;
 	uint64_t total;	      /* BALANCED: elements cut; LATE: the most there can be;
-			       * FOLDED: slots * length of a slot */
+			       * FOLDED: base + slots * length of a slot;
+			       * SHIFTED: base + that of the other */
 	const uint64_t *disp; /* TABLE: owned by the plan; LATE: NULL, see plan_binding */
-	uint32_t slots;	      /* FOLDED: each total / slots elements long */
-	uint8_t of;	      /* FOLDED: the partition whose lengths the parts have */
+	uint32_t slots;	      /* FOLDED: each (total - base) / slots elements long */
+	uint64_t base;	      /* FOLDED, SHIFTED: where the first part begins */
+	uint8_t table;	      /* LATE: enum plan_table_kind */
+	uint8_t of;	      /* FOLDED, SHIFTED: the partition whose lengths they have */
 };
 
 /* Runs j = 0..count-1, each `block` parts from (first + j * stride) mod parts; a run that
@@ -77,6 +95,12 @@ static inline struct plan_range plan_run(enum plan_buf buf, uint8_t part, uint32
 static inline struct plan_range plan_nothing(void)
 {
 	return (struct plan_range){.buf = PLAN_NOBUF};
+}
+
+/* The place at a peer that only its RECV knows. */
+static inline struct plan_range plan_anywhere(void)
+{
+	return (struct plan_range){.buf = PLAN_ANYBUF};
 }
 
 enum plan_flag {
@@ -145,19 +169,29 @@ struct plan {
 	uint64_t instances; /* of all loops together */
 };
 
+/* Tables of a (v) form, for plans that are to be checked: by rank, 2 * size + 1 offsets:
+ * block i is [2 i] to [2 i + 1], what lies between it and the next [2 i + 1] to [2 i +
+ * 2]. NULL where a rank has no such buffer. */
+struct plan_tables {
+	const uint64_t *const *send; /* of SRC */
+	const uint64_t *const *recv; /* of DST */
+};
+
 /* What an algorithm is asked for. Pure: no pointers to user memory. */
 struct plan_call {
 	int32_t rank;
 	int32_t size;
-	uint64_t count;	    /* elements, as the API call has them */
+	uint64_t count;	    /* elements, as the API call has them; of a (v) form the most
+			     * that there can be in a buffer that scratch mirrors */
 	uint32_t elem_size; /* bytes: only for choosing chunk sizes */
 	int32_t root;
 	bool average;  /* the result is to be divided by size once per element */
-	bool in_place; /* DST and SRC share memory as the API call defines it: all-reduce
-			* and broadcast: SRC is DST; all-gather: SRC is DST + rank * count
-			*/
-	bool fetches;  /* a long pair costs its sender little: the receiver moves it */
-	bool crowded;  /* ranks share processors: a round costs a change of processes */
+	bool in_place; /* DST and SRC share memory as plan_goal_in_place() says. Of rooted
+			* ones only the root's plan may depend on it */
+	bool vector;   /* a (v) form: blocks of any lengths */
+	const struct plan_tables *tables; /* of a (v) form; NULL: bound late */
+	bool fetches; /* a long pair costs its sender little: the receiver moves it */
+	bool crowded; /* ranks share processors: a round costs a change of processes */
 	uint64_t chunk_bytes; /* pipelining granule asked for; 0: the algorithm's own */
 };
 
@@ -179,9 +213,21 @@ struct plan_builder *plan_builder_open(const char *algorithm,
 uint8_t plan_add_balanced(struct plan_builder *b, uint64_t total, uint32_t parts);
 uint8_t plan_add_table(struct plan_builder *b, const uint64_t *disp, uint32_t parts);
 uint8_t plan_add_late(struct plan_builder *b, uint64_t most, uint32_t parts);
+/* The same, bound to a table of the call (enum plan_table_kind). */
+uint8_t plan_add_late_table(struct plan_builder *b, enum plan_table_kind table,
+			    uint64_t most, uint32_t parts);
 /* Lengths of partition `of`, places in `slots` slots of scratch, which are asked for
  * here. A range of it may not hold two parts of one slot. */
 uint8_t plan_add_folded(struct plan_builder *b, uint8_t of, uint32_t slots);
+/* The same behind `base` elements of scratch, which is not asked for: a rank may only
+ * name it as a place at its peers. */
+uint8_t plan_add_folded_at(struct plan_builder *b, uint8_t of, uint32_t slots,
+			   uint64_t base);
+/* Partition `of` again, `base` elements further on: scratch that mirrors a buffer. It is
+ * not asked for. */
+uint8_t plan_add_shifted(struct plan_builder *b, uint8_t of, uint64_t base);
+/* Elements of the longest part. */
+uint64_t plan_longest(const struct plan_builder *b, uint8_t part);
 /* The largest of all calls counts. */
 void plan_need_scratch(struct plan_builder *b, uint64_t elements);
 

@@ -50,7 +50,7 @@ __attribute__((format(printf, 2, 3))) static void text_add(struct text *t,
 static void range_add(struct text *t, const struct plan_range *r, int32_t advance)
 {
 	if (!r->count || !r->block) {
-		text_add(t, "nothing");
+		text_add(t, r->buf == PLAN_ANYBUF ? "its place" : "nothing");
 		return;
 	}
 	text_add(t, "%s[p%u: %u+%u", r->buf <= PLAN_SCRATCH ? buf_name[r->buf] : "?",
@@ -127,9 +127,14 @@ static void part_add(struct text *t, const struct plan_part *p, uint32_t number)
 		text_add(t, "up to %" PRIu64 " elements in %u parts, bound late",
 			 p->total, p->parts);
 		break;
+	case PLAN_SHIFTED:
+		text_add(t, "p%u from %" PRIu64 " on", p->of, p->base);
+		break;
 	case PLAN_FOLDED:
 		text_add(t, "parts of p%u folded into %u slots of %" PRIu64, p->of,
-			 p->slots, p->total / p->slots);
+			 p->slots, (p->total - p->base) / p->slots);
+		if (p->base)
+			text_add(t, " from %" PRIu64 " on", p->base);
 		break;
 	}
 }

@@ -35,14 +35,24 @@ static const char *part_fault(const struct plan *plan, const struct plan_part *p
 		return p->total == p->disp[p->parts]
 			       ? NULL
 			       : "a table partition's total is not its end";
+	case PLAN_SHIFTED:
+		if (p->of >= plan->part_count || plan->part[p->of].kind >= PLAN_FOLDED)
+			return "a shifted partition is not of a plain partition";
+		if (p->parts != plan->part[p->of].parts)
+			return "a shifted partition has another number of parts";
+		return p->total - p->base == plan->part[p->of].total
+			       ? NULL
+			       : "a shifted partition has another length";
 	case PLAN_FOLDED:
-		if (p->of >= plan->part_count || plan->part[p->of].kind == PLAN_FOLDED)
+		if (p->of >= plan->part_count || plan->part[p->of].kind >= PLAN_FOLDED)
 			return "a folded partition is not of a plain partition";
 		if (p->parts != plan->part[p->of].parts)
 			return "a folded partition has another number of parts";
 		if (!p->slots || p->slots > p->parts)
 			return "a folded partition has no slot, or more than parts";
-		slot = p->total / p->slots;
+		if (p->base > p->total)
+			return "a folded partition begins behind its end";
+		slot = (p->total - p->base) / p->slots;
 		if (plan->part[p->of].kind == PLAN_LATE)
 			return slot < plan->part[p->of].total
 				       ? "a slot is shorter than the longest part"
@@ -243,6 +253,8 @@ static const char *step_deps_fault(const struct plan *plan, uint32_t step,
 						 : "a step that is no SEND has a proof";
 	if (s->proof < s->dep_first || s->proof - s->dep_first >= s->dep_count)
 		return "a proof is none of the step's dependencies";
+	if (s->dst.buf == PLAN_ANYBUF)
+		return "a SEND has a proof, but does not know its place";
 	if (plan->step[plan->dep[s->proof].step].kind != PLAN_RECV)
 		return "a proof is no RECV";
 	return NULL;

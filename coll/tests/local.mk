@@ -44,7 +44,8 @@ THREAD_TESTS += %D%/test_readiness %D%/test_modes
 
 check_PROGRAMS += %D%/test_mismatch
 TESTS += %D%/test_mismatch
-%C%_test_mismatch_SOURCES = %D%/test_mismatch.c %D%/ranks.c
+%C%_test_mismatch_SOURCES = %D%/test_mismatch.c %D%/ranks.c %D%/reference.c \
+	%D%/run_case.c
 %C%_test_mismatch_LDADD = coll/libcoll.la -lm
 
 check_PROGRAMS += %D%/test_repeat

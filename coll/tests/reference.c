@@ -112,6 +112,52 @@ static double ref_tolerance(enum weft_type type)
 /* ---- cases
  * --------------------------------------------------------------------------- */
 
+bool ref_reduces(enum weft_coll coll)
+{
+	return coll == WEFT_COLL_ALLREDUCE || coll == WEFT_COLL_REDUCE ||
+	       coll == WEFT_COLL_REDUCE_SCATTER;
+}
+
+bool ref_rooted(enum weft_coll coll)
+{
+	return coll == WEFT_COLL_BROADCAST || coll == WEFT_COLL_REDUCE ||
+	       coll == WEFT_COLL_GATHER || coll == WEFT_COLL_SCATTER;
+}
+
+uint64_t ref_src_count(const struct ref_case *c, int32_t rank, int32_t size)
+{
+	switch (c->coll) {
+	case WEFT_COLL_BARRIER:
+		return 0;
+	case WEFT_COLL_BROADCAST:
+		return rank == c->root ? c->count : 0;
+	case WEFT_COLL_SCATTER:
+		return rank == c->root ? c->count * (uint64_t)size : 0;
+	case WEFT_COLL_REDUCE_SCATTER:
+	case WEFT_COLL_ALLTOALL:
+		return c->count * (uint64_t)size;
+	default:
+		return c->count;
+	}
+}
+
+uint64_t ref_dst_count(const struct ref_case *c, int32_t rank, int32_t size)
+{
+	switch (c->coll) {
+	case WEFT_COLL_BARRIER:
+		return 0;
+	case WEFT_COLL_REDUCE:
+		return rank == c->root ? c->count : 0;
+	case WEFT_COLL_GATHER:
+		return rank == c->root ? c->count * (uint64_t)size : 0;
+	case WEFT_COLL_ALLGATHER:
+	case WEFT_COLL_ALLTOALL:
+		return c->count * (uint64_t)size;
+	default:
+		return c->count;
+	}
+}
+
 static uint32_t ref_mix(uint32_t a, uint64_t i, uint32_t salt)
 {
 	uint64_t x = (i + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)a << 32 ^ salt;
@@ -125,15 +171,16 @@ static double ref_value(const struct ref_case *c, int32_t rank, uint64_t i)
 {
 	const uint32_t x = ref_mix((uint32_t)rank, i, c->salt);
 
-	if (c->coll == WEFT_COLL_ALLREDUCE && c->op == WEFT_PROD)
+	if (ref_reduces(c->coll) && c->op == WEFT_PROD)
 		return x % 8 == 0 ? -2.0 : 1.0 + x % 2;
 	return (double)(x % 15) - 7;
 }
 
-void ref_fill(const struct ref_case *c, int32_t rank, void *buf)
+void ref_fill(const struct ref_case *c, int32_t rank, uint64_t first, uint64_t count,
+	      void *buf)
 {
-	for (uint64_t i = 0; i < c->count; i++)
-		ref_set(c->type, buf, i, ref_value(c, rank, i));
+	for (uint64_t i = 0; i < count; i++)
+		ref_set(c->type, buf, i, ref_value(c, rank, first + i));
 }
 
 static double ref_reduced(const struct ref_case *c, int32_t size, uint64_t i)
@@ -166,13 +213,22 @@ static double ref_reduced(const struct ref_case *c, int32_t size, uint64_t i)
 	return value;
 }
 
-static double ref_result(const struct ref_case *c, int32_t size, uint64_t i)
+static double ref_result(const struct ref_case *c, int32_t rank, int32_t size, uint64_t i)
 {
+	const uint64_t mine = (uint64_t)rank * c->count;
+
 	switch (c->coll) {
 	case WEFT_COLL_BROADCAST:
 		return ref_value(c, c->root, i);
 	case WEFT_COLL_ALLGATHER:
+	case WEFT_COLL_GATHER:
 		return ref_value(c, (int32_t)(i / c->count), i % c->count);
+	case WEFT_COLL_ALLTOALL:
+		return ref_value(c, (int32_t)(i / c->count), mine + i % c->count);
+	case WEFT_COLL_SCATTER:
+		return ref_value(c, c->root, mine + i);
+	case WEFT_COLL_REDUCE_SCATTER:
+		return ref_reduced(c, size, mine + i);
 	default:
 		return ref_reduced(c, size, i);
 	}
@@ -180,13 +236,11 @@ static double ref_result(const struct ref_case *c, int32_t size, uint64_t i)
 
 int64_t ref_check(const struct ref_case *c, int32_t rank, int32_t size, const void *dst)
 {
-	const uint64_t total =
-		c->coll == WEFT_COLL_ALLGATHER ? c->count * (uint64_t)size : c->count;
-	const bool average = c->coll == WEFT_COLL_ALLREDUCE && c->op == WEFT_AVG;
+	const uint64_t total = ref_dst_count(c, rank, size);
+	const bool average = ref_reduces(c->coll) && c->op == WEFT_AVG;
 
-	(void)rank;
 	for (uint64_t i = 0; i < total; i++) {
-		const double want = ref_result(c, size, i),
+		const double want = ref_result(c, rank, size, i),
 			     got = ref_get(c->type, dst, i);
 		const double slack = average ? fabs(want) * ref_tolerance(c->type) : 0;
 
@@ -201,7 +255,7 @@ void ref_case_print(const struct ref_case *c, char *text, size_t len)
 	snprintf(text, len, "%s (%s) of %llu %s%s%s root %d%s salt %u",
 		 weft_coll_name(c->coll), c->algorithm ? c->algorithm : "default",
 		 (unsigned long long)c->count, weft_type_name(c->type),
-		 c->coll == WEFT_COLL_ALLREDUCE ? " " : "",
-		 c->coll == WEFT_COLL_ALLREDUCE ? weft_op_name(c->op) : "", c->root,
+		 ref_reduces(c->coll) ? " " : "",
+		 ref_reduces(c->coll) ? weft_op_name(c->op) : "", c->root,
 		 c->in_place ? " in place" : "", c->salt);
 }

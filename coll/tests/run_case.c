@@ -10,32 +10,41 @@
 #define GUARD_BYTES 64
 #define GUARD_VALUE 0xa5
 
+static bool memory_open(struct case_bufs *b, int which, size_t len)
+{
+	b->memory[which] = malloc(len + GUARD_BYTES);
+	if (!b->memory[which])
+		return false;
+	memset(b->memory[which], 0x5a, len);
+	memset((char *)b->memory[which] + len, GUARD_VALUE, GUARD_BYTES);
+	return true;
+}
+
 bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct ranks *r)
 {
-	const size_t bytes = c->count * weft_type_size(c->type);
-	const bool gathers = c->coll == WEFT_COLL_ALLGATHER;
-	const bool one = c->in_place || c->coll == WEFT_COLL_BROADCAST;
+	const size_t elem = weft_type_size(c->type);
+	const size_t own = (size_t)r->rank * c->count * elem;
+	const uint64_t src = ref_src_count(c, r->rank, r->size);
+	bool one, inner_src;
 
 	memset(b, 0, sizeof(*b));
-	if (c->coll == WEFT_COLL_BARRIER)
-		return true;
-	b->src_len = bytes;
-	b->dst_len = gathers ? bytes * (size_t)r->size : bytes;
-	b->memory[1] = malloc(b->dst_len + GUARD_BYTES);
-	if (!one)
-		b->memory[0] = malloc(b->src_len + GUARD_BYTES);
-	if (!b->memory[1] || (!one && !b->memory[0]))
+	b->src_len = src * elem;
+	b->dst_len = ref_dst_count(c, r->rank, r->size) * elem;
+	one = c->coll == WEFT_COLL_BROADCAST || (c->in_place && b->src_len && b->dst_len);
+	inner_src = b->src_len <= b->dst_len;
+	if ((!one || inner_src) && !memory_open(b, 1, b->dst_len))
 		return false;
-	b->dst = b->memory[1];
+	if ((!one || !inner_src) && !memory_open(b, 0, b->src_len))
+		return false;
 	b->src = b->memory[0];
-	if (one)
-		b->src = (char *)b->dst + (gathers ? (size_t)r->rank * bytes : 0);
-	memset(b->dst, 0x5a, b->dst_len);
-	memset((char *)b->dst + b->dst_len, GUARD_VALUE, GUARD_BYTES);
-	if (!one)
-		memset((char *)b->src + b->src_len, GUARD_VALUE, GUARD_BYTES);
-	if (c->coll != WEFT_COLL_BROADCAST || r->rank == c->root)
-		ref_fill(c, r->rank, b->src);
+	b->dst = b->memory[1];
+	if (one && inner_src)
+		b->src = (char *)b->dst +
+			 (b->src_len < b->dst_len && c->coll != WEFT_COLL_BROADCAST ? own
+										    : 0);
+	else if (one)
+		b->dst = (char *)b->src + own;
+	ref_fill(c, r->rank, 0, src, b->src);
 	return true;
 }
 
@@ -60,9 +69,57 @@ enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
 	case WEFT_COLL_ALLGATHER:
 		return weft_allgather_start(comm, b->src, b->dst, c->count, c->type,
 					    &opts, req);
+	case WEFT_COLL_REDUCE_SCATTER:
+		return weft_reduce_scatter_start(comm, b->src, b->dst, c->count, c->type,
+						 c->op, &opts, req);
+	case WEFT_COLL_ALLTOALL:
+		return weft_alltoall_start(comm, b->src, b->dst, c->count, c->type, &opts,
+					   req);
+	case WEFT_COLL_REDUCE:
+		return weft_reduce_start(comm, b->src, b->dst, c->count, c->type, c->op,
+					 c->root, &opts, req);
+	case WEFT_COLL_GATHER:
+		return weft_gather_start(comm, b->src, b->dst, c->count, c->type, c->root,
+					 &opts, req);
+	case WEFT_COLL_SCATTER:
+		return weft_scatter_start(comm, b->src, b->dst, c->count, c->type,
+					  c->root, &opts, req);
 	default:
 		return weft_allreduce_start(comm, b->src, b->dst, c->count, c->type,
 					    c->op, &opts, req);
+	}
+}
+
+enum weft_result case_call(struct weft_comm *comm, const struct ref_case *c,
+			   const struct case_bufs *b)
+{
+	struct weft_opts opts = WEFT_OPTS_INIT;
+
+	opts.algorithm = c->algorithm;
+	switch (c->coll) {
+	case WEFT_COLL_BARRIER:
+		return weft_barrier(comm, &opts);
+	case WEFT_COLL_BROADCAST:
+		return weft_broadcast(comm, b->dst, c->count, c->type, c->root, &opts);
+	case WEFT_COLL_ALLGATHER:
+		return weft_allgather(comm, b->src, b->dst, c->count, c->type, &opts);
+	case WEFT_COLL_REDUCE_SCATTER:
+		return weft_reduce_scatter(comm, b->src, b->dst, c->count, c->type, c->op,
+					   &opts);
+	case WEFT_COLL_ALLTOALL:
+		return weft_alltoall(comm, b->src, b->dst, c->count, c->type, &opts);
+	case WEFT_COLL_REDUCE:
+		return weft_reduce(comm, b->src, b->dst, c->count, c->type, c->op,
+				   c->root, &opts);
+	case WEFT_COLL_GATHER:
+		return weft_gather(comm, b->src, b->dst, c->count, c->type, c->root,
+				   &opts);
+	case WEFT_COLL_SCATTER:
+		return weft_scatter(comm, b->src, b->dst, c->count, c->type, c->root,
+				    &opts);
+	default:
+		return weft_allreduce(comm, b->src, b->dst, c->count, c->type, c->op,
+				      &opts);
 	}
 }
 
@@ -77,6 +134,25 @@ static bool guard_whole(const void *end)
 	return true;
 }
 
+/* The source is as it was, but for the result in it. */
+static bool source_whole(const struct ref_case *c, const struct case_bufs *b,
+			 int32_t rank)
+{
+	const size_t elem = weft_type_size(c->type);
+	char *again = malloc(b->src_len + 1);
+	const bool made = again != NULL;
+	bool same;
+
+	if (!made)
+		return false;
+	ref_fill(c, rank, 0, b->src_len / elem, again);
+	if (!b->memory[1])
+		memcpy(again + ((char *)b->dst - (char *)b->src), b->dst, b->dst_len);
+	same = memcmp(again, b->src, b->src_len) == 0;
+	free(again);
+	return same;
+}
+
 int case_check(struct ranks *r, const struct ref_case *c, const struct case_bufs *b)
 {
 	char text[200];
@@ -88,18 +164,11 @@ int case_check(struct ranks *r, const struct ref_case *c, const struct case_bufs
 	wrong = ref_check(c, r->rank, r->size, b->dst);
 	if (wrong >= 0)
 		return ranks_say(r, "%s: element %lld is wrong", text, (long long)wrong);
-	if (!guard_whole((char *)b->dst + b->dst_len) ||
+	if ((b->memory[1] && !guard_whole((char *)b->dst + b->dst_len)) ||
 	    (b->memory[0] && !guard_whole((char *)b->src + b->src_len)))
 		return ranks_say(r, "%s: wrote beyond a buffer", text);
-	if (b->memory[0]) {
-		void *again = malloc(b->src_len + 1);
-		const bool same = again && (ref_fill(c, r->rank, again),
-					    memcmp(again, b->src, b->src_len) == 0);
-
-		free(again);
-		if (!same)
-			return ranks_say(r, "%s: the source was changed", text);
-	}
+	if (b->memory[0] && !source_whole(c, b, r->rank))
+		return ranks_say(r, "%s: the source was changed", text);
 	return RANKS_GOOD;
 }
 

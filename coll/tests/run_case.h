@@ -8,7 +8,7 @@
 
 /* Buffers of a case; guards behind both are checked. */
 struct case_bufs {
-	void *memory[2];
+	void *memory[2]; /* of the source, of the destination; in place one is NULL */
 	void *src, *dst;
 	size_t src_len, dst_len;
 };
@@ -18,6 +18,10 @@ void case_bufs_close(struct case_bufs *b);
 
 enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
 			    const struct case_bufs *b, struct weft_req **req);
+
+/* The blocking call of the case. */
+enum weft_result case_call(struct weft_comm *comm, const struct ref_case *c,
+			   const struct case_bufs *b);
 
 /* 0 when the result, the source and the guards are right; else says what is not. */
 int case_check(struct ranks *r, const struct ref_case *c, const struct case_bufs *b);

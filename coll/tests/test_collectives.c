@@ -85,9 +85,15 @@ static bool matrix_repeats(const struct ref_case *c)
 	if (c->coll == WEFT_COLL_BARRIER)
 		return c->op != WEFT_SUM || c->count || c->type != WEFT_INT32 ||
 		       c->in_place;
-	if (c->coll == WEFT_COLL_BROADCAST)
-		return c->op != WEFT_SUM || c->in_place;
-	return c->coll != WEFT_COLL_ALLREDUCE && c->op != WEFT_SUM;
+	if (c->coll == WEFT_COLL_BROADCAST && c->in_place)
+		return true;
+	return !ref_reduces(c->coll) && c->op != WEFT_SUM;
+}
+
+/* Ranks must hold the same bits where all get the same. */
+static bool matrix_compares(const struct ref_case *c)
+{
+	return c->coll == WEFT_COLL_ALLREDUCE || c->coll == WEFT_COLL_ALLGATHER;
 }
 
 static int matrix_slow(struct ranks *r, struct weft_comm *comm)
@@ -101,7 +107,7 @@ static int matrix_slow(struct ranks *r, struct weft_comm *comm)
 				     .op = WEFT_SUM,
 				     .count = 16384};
 
-		bad = case_run(r, comm, &c, true);
+		bad = case_run(r, comm, &c, matrix_compares(&c));
 	}
 	return bad;
 }
@@ -124,7 +130,7 @@ static int matrix_cases(struct ranks *r, struct weft_comm *comm, const struct ma
 		} while (!m->full && matrix_repeats(&c));
 		if (m->full && matrix_repeats(&c))
 			continue;
-		if (case_run(r, comm, &c, c.coll == WEFT_COLL_ALLREDUCE))
+		if (case_run(r, comm, &c, matrix_compares(&c)))
 			return RANKS_BAD;
 	}
 	return RANKS_GOOD;

@@ -17,6 +17,7 @@
 #include "coll/algo/algo.h"
 #include "coll/comm/comm.h"
 #include "coll/tests/ranks.h"
+#include "coll/tests/run_case.h"
 #include "util/tap.h"
 
 #define DEADLINE_US INT64_C(10000000)
@@ -81,7 +82,10 @@ static void args_draw(struct args *a, int32_t size, uint32_t *s)
 	static const enum weft_type types[] = {WEFT_INT32, WEFT_FP32, WEFT_INT64,
 					       WEFT_FP64};
 
-	a->coll = (enum weft_coll)draw(s, WEFT_COLL_ALLREDUCE + 1);
+	/* Those that have an algorithm. */
+	do {
+		a->coll = (enum weft_coll)draw(s, WEFT_COLL_COUNT);
+	} while (!algorithms_of(a->coll));
 	a->algorithm = (uint8_t)draw(s, algorithms_of(a->coll));
 	a->type = types[draw(s, 4)];
 	a->op = (enum weft_op)draw(s, WEFT_MAX + 1);
@@ -96,8 +100,8 @@ static bool args_differ(const struct args *a, const struct args *b)
 	if (a->coll == WEFT_COLL_BARRIER)
 		return false;
 	return a->count != b->count || a->type != b->type ||
-	       (a->coll == WEFT_COLL_ALLREDUCE && a->op != b->op) ||
-	       (a->coll == WEFT_COLL_BROADCAST && a->root != b->root);
+	       (ref_reduces(a->coll) && a->op != b->op) ||
+	       (ref_rooted(a->coll) && a->root != b->root);
 }
 
 static void trial_draw(struct trial *t, int32_t size, uint32_t *s)
@@ -144,33 +148,28 @@ static void trial_draw(struct trial *t, int32_t size, uint32_t *s)
 static enum weft_result args_run(struct weft_comm *comm, const struct args *a,
 				 bool *whole)
 {
-	const size_t size = weft_type_size(a->type), bytes = a->count * size;
-	const size_t all =
-		bytes *
-		(a->coll == WEFT_COLL_ALLGATHER ? (size_t)weft_comm_size(comm) : 1);
-	uint8_t *src = calloc(1, bytes + 1), *dst = malloc(all + GUARD_BYTES);
-	struct weft_opts opts = WEFT_OPTS_INIT;
+	const struct ref_case c = {
+		.coll = a->coll,
+		.algorithm = algo_at(weft_coll_name(a->coll), a->algorithm)->name,
+		.type = a->type,
+		.op = a->op,
+		.count = a->count,
+		.root = a->root,
+	};
+	const int32_t rank = weft_comm_rank(comm), size = weft_comm_size(comm);
+	const size_t elem = weft_type_size(a->type);
+	const size_t src_len = ref_src_count(&c, rank, size) * elem,
+		     dst_len = ref_dst_count(&c, rank, size) * elem;
+	uint8_t *src = calloc(1, src_len + 1), *dst = malloc(dst_len + GUARD_BYTES);
+	const struct case_bufs b = {.src = src, .dst = dst};
 	enum weft_result result;
 
-	memset(dst, 0, all);
-	memset(dst + all, 0x77, GUARD_BYTES);
-	opts.algorithm = algo_at(weft_coll_name(a->coll), a->algorithm)->name;
-	switch (a->coll) {
-	case WEFT_COLL_BARRIER:
-		result = weft_barrier(comm, &opts);
-		break;
-	case WEFT_COLL_BROADCAST:
-		result = weft_broadcast(comm, dst, a->count, a->type, a->root, &opts);
-		break;
-	case WEFT_COLL_ALLGATHER:
-		result = weft_allgather(comm, src, dst, a->count, a->type, &opts);
-		break;
-	default:
-		result = weft_allreduce(comm, src, dst, a->count, a->type, a->op, &opts);
-	}
+	memset(dst, 0, dst_len);
+	memset(dst + dst_len, 0x77, GUARD_BYTES);
+	result = case_call(comm, &c, &b);
 	*whole = true;
 	for (int i = 0; i < GUARD_BYTES; i++)
-		*whole = *whole && dst[all + (size_t)i] == 0x77;
+		*whole = *whole && dst[dst_len + (size_t)i] == 0x77;
 	/* Buffers of a failed call may still be written (rule D3): they are leaked. */
 	if (result == WEFT_SUCCESS) {
 		free(src);

@@ -61,8 +61,7 @@ static int ready_call(struct ranks *r, struct weft_comm *comm[2], struct ref_cas
 			return ranks_say(r, "barrier: %s", weft_error_detail());
 		if (late_rank(r, other, b->dst, b->dst_len, round))
 			return RANKS_BAD;
-		if (c->coll != WEFT_COLL_BROADCAST || r->rank == c->root)
-			ref_fill(c, r->rank, b->src);
+		ref_fill(c, r->rank, 0, ref_src_count(c, r->rank, r->size), b->src);
 		if (case_start(comm[0], c, b, &req) != WEFT_SUCCESS)
 			return ranks_say(r, "start: %s", weft_error_detail());
 	}
@@ -79,11 +78,20 @@ static int ready_call(struct ranks *r, struct weft_comm *comm[2], struct ref_cas
 
 static int ready_body(struct ranks *r)
 {
-	static const char *const algorithms[] = {"ring", "recursive-doubling", "ring",
-						 "recursive-doubling", "binomial"};
-	static const enum weft_coll colls[] = {WEFT_COLL_ALLGATHER, WEFT_COLL_ALLGATHER,
-					       WEFT_COLL_ALLREDUCE, WEFT_COLL_ALLREDUCE,
-					       WEFT_COLL_BROADCAST};
+	static const struct {
+		enum weft_coll coll;
+		const char *algorithm;
+	} cases[] = {
+		{WEFT_COLL_ALLGATHER, "ring"},
+		{WEFT_COLL_ALLGATHER, "recursive-doubling"},
+		{WEFT_COLL_ALLREDUCE, "ring"},
+		{WEFT_COLL_ALLREDUCE, "recursive-doubling"},
+		{WEFT_COLL_BROADCAST, "binomial"},
+		{WEFT_COLL_REDUCE_SCATTER, "ring"},
+		{WEFT_COLL_ALLTOALL, "direct"},
+		{WEFT_COLL_GATHER, "direct"},
+		{WEFT_COLL_SCATTER, "direct"},
+	};
 	struct weft_ctx *ctx;
 	struct weft_comm *comm[2];
 	int bad = ranks_open(r, r->arg, 20000000, &ctx);
@@ -93,9 +101,9 @@ static int ready_body(struct ranks *r)
 	if (weft_comm_create(ctx, NULL, &comm[0]) != WEFT_SUCCESS ||
 	    weft_comm_create(ctx, NULL, &comm[1]) != WEFT_SUCCESS)
 		return ranks_say(r, "comm: %s", weft_error_detail());
-	for (int i = 0; i < 5; i++) {
-		struct ref_case c = {.coll = colls[i],
-				     .algorithm = algorithms[i],
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ref_case c = {.coll = cases[i].coll,
+				     .algorithm = cases[i].algorithm,
 				     .type = WEFT_INT32,
 				     .op = WEFT_SUM,
 				     .count = 60000};
@@ -106,13 +114,13 @@ static int ready_body(struct ranks *r)
 		for (int round = 0; round < READY_CALLS && !bad; round++) {
 			/* A new input per call: a stale result would be seen. */
 			c.salt = (uint32_t)round;
-			if (c.coll != WEFT_COLL_BROADCAST || r->rank == c.root)
-				ref_fill(&c, r->rank, b.src);
+			ref_fill(&c, r->rank, 0, ref_src_count(&c, r->rank, r->size),
+				 b.src);
 			bad = ready_call(r, comm, &c, &b, round);
 		}
 		if (bad)
-			return ranks_say(r, "%s (%s)", weft_coll_name(colls[i]),
-					 algorithms[i]);
+			return ranks_say(r, "%s (%s)", weft_coll_name(c.coll),
+					 c.algorithm);
 		case_bufs_close(&b);
 	}
 	for (int i = 0; i < 2; i++) {

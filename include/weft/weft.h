@@ -351,6 +351,75 @@ WEFT_API enum weft_result weft_allreduce_start(struct weft_comm *comm, const voi
 					       const struct weft_opts *opts,
 					       struct weft_req **req);
 
+/*
+ * src: size * count elements in rank order; dst: count elements, the reduction over all
+ * ranks of their block for this rank. In place when dst is src + rank * count elements;
+ * the other blocks stay as they are. fp16 and bf16 are added in fp32.
+ */
+WEFT_API enum weft_result weft_reduce_scatter(struct weft_comm *comm, const void *src,
+					      void *dst, uint64_t count,
+					      enum weft_type type, enum weft_op op,
+					      const struct weft_opts *opts);
+WEFT_API enum weft_result weft_reduce_scatter_start(struct weft_comm *comm,
+						    const void *src, void *dst,
+						    uint64_t count, enum weft_type type,
+						    enum weft_op op,
+						    const struct weft_opts *opts,
+						    struct weft_req **req);
+
+/*
+ * src, dst: size * count elements each: block i of src goes to rank i, block i of dst
+ * comes from rank i. In place when src equals dst.
+ */
+WEFT_API enum weft_result weft_alltoall(struct weft_comm *comm, const void *src,
+					void *dst, uint64_t count, enum weft_type type,
+					const struct weft_opts *opts);
+WEFT_API enum weft_result weft_alltoall_start(struct weft_comm *comm, const void *src,
+					      void *dst, uint64_t count,
+					      enum weft_type type,
+					      const struct weft_opts *opts,
+					      struct weft_req **req);
+
+/*
+ * src: count elements; dst: count elements at root, looked at nowhere else. In place when
+ * src equals dst at root.
+ */
+WEFT_API enum weft_result weft_reduce(struct weft_comm *comm, const void *src, void *dst,
+				      uint64_t count, enum weft_type type,
+				      enum weft_op op, int32_t root,
+				      const struct weft_opts *opts);
+WEFT_API enum weft_result weft_reduce_start(struct weft_comm *comm, const void *src,
+					    void *dst, uint64_t count,
+					    enum weft_type type, enum weft_op op,
+					    int32_t root, const struct weft_opts *opts,
+					    struct weft_req **req);
+
+/*
+ * src: count elements; dst: size * count elements in rank order at root, looked at
+ * nowhere else. In place when src is dst + root * count elements at root.
+ */
+WEFT_API enum weft_result weft_gather(struct weft_comm *comm, const void *src, void *dst,
+				      uint64_t count, enum weft_type type, int32_t root,
+				      const struct weft_opts *opts);
+WEFT_API enum weft_result weft_gather_start(struct weft_comm *comm, const void *src,
+					    void *dst, uint64_t count,
+					    enum weft_type type, int32_t root,
+					    const struct weft_opts *opts,
+					    struct weft_req **req);
+
+/*
+ * src: size * count elements in rank order at root, looked at nowhere else; dst: count
+ * elements. In place when dst is src + root * count elements at root.
+ */
+WEFT_API enum weft_result weft_scatter(struct weft_comm *comm, const void *src, void *dst,
+				       uint64_t count, enum weft_type type, int32_t root,
+				       const struct weft_opts *opts);
+WEFT_API enum weft_result weft_scatter_start(struct weft_comm *comm, const void *src,
+					     void *dst, uint64_t count,
+					     enum weft_type type, int32_t root,
+					     const struct weft_opts *opts,
+					     struct weft_req **req);
+
 /* ---- requests -----------------------------------------------------------------------
  */
 
