@@ -45,6 +45,11 @@ void node_open_av(struct side *s, struct node *n, const struct want *want)
 	if (rc == -FI_ENODATA)
 		side_lacks(s, "fi_getinfo: no data");
 	side_must(s, rc, "fi_getinfo");
+	/* Weft demands none of these, and honours them where a caller adds them. */
+	if (test_is_weft() && !(want->mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE)))
+		n->info->domain_attr->mr_mode |=
+			want->mr_mode &
+			(FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED);
 	side_must(s, fi_fabric(n->info->fabric_attr, &n->fabric, NULL), "fi_fabric");
 	side_must(s, fi_domain(n->fabric, n->info, &n->domain, NULL), "fi_domain");
 	side_must(s, fi_av_open(n->domain, &av, &n->av, NULL), "fi_av_open");

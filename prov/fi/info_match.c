@@ -317,10 +317,9 @@ int wfi_mr_mode_grant(uint32_t version, const struct fi_info *hints)
 		return mode;
 	if (version < FI_VERSION(1, 5))
 		return FI_MR_SCALABLE;
-	/* FI_MR_LOCAL and the rest are needed by no wire here: returning them would make
-	 * the application work for nothing, unless somebody wants that. */
-	return (mode & (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED)) |
-	       mr_mode_demanded(hints && hints->caps ? hints->caps : wfi_caps_all(false));
+	/* What is returned is what the application has to do (fi_domain(3)), and no wire
+	 * here needs anything of it, unless somebody wants that. */
+	return mr_mode_demanded(hints && hints->caps ? hints->caps : wfi_caps_all(false));
 }
 
 bool wfi_info_family(const struct fi_info *hints, sa_family_t family)
