@@ -239,6 +239,50 @@ static void options_run(struct side *s)
 	node_close(s, &s->node);
 }
 
+/* A shared receive context has those that are about receiving, or about everything. */
+static void shared_run(struct side *s)
+{
+	static const struct {
+		int name;
+		bool there;
+	} rows[] = {{FI_OPT_MIN_MULTI_RECV, true},  {FI_OPT_RX_SIZE, true},
+		    {FI_OPT_FI_HMEM_P2P, true},	    {OPT_SHARED_MEMORY_PERMITTED, true},
+		    {OPT_CUDA_API_PERMITTED, true}, {FI_OPT_TX_SIZE, false},
+		    {FI_OPT_CM_DATA_SIZE, false},   {FI_OPT_XPU_TRIGGER, false},
+		    {OPT_MAX_MSG_SIZE, false},	    {OPT_INJECT_ATOMIC_SIZE, false},
+		    {FI_OPT_BUFFERED_MIN, false}};
+	struct fid_ep *srx;
+	uint8_t val[8];
+	size_t v = 100, len;
+
+	node_open_alone(s, &s->node, &want_all);
+	side_must(s, fi_srx_context(s->node.domain, s->node.info->rx_attr, &srx, NULL),
+		  "fi_srx_context");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		len = sizeof(val);
+		side_check(s,
+			   fi_getopt(&srx->fid, FI_OPT_ENDPOINT, rows[i].name, val,
+				     &len) == (rows[i].there ? 0 : -FI_ENOPROTOOPT),
+			   "option %d", rows[i].name);
+	}
+	side_must(s,
+		  fi_setopt(&srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &v,
+			    sizeof(v)),
+		  "fi_setopt");
+	side_check(s,
+		   fi_setopt(&srx->fid, FI_OPT_ENDPOINT, FI_OPT_RX_SIZE, &v, sizeof(v)) ==
+			   -FI_EOPBADSTATE,
+		   "the size of a shared receive context");
+	len = sizeof(v);
+	v = 0;
+	side_must(s,
+		  fi_getopt(&srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &v, &len),
+		  "fi_getopt");
+	side_check_u64(s, v, 100, "what was set");
+	side_must(s, fi_close(&srx->fid), "fi_close");
+	node_close(s, &s->node);
+}
+
 /* ---- fi_control */
 
 struct object {
@@ -458,6 +502,9 @@ static void tostr_run(struct side *s)
 
 static const struct test_case cases[] = {
 	{.name = "options of endpoints", BOTH(options_run), .needs_weft = true},
+	{.name = "options of a shared receive context",
+	 BOTH(shared_run),
+	 .needs_weft = true},
 	{.name = "fi_control of every object", BOTH(control_run), .needs_weft = true},
 	{.name = "fi_tostr of what is announced", BOTH(tostr_run)},
 };

@@ -24,10 +24,11 @@
 
 struct entry {
 	struct mem_reg reg; /* first: it is what the user has */
-	struct list node;   /* idle, used or dead of the cache */
+	struct list node;   /* idle, used, dead or coming of the cache */
 	uint32_t users;
 	bool kept;    /* in the table */
 	bool watched; /* on behalf of this one */
+	bool stale;   /* coming: what it is being made of is gone */
 };
 
 struct mem_regcache {
@@ -43,10 +44,10 @@ struct mem_regcache {
 	uintptr_t *starts;    /* max_count; by which the table is searched */
 	struct entry **table; /* max_count, in the order of addresses */
 	uint32_t count;
-	struct list idle; /* struct entry: kept and without users, last used first */
-	struct list used; /* struct entry: with users, kept or not */
-	struct list dead; /* struct entry: to be dropped */
-	uint64_t news;	  /* what the monitor said, counted */
+	struct list idle;   /* struct entry: kept and without users, last used first */
+	struct list used;   /* struct entry: with users, kept or not */
+	struct list dead;   /* struct entry: to be dropped */
+	struct list coming; /* struct entry: being registered */
 	struct mem_regcache_stats stats;
 };
 
@@ -137,7 +138,11 @@ static void on_gone(struct mem_watcher *w, struct mem_range r)
 	struct mem_regcache *c = container_of(w, struct mem_regcache, watcher);
 	uint32_t i = table_from(c, r.start);
 
-	c->news++;
+	list_foreach (n, &c->coming) {
+		struct entry *e = container_of(n, struct entry, node);
+
+		e->stale = e->stale || (e->reg.start < r.end && r.start < e->reg.end);
+	}
 	while (i < c->count && c->starts[i] < r.end) {
 		/* What is there now may be watched by somebody else. */
 		c->table[i]->watched = false;
@@ -247,33 +252,41 @@ static int add(struct mem_regcache *c, struct mem_range r, struct entry *e)
 		mem_regcache_flush(c);
 		rc = c->ops->add(c->arg, start, len, &e->reg.handle);
 	}
-	e->reg.start = r.start;
-	e->reg.end = r.end;
 	return rc;
 }
 
+static void entry_place(struct entry *e, struct mem_range r)
+{
+	e->reg.start = r.start;
+	e->reg.end = r.end;
+}
+
 /* With the monitor looking from before it is registered until it is in the table: what
- * ends meanwhile is noticed by the count of news. */
+ * ends meanwhile is marked. */
 static int add_kept(struct mem_regcache *c, struct mem_range r, struct entry *e)
 {
 	struct mem_range all;
-	uint64_t news;
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
 	all = united(c, r);
 	if (all.end - all.start > c->max_size)
 		all = r;
-	news = c->news;
+	entry_place(e, all);
+	list_push_back(&c->coming, &e->node);
 	pthread_mutex_unlock(&c->lock);
 	e->watched = mem_monitor_watch(c->monitor, all);
 	rc = add(c, all, e);
-	if (rc && (all.start != r.start || all.end != r.end))
-		rc = add(c, r, e);
+	if (rc && (all.start != r.start || all.end != r.end)) {
+		all = r;
+		rc = add(c, all, e);
+	}
 	pthread_mutex_lock(&c->lock);
+	list_remove(&e->node);
+	entry_place(e, all);
 	if (!rc)
 		list_push_back(&c->used, &e->node);
-	if (rc || !e->watched || c->news != news || !keep(c, e)) {
+	if (rc || !e->watched || e->stale || !keep(c, e)) {
 		e->watched = false; /* as in on_gone */
 		c->stats.uncached++;
 	}
@@ -296,6 +309,7 @@ static int miss(struct mem_regcache *c, struct mem_range r, bool settled,
 	if (settled) {
 		rc = add_kept(c, r, e);
 	} else {
+		entry_place(e, r);
 		rc = add(c, r, e);
 		pthread_mutex_lock(&c->lock);
 		if (!rc)
@@ -388,6 +402,7 @@ int mem_regcache_open(const struct mem_regcache_attr *attr, struct mem_regcache 
 	c->max_size = attr->max_size;
 	list_init(&c->idle);
 	list_init(&c->used);
+	list_init(&c->coming);
 	list_init(&c->dead);
 	pthread_mutex_init(&c->lock, NULL);
 	c->starts = calloc((size_t)c->max_count + 1, sizeof(*c->starts));

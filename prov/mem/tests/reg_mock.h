@@ -30,7 +30,8 @@ struct mock_reg {
 
 struct mock {
 	atomic_int made, dropped;
-	atomic_int fail; /* so many of the next ones: -FI_ENOMEM */
+	atomic_int fail;  /* so many of the next ones: -FI_ENOMEM */
+	atomic_int remap; /* the next one: other memory in its place before it is made */
 };
 
 static atomic_ullong mock_word = 1;

@@ -10,6 +10,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -53,18 +54,20 @@ static struct mem_regcache_stats stats(void)
 	return s;
 }
 
-/* Where the kernel puts nothing by itself, so that holes stay holes. */
+/* Where the kernel puts nothing by itself, so that holes stay holes; and where
+ * ThreadSanitizer allows memory. */
+#ifdef __SANITIZE_THREAD__
+#define FAR_AWAY UINT64_C(0x7e9000000000)
+#else
+#define FAR_AWAY UINT64_C(0x200000000000)
+#endif
+
 static void *far_away(size_t len)
 {
-#ifdef __SANITIZE_THREAD__
-	(void)len;
-	return NULL; /* it wants memory in places of its own */
-#else
-	static uintptr_t next = UINT64_C(0x200000000000);
+	static uintptr_t next = FAR_AWAY;
 
 	next += len + 64 * PAGE;
 	return (void *)(next - len);
-#endif
 }
 
 static void *map_at(void *at, size_t len)
@@ -210,6 +213,65 @@ static void test_without(void)
 	tap_ok(is_new(p, PAGE) && is_new(p, PAGE), "no room at all");
 	end();
 	munmap(p, PAGE);
+}
+
+/* No descriptor is left for a monitor: as if there could be none. */
+static void test_no_descriptor(void)
+{
+	struct rlimit old, none;
+	char *p = map_at(NULL, PAGE);
+	int fd = dup(2);
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = old;
+	none.rlim_cur = (rlim_t)fd; /* the lowest that is free */
+	close(fd);
+	setrlimit(RLIMIT_NOFILE, &none);
+	begin();
+	setrlimit(RLIMIT_NOFILE, &old);
+	tap_ok(!mem_regcache_keeps(cache), "no descriptor: no monitor");
+	tap_ok(is_new(p, PAGE) && is_new(p, PAGE), "registered for each use");
+	end();
+	begin();
+	tap_ok(mem_regcache_keeps(cache) && is_new(p, PAGE) && is_kept(p, PAGE),
+	       "and with descriptors again");
+	end();
+	munmap(p, PAGE);
+}
+
+/* A registration that takes a while, of memory that goes meanwhile. */
+static int slow_add(void *arg, void *start, size_t len, void **handle)
+{
+	int rc = mock_add(arg, start, len, handle);
+
+	if (!rc && atomic_exchange(&mock.remap, 0)) {
+		munmap(start, len);
+		map_at(start, len);
+	}
+	return rc;
+}
+
+static void test_gone_meanwhile(void)
+{
+	static const struct mem_reg_ops ops = {.add = slow_add, .drop = mock_drop};
+	const struct mem_regcache_attr attr = {
+		.ops = &ops, .arg = &mock, .max_count = 8, .max_size = 1 << 20};
+	char *p = map_at(NULL, 2 * PAGE), *far = map_at(NULL, PAGE);
+	struct mem_reg *reg;
+
+	memset(&mock, 0, sizeof(mock));
+	if (mem_regcache_open(&attr, &cache))
+		tap_bail("no cache");
+	is_new(far, PAGE);
+	atomic_store(&mock.remap, 1);
+	reg = get(p, 2 * PAGE);
+	tap_ok(!is_true_of(reg, p, 2 * PAGE), "gone while it was registered");
+	mem_regcache_put(cache, reg);
+	tap_ok(is_new(p, 2 * PAGE), "it is not given out again");
+	tap_ok(is_kept(p, 2 * PAGE) && is_kept(far, PAGE), "others are");
+	end();
+	munmap(p, 2 * PAGE);
+	munmap(far, PAGE);
 }
 
 /* ---- how memory goes */
@@ -595,6 +657,8 @@ int main(void)
 	}
 	test_keeping();
 	test_limits();
+	test_no_descriptor();
+	test_gone_meanwhile();
 	test_gone();
 	test_heap();
 	test_fork();
