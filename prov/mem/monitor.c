@@ -261,6 +261,22 @@ static int begin(struct mem_monitor *m, const char **why)
 	return 0;
 }
 
+/* Louder when it was asked for by name. */
+static void say(int rc, const char *why)
+{
+	enum fi_log_level level =
+		prov_params()->mr_cache_monitor == PROV_MONITOR_USERFAULTFD ? FI_LOG_WARN
+									    : FI_LOG_INFO;
+
+	if (rc)
+		FI_LOG(&weft_provider, level, FI_LOG_MR,
+		       "no memory monitor: %s; memory is registered for each "
+		       "operation\n",
+		       why);
+	else
+		FI_INFO(&weft_provider, FI_LOG_MR, "memory monitor: userfaultfd\n");
+}
+
 int mem_monitor_get(struct mem_monitor **out)
 {
 	struct mem_monitor *m = &monitor;
@@ -272,14 +288,7 @@ int mem_monitor_get(struct mem_monitor **out)
 		rc = prov_params()->mr_cache_monitor == PROV_MONITOR_DISABLED
 			     ? -FI_ENOSYS
 			     : begin(m, &why);
-		if (rc)
-			FI_INFO(&weft_provider, FI_LOG_MR,
-				"no memory monitor: %s; memory is registered for each "
-				"operation\n",
-				why);
-		else
-			FI_INFO(&weft_provider, FI_LOG_MR,
-				"memory monitor: userfaultfd\n");
+		say(rc, why);
 	}
 	if (!rc) {
 		m->refs++;
