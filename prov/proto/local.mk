@@ -49,6 +49,13 @@ TESTS += %D%/tests/test_joint
 	%D%/tests/mock_joint.c %D%/tests/mock_link.h
 %C%_tests_test_joint_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_order
+TESTS += %D%/tests/test_order
+%C%_tests_test_order_SOURCES = %D%/tests/test_order.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+%C%_tests_test_order_LDADD = prov/libprov.la
+
 check_PROGRAMS += %D%/tests/test_match
 TESTS += %D%/tests/test_match
 %C%_tests_test_match_SOURCES = %D%/tests/test_match.c

@@ -374,7 +374,8 @@ static int segment(struct wire_link *link, const struct wire_segment *seg, bool 
 		return 1;
 	}
 	if ((l->base.caps.joints && seg->remote.raw) ||
-	    !mock_chance(l->ep->net, l->ep->net->late_segment)) {
+	    (!mock_chance(l->ep->net, l->ep->net->late_segment) &&
+	     (!l->base.caps.ordered || list_empty(&l->segs)))) {
 		move(seg, at, put);
 		return 1;
 	}
@@ -416,10 +417,11 @@ static bool move_now(struct wire_link *link, uint64_t key, uint64_t addr, void *
 	char *at;
 	int err;
 
-	if (len == 0 || len > l->base.caps.max_segment) {
+	if (len == 0) {
 		abort();
 	}
-	if (l->base.caps.local) { /* it would have to be registered */
+	/* It would have to be cut, or be registered. */
+	if (len > l->base.caps.max_segment || l->base.caps.local) {
 		return false;
 	}
 	if (l->dying || mock_chance(l->ep->net, l->ep->net->refuse_segment) ||
@@ -551,6 +553,9 @@ static int segs_done(struct mock_link *l)
 		int err = -FI_ECONNRESET;
 
 		if (s->due > l->ep->net->now && !l->dying) {
+			if (l->base.caps.ordered) {
+				break;
+			}
 			continue;
 		}
 		at = l->dying ? NULL : resolve(l, &s->seg, s->put, &err);

@@ -85,6 +85,9 @@ static void done(struct sim_ep *e, const struct proto_done *d, bool rx)
 		}
 	}
 	op->done_at = s->net.now;
+	if (s->on_done) {
+		s->on_done(s, op);
+	}
 	if (d->err && d->err != FI_ETRUNC && op->buf) {
 		/* Rule D3: from here on the memory is the caller's. */
 		memset(op->buf, 0xee, op->len);
@@ -281,7 +284,7 @@ void sim_step(struct sim *s, uint64_t ns)
 
 bool sim_settle(struct sim *s)
 {
-	int quiet = 0;
+	int quiet = 0, idle = 0;
 
 	for (int step = 0; step < 100000 && quiet < 200; step++) {
 		int moved = 0;
@@ -292,7 +295,9 @@ bool sim_settle(struct sim *s)
 				moved += proto_progress(s->eps[i].ep);
 			}
 		}
-		if (moved == 0) { /* jump to what is due */
+		idle = moved ? 0 : idle + 1;
+		/* Nothing is on its way any more: a jump to what is due. */
+		if (idle > 5) {
 			uint64_t due = UINT64_MAX;
 
 			for (int i = 0; i < s->ep_count; i++) {
@@ -305,7 +310,7 @@ bool sim_settle(struct sim *s)
 				s->net.now = due;
 			}
 			quiet += due == UINT64_MAX;
-		} else {
+		} else if (moved) {
 			quiet = 0;
 		}
 	}
@@ -514,7 +519,7 @@ static bool rma_now(struct sim *s, struct sim_op *op, const struct proto_rma *r)
 	struct proto_peer *pp;
 	bool good;
 
-	if (mock_chance(&s->net, 50)) {
+	if ((r->flags & PROTO_FENCE) || mock_chance(&s->net, 50)) {
 		return false;
 	}
 	sim_peer(s, op->ep, op->to); /* makes the mapping */

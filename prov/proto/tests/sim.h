@@ -66,6 +66,9 @@ struct sim {
 	uint64_t incarnation;
 	struct proto_peer *other_name; /* endpoint 0 knows endpoint 1 by it */
 	struct proto_attr attr;	       /* defaults for every endpoint */
+	/* Called when an operation completes, which a test may look at; or NULL. */
+	void (*on_done)(struct sim *s, const struct sim_op *op);
+	void *on_done_arg;
 };
 
 struct sim_atomic {
