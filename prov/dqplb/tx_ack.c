@@ -48,8 +48,12 @@ static bool words_take(struct dqplb_tx *tx, const struct dqplb_msg *m, uint32_t 
 {
 	for (uint32_t i = 0; i < m->words; i++) {
 		uint32_t base = cum + i * 64;
+		uint64_t w = m->word[i];
 
-		for (uint64_t w = m->word[i]; w; w &= w - 1) {
+		/* While one number is late, each message says again what is known. */
+		if ((int32_t)(base - tx->una) >= 0)
+			w &= ~bits_get64(&tx->acked, base);
+		for (; w; w &= w - 1) {
 			uint32_t n = base + (uint32_t)__builtin_ctzll(w);
 
 			if ((int32_t)(n - tx->nxt) >= 0)
