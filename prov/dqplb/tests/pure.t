@@ -3,8 +3,9 @@
 # The machines are pure: their objects call nothing but each other and a few functions of the
 # C library that neither ask the system for anything nor know the time; memory comes from
 # where a machine is opened, and nowhere else.
+: "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../../.." && pwd)}/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh"
 
 command -v nm >/dev/null || skip_all "nm is not installed (Debian: binutils)"
 objects=$build/prov/dqplb/.libs
