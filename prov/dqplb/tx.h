@@ -71,7 +71,7 @@ struct dqplb_xfer {
 	uint32_t unacked;   /* numbers */
 	uint32_t runs;
 	struct dqplb_run run[DQPLB_RUNS_MAX]; /* its numbers of the window */
-	struct list order;		      /* on tx.started, tx.posted or tx.plain */
+	struct list order;		      /* on tx.started, tx.posted or tx.plains */
 	struct list where;		      /* on the queue that its state stands for */
 };
 
@@ -79,7 +79,7 @@ enum dqplb_post_kind {
 	DQPLB_POST_WRITE,
 	DQPLB_POST_READ,
 	DQPLB_POST_WRITE_IMM,
-	DQPLB_POST_MSG, /* a control message: dqplb_msg_put(&post.msg) */
+	DQPLB_POST_MSG, /* a control message: the one that dqplb_tx_next filled */
 	DQPLB_POST_KINDS
 };
 
@@ -103,13 +103,13 @@ struct dqplb_tx_config {
 	uint32_t first;	      /* number: 0; tests begin near the wrap */
 	uint32_t max_segment; /* bytes, 1 to 2^30 */
 	uint32_t turn;	      /* segments of a turn, 1 to window / 4 */
-	uint32_t
-		lane_segments; /* in flight on one lane: at most the depth of its queue */
-	uint64_t lane_bytes;   /* a lane takes more while it has less than this */
-	uint64_t link_bytes;   /* likewise of all lanes together */
-	uint32_t small;	       /* segments up to this length stay on the home rail */
-	uint32_t home_rail;    /* while a lane of it has room */
-	uint32_t lanes;	       /* 1 to DQPLB_LANES_MAX */
+	/* In flight on one lane: at most the depth of its queue. */
+	uint32_t lane_segments;
+	uint64_t lane_bytes; /* a lane takes more while it has less than this */
+	uint64_t link_bytes; /* likewise of all lanes together */
+	uint32_t small;	     /* segments up to this length stay on the home rail */
+	uint32_t home_rail;  /* while a lane of it has room */
+	uint32_t lanes;	     /* 1 to DQPLB_LANES_MAX */
 };
 
 struct dqplb_tx_stats {
@@ -134,7 +134,7 @@ int dqplb_tx_start(struct dqplb_tx *tx, struct dqplb_xfer *x);
 
 /*
  * What to post next; false: nothing now. Control messages only where msg is not NULL: it
- * is filled for DQPLB_POST_MSG, and has to be sent. The caller must do it.
+ * is filled for DQPLB_POST_MSG. What is said has been counted, so it must be done.
  */
 bool dqplb_tx_next(struct dqplb_tx *tx, struct dqplb_post *post, struct dqplb_msg *msg);
 
