@@ -23,6 +23,7 @@
 #include "cli/cmd.h"
 #include "cli/usage.h"
 #include "coll/algo/algo.h"
+#include "coll/plan/tables.h"
 
 /* Shapes per algorithm at each random size, and from where on it is one. */
 #define DRAWS	    2
@@ -141,6 +142,22 @@ static void report_send(struct worker *w)
 		_exit(1);
 }
 
+/* The same; a (v) form gets blocks made up from its count. */
+static int set_wrong(const struct algo *algo, const struct plan_call *call, char *why,
+		     size_t why_len)
+{
+	struct plan_call own = *call;
+	int ret;
+
+	if (!call->vector)
+		return plans_check(algo, call, why, why_len);
+	own.tables = plan_tables_make(algo->goal, call, call->count, call->count + 1);
+	snprintf(why, why_len, "out of memory");
+	ret = own.tables ? plans_check(algo, &own, why, why_len) : -ENOMEM;
+	plan_tables_free(own.tables, call->size);
+	return ret;
+}
+
 static void set_check(struct worker *w, const struct task *t,
 		      const struct plan_call *call)
 {
@@ -148,7 +165,7 @@ static void set_check(struct worker *w, const struct task *t,
 	uint64_t checked = w->report.checked + 1;
 
 	w->report.checked = checked;
-	if (!plans_check(t->algo, call, why, sizeof(why)))
+	if (!set_wrong(t->algo, call, why, sizeof(why)))
 		return;
 	w->report.task_done = 0;
 	snprintf(w->report.text, sizeof(w->report.text),
@@ -191,6 +208,7 @@ static struct plan_call call_make(const struct algo *algo, int32_t size, size_t 
 		.in_place = variant % 2,
 		.root = (int32_t[]){0, size - 1, size / 2}[variant / 2 % roots],
 		.average = variant / 2 / roots,
+		.vector = algo->vector,
 		.chunk_bytes = s->chunk_bytes};
 }
 

@@ -35,6 +35,9 @@
 #define BROADCAST_TINY	(UINT64_C(2) * 1024)
 #define BROADCAST_SHORT (UINT64_C(8) * 1024)
 
+/* Doubling may wait for the longest of many blocks; a ring passes them on one by one. */
+#define ALLGATHERV_RING (UINT64_C(1) * 1024 * 1024) /* bytes of all blocks, at least */
+
 /* A reduce-scatter by halves has fewer rounds, but adds up in scratch as long as all
  * blocks, and moves them all once more where n is no power of two. */
 #define REDUCE_SCATTER_SHORT (UINT64_C(64) * 1024) /* bytes of all blocks, at most */
@@ -55,6 +58,12 @@ static bool any_size(const struct plan_call *call)
 	return call->size >= 1;
 }
 
+/* Exchanging blocks of different lengths in one buffer is not done. */
+static bool apart(const struct plan_call *call)
+{
+	return call->size >= 1 && !call->in_place;
+}
+
 static bool few_ranks(const struct plan_call *call)
 {
 	return call->size >= 1 && call->size <= BUILD_FLAT_RANKS;
@@ -62,55 +71,73 @@ static bool few_ranks(const struct plan_call *call)
 
 const struct algo algo_table[] = {
 	{"barrier", "dissemination", "ceil(log2 n) rounds of empty messages: log2 n * a",
-	 PLAN_GOAL_BARRIER, any_size, barrier_dissemination_build},
+	 PLAN_GOAL_BARRIER, any_size, barrier_dissemination_build, false},
 	{"barrier", "flat", "all report to rank 0, which tells all: 2 a + (n-1) o",
-	 PLAN_GOAL_BARRIER, few_ranks, barrier_flat_build},
+	 PLAN_GOAL_BARRIER, few_ranks, barrier_flat_build, false},
 	{"broadcast", "binomial",
 	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
-	 PLAN_GOAL_BROADCAST, any_size, broadcast_binomial_build},
+	 PLAN_GOAL_BROADCAST, any_size, broadcast_binomial_build, false},
 	{"broadcast", "flat",
 	 "the root to every other rank; where they fetch: (n-1) o + a + m b",
-	 PLAN_GOAL_BROADCAST, few_ranks, broadcast_flat_build},
+	 PLAN_GOAL_BROADCAST, few_ranks, broadcast_flat_build, false},
 	{"allgather", "ring", "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
-	 PLAN_GOAL_ALLGATHER, any_size, allgather_ring_build},
+	 PLAN_GOAL_ALLGATHER, any_size, allgather_ring_build, false},
 	{"allgather", "recursive-doubling",
 	 "ceil(log2 n) rounds, blocks straight to their places: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_ALLGATHER, any_size, allgather_doubling_build},
+	 PLAN_GOAL_ALLGATHER, any_size, allgather_doubling_build, false},
 	{"allreduce", "ring",
 	 "reduce-scatter and all-gather between neighbours, in chunks: 2(n-1)(a + m/n b)",
-	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_ring_build},
+	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_ring_build, false},
 	{"allreduce", "recursive-doubling",
 	 "log2 n rounds of whole vectors, two more unless n is a power of two: "
 	 "log2 n * (a + m b)",
-	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_doubling_build},
+	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_doubling_build, false},
 	{"allreduce", "halving-doubling",
 	 "reduce-scatter and all-gather by halves, two rounds more unless n is a power "
 	 "of "
 	 "two: 2 log2 n * a + 2 m b",
-	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_halving_build},
+	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_halving_build, false},
 	{"reduce_scatter", "ring",
 	 "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
-	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_ring_build},
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_ring_build, false},
 	{"reduce_scatter", "recursive-halving",
 	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build},
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build, false},
 	{"alltoall", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",
-	 PLAN_GOAL_ALLTOALL, any_size, alltoall_pairwise_build},
+	 PLAN_GOAL_ALLTOALL, any_size, alltoall_pairwise_build, false},
 	{"alltoall", "direct", "as pairwise, 8 blocks at a time: (n-1)(a/8 + m b)",
-	 PLAN_GOAL_ALLTOALL, any_size, alltoall_direct_build},
+	 PLAN_GOAL_ALLTOALL, any_size, alltoall_direct_build, false},
 	{"alltoall", "bruck", "ceil(log2 n) rounds of n/2 blocks: log2 n * (a + n/2 m b)",
-	 PLAN_GOAL_ALLTOALL, any_size, alltoall_bruck_build},
+	 PLAN_GOAL_ALLTOALL, any_size, alltoall_bruck_build, false},
 	{"reduce", "binomial",
 	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
-	 PLAN_GOAL_REDUCE, any_size, reduce_binomial_build},
+	 PLAN_GOAL_REDUCE, any_size, reduce_binomial_build, false},
 	{"gather", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_GATHER, any_size, gather_binomial_build},
+	 PLAN_GOAL_GATHER, any_size, gather_binomial_build, false},
 	{"gather", "direct", "every rank to the root, 8 at a time: a + (n-1)(o + m b)",
-	 PLAN_GOAL_GATHER, any_size, gather_direct_build},
+	 PLAN_GOAL_GATHER, any_size, gather_direct_build, false},
 	{"scatter", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_SCATTER, any_size, scatter_binomial_build},
+	 PLAN_GOAL_SCATTER, any_size, scatter_binomial_build, false},
 	{"scatter", "direct", "the root to every rank, 8 at a time: a + (n-1)(o + m b)",
-	 PLAN_GOAL_SCATTER, any_size, scatter_direct_build},
+	 PLAN_GOAL_SCATTER, any_size, scatter_direct_build, false},
+	{"allgatherv", "ring", "n - 1 steps between neighbours: (n-1)(a + m b)",
+	 PLAN_GOAL_ALLGATHER, any_size, allgatherv_ring_build, true},
+	{"allgatherv", "recursive-doubling",
+	 "ceil(log2 n) rounds, blocks straight to their places: log2 n * a + (n-1) m b",
+	 PLAN_GOAL_ALLGATHER, any_size, allgather_doubling_build, true},
+	{"reduce_scatterv", "ring", "n - 1 steps between neighbours: (n-1)(a + m b)",
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_ring_build, true},
+	{"reduce_scatterv", "recursive-halving",
+	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build, true},
+	{"alltoallv", "direct", "n - 1 steps, 8 blocks at a time: (n-1)(a/8 + m b)",
+	 PLAN_GOAL_ALLTOALL, apart, alltoall_direct_build, true},
+	{"alltoallv", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",
+	 PLAN_GOAL_ALLTOALL, apart, alltoall_pairwise_build, true},
+	{"gatherv", "direct", "every rank to the root, 8 at a time: a + (n-1)(o + m b)",
+	 PLAN_GOAL_GATHER, any_size, gather_direct_build, true},
+	{"scatterv", "direct", "the root to every rank, 8 at a time: a + (n-1)(o + m b)",
+	 PLAN_GOAL_SCATTER, any_size, scatter_direct_build, true},
 };
 
 const size_t algo_count = sizeof(algo_table) / sizeof(algo_table[0]);
@@ -191,7 +218,10 @@ static const char *preferred(const char *coll, const struct plan_call *call)
 		return preferred_broadcast(call, bytes, n);
 	if (!strcmp(coll, "allgather"))
 		return bytes >= ALLGATHER_RING_BLOCK ? "ring" : "recursive-doubling";
-	if (!strcmp(coll, "reduce_scatter"))
+	if (!strcmp(coll, "allgatherv"))
+		return product(bytes, n) >= ALLGATHERV_RING ? "ring"
+							    : "recursive-doubling";
+	if (!strcmp(coll, "reduce_scatter") || !strcmp(coll, "reduce_scatterv"))
 		return n > 2 && product(bytes, n) <= REDUCE_SCATTER_SHORT
 			       ? "recursive-halving"
 			       : "ring";

@@ -20,6 +20,7 @@ struct algo {
 	bool (*supports)(const struct plan_call *call);
 	/* 0, -ENOMEM, or -EINVAL with *why. */
 	int (*build)(const struct plan_call *call, struct plan **plan, const char **why);
+	bool vector; /* of a (v) form: blocks of any lengths */
 };
 
 extern const struct algo algo_table[];

@@ -42,24 +42,24 @@ static struct round round_of(const struct plan_call *call, int64_t dist)
 			      .blocks = dist < n - dist ? dist : n - dist};
 }
 
-static void rounds_add(struct plan_builder *b, const struct plan_call *call, uint8_t part,
-		       uint8_t own)
+static void rounds_add(struct plan_builder *b, const struct plan_call *call,
+		       struct build_blocks blocks, uint8_t own)
 {
 	uint32_t recv[32], rounds = 0, copy = 0;
 
 	for (int64_t dist = 1; dist < call->size; dist *= 2, rounds++) {
 		struct round r = round_of(call, dist);
-		struct plan_range at_peer =
-			plan_run(PLAN_DST, part, (uint32_t)r.send_at, (uint32_t)r.blocks);
+		struct plan_range held = build_block_run(PLAN_DST, blocks, r.send_at,
+							 r.blocks, call->size);
 		bool from_src = rounds == 0 && !call->in_place;
 		uint32_t send;
 
 		recv[rounds] = plan_add_recv(b, (int32_t)r.from,
-					     plan_run(PLAN_DST, part, (uint32_t)r.recv_at,
-						      (uint32_t)r.blocks));
+					     build_block_run(PLAN_DST, blocks, r.recv_at,
+							     r.blocks, call->size));
 		send = plan_add_send(b, (int32_t)r.to,
-				     from_src ? plan_run(PLAN_SRC, own, 0, 1) : at_peer,
-				     at_peer);
+				     from_src ? plan_run(PLAN_SRC, own, 0, 1) : held,
+				     call->vector ? plan_anywhere() : held);
 		/* The blocks of round k begin 2^k after the own one: the last round of
 		 * an uneven n may do without the later ones. */
 		for (uint32_t k = 0; k < rounds && (INT64_C(1) << k) < r.blocks; k++)
@@ -68,31 +68,32 @@ static void rounds_add(struct plan_builder *b, const struct plan_call *call, uin
 			plan_add_dep_same(b, send, copy);
 		/* After the first send has been started from the source itself. */
 		if (from_src)
-			copy = plan_add_copy(
-				b, plan_run(PLAN_DST, part, (uint32_t)call->rank, 1),
-				plan_run(PLAN_SRC, own, 0, 1));
+			copy = plan_add_copy(b,
+					     build_block_run(PLAN_DST, blocks, call->rank,
+							     1, call->size),
+					     plan_run(PLAN_SRC, own, 0, 1));
 	}
 }
 
 int allgather_doubling_build(const struct plan_call *call, struct plan **plan,
 			     const char **why)
 {
-	int ret = build_check(call, (uint64_t)call->size, why);
+	int ret = build_check(call, build_blocks_most(call), why);
+	struct build_blocks blocks;
 	struct plan_builder *b;
-	uint8_t part, own;
+	uint8_t own;
 
 	if (ret)
 		return ret;
 	b = plan_builder_open("allgather/recursive-doubling", call);
-	if (!call->count)
+	if (build_is_empty(call))
 		return plan_builder_finish(b, plan, why);
-	part = plan_add_balanced(b, call->count * (uint64_t)call->size,
-				 (uint32_t)call->size);
-	own = plan_add_balanced(b, call->count, 1);
+	blocks = build_recv_blocks(b, call);
+	own = build_own_block(b, call, false, call->rank);
 	if (call->size > 1)
-		rounds_add(b, call, part, own);
+		rounds_add(b, call, blocks, own);
 	else if (!call->in_place)
-		plan_add_copy(b, plan_run(PLAN_DST, part, 0, 1),
+		plan_add_copy(b, build_block_run(PLAN_DST, blocks, 0, 1, 1),
 			      plan_run(PLAN_SRC, own, 0, 1));
 	return plan_builder_finish(b, plan, why);
 }

@@ -30,13 +30,44 @@ static enum weft_result call_failed_earlier(const struct weft_comm *comm)
 			 comm->number, weft_strerror(cause), text);
 }
 
+/* Partitions of a plan of a (v) form, at most. */
+#define CALL_PARTS 8
+
+/* The tables for the partitions of a plan that are bound late. */
+static enum weft_result call_bind(const struct plan *plan, const struct checked_vector *v,
+				  const uint64_t *disp[CALL_PARTS])
+{
+	if (plan->part_count > CALL_PARTS)
+		return error_set(WEFT_ERR_INTERNAL, "%s has %u partitions",
+				 plan->algorithm, plan->part_count);
+	for (uint32_t p = 0; p < plan->part_count; p++) {
+		switch ((enum plan_table_kind)plan->part[p].table) {
+		case PLAN_TABLE_SEND:
+			disp[p] = v->send;
+			break;
+		case PLAN_TABLE_RECV:
+			disp[p] = v->recv;
+			break;
+		case PLAN_TABLE_OWN:
+			disp[p] = v->own;
+			break;
+		case PLAN_TABLE_OTHER:
+			disp[p] = NULL;
+			break;
+		}
+	}
+	return WEFT_SUCCESS;
+}
+
 /* Starts the request, which runs req->plan. */
 LOCK_HELD(lock_context)
 static enum weft_result call_start_req(struct weft_comm *comm,
 				       const struct checked_call *call,
 				       struct weft_req *req)
 {
-	const struct exec_call run = {
+	const uint64_t *disp[CALL_PARTS];
+	const struct plan_binding bind = {.disp = disp};
+	struct exec_call run = {
 		.comm = comm->number,
 		.call = comm->next_call,
 		.plan = req->plan->plan,
@@ -45,15 +76,23 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 		.type = call->type,
 		.op = call->op,
 		.timeout_us = call->timeout_us,
-		.id = {.count = call->plan.count,
+		.id = {.count = call->count,
 		       .root = call->plan.root,
 		       .coll = (uint8_t)call->coll,
 		       .type = (uint8_t)call->type,
 		       .op = (uint8_t)call->op,
 		       .algorithm = req->plan->algorithm},
 	};
-	enum weft_result result = exec_req_start(req->exec, &run);
+	enum weft_result result = WEFT_SUCCESS;
 
+	if (call->plan.vector) {
+		result = call_bind(run.plan, &call->vector, disp);
+		run.bind = &bind;
+		run.src_len = call->vector.src_len;
+		run.dst_len = call->vector.dst_len;
+	}
+	if (result == WEFT_SUCCESS)
+		result = exec_req_start(req->exec, &run);
 	if (result == WEFT_SUCCESS)
 		comm->next_call++;
 	return result;

@@ -6,6 +6,14 @@
 #include "coll/algo/algo.h"
 #include "coll/comm/comm.h"
 
+/* What a (v) form has besides. Tables are the communicator's, until its next call. */
+struct checked_vector {
+	const uint64_t *send, *recv; /* NULL where this rank has none */
+	uint64_t own[2]; /* the one block of a buffer that has one: 0, its end */
+	uint64_t total;	 /* elements of all ranks, where all know it; else 0 */
+	uint64_t src_len, dst_len; /* elements of the buffers */
+};
+
 /* A call that is in order, and the algorithm for it. */
 struct checked_call {
 	enum weft_coll coll;
@@ -15,6 +23,8 @@ struct checked_call {
 	struct plan_call plan; /* what the algorithm is asked for */
 	const struct algo *algo;
 	int64_t timeout_us;
+	uint64_t count;		      /* what ranks must agree about */
+	struct checked_vector vector; /* of a (v) form */
 };
 
 /* ARG, UNSUPPORTED. opts may be NULL. */

@@ -3,9 +3,11 @@
 #include "config.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "coll/api/call.h"
 #include "coll/api/error.h"
+#include "coll/api/vector.h"
 #include "coll/exec/reduce.h"
 
 enum check_holds { NOBODY, ROOT, EVERYBODY }; /* who has a buffer */
@@ -19,6 +21,7 @@ struct check_row {
 	bool reduces;
 	bool rooted;
 	bool one_buffer; /* source and destination are the same */
+	bool vector;	 /* a (v) form: counts say how long each block is */
 	enum check_holds src_at, dst_at;
 	enum check_blocks src, dst;
 };
@@ -71,6 +74,40 @@ static const struct check_row check_table[WEFT_COLL_COUNT] = {
 			       .src_at = ROOT,
 			       .dst_at = EVERYBODY,
 			       .src = ONE_PER_RANK},
+	[WEFT_COLL_ALLGATHERV] = {.known = true,
+				  .data = true,
+				  .vector = true,
+				  .src_at = EVERYBODY,
+				  .dst_at = EVERYBODY,
+				  .dst = ONE_PER_RANK},
+	[WEFT_COLL_REDUCE_SCATTERV] = {.known = true,
+				       .data = true,
+				       .reduces = true,
+				       .vector = true,
+				       .src_at = EVERYBODY,
+				       .dst_at = EVERYBODY,
+				       .src = ONE_PER_RANK},
+	[WEFT_COLL_ALLTOALLV] = {.known = true,
+				 .data = true,
+				 .vector = true,
+				 .src_at = EVERYBODY,
+				 .dst_at = EVERYBODY,
+				 .src = ONE_PER_RANK,
+				 .dst = ONE_PER_RANK},
+	[WEFT_COLL_GATHERV] = {.known = true,
+			       .data = true,
+			       .rooted = true,
+			       .vector = true,
+			       .src_at = EVERYBODY,
+			       .dst_at = ROOT,
+			       .dst = ONE_PER_RANK},
+	[WEFT_COLL_SCATTERV] = {.known = true,
+				.data = true,
+				.rooted = true,
+				.vector = true,
+				.src_at = ROOT,
+				.dst_at = EVERYBODY,
+				.src = ONE_PER_RANK},
 };
 
 static enum weft_result check_opts(const struct weft_opts *opts)
@@ -135,6 +172,7 @@ struct check_job {
 	enum weft_type type;
 	size_t elem;	/* bytes of it */
 	uint64_t count; /* elements of a block */
+	uint64_t at;	/* where this rank's block begins in the buffer that has all */
 };
 
 static inline uint64_t blocks_of(const struct check_job *job, enum check_blocks blocks)
@@ -179,6 +217,14 @@ static enum weft_result count_wrong(const struct check_job *job, bool is_src)
 		(unsigned long long)blocks);
 }
 
+static enum weft_result check_types(const struct check_job *job)
+{
+	return error_set(WEFT_ERR_ARG, "%s: the source is %s, the destination %s",
+			 weft_coll_name(job->call->coll),
+			 weft_type_name(job->call->src.type),
+			 weft_type_name(job->call->dst.type));
+}
+
 static enum weft_result check_counts(struct check_job *job)
 {
 	const struct weft_call *call = job->call;
@@ -205,11 +251,114 @@ static enum weft_result check_counts(struct check_job *job)
 		return count_wrong(job, true);
 	if (job->has_dst && call->dst.count != dst)
 		return count_wrong(job, false);
+	job->at = (uint64_t)job->comm->rank * job->count;
 	if (job->has_src && job->has_dst && call->src.type != call->dst.type)
-		return error_set(WEFT_ERR_ARG, "%s: the source is %s, the destination %s",
-				 weft_coll_name(call->coll),
-				 weft_type_name(call->src.type),
-				 weft_type_name(call->dst.type));
+		return check_types(job);
+	return WEFT_SUCCESS;
+}
+
+/* The block of `who` in a table; NULL: no table here. */
+static const uint64_t *own_block(const struct check_job *job, const uint64_t *table)
+{
+	return table ? table + 2 * (size_t)job->comm->rank : NULL;
+}
+
+/* A buffer of one block: as long as the other buffer's table says, where it is here. */
+static enum weft_result check_own(const struct check_job *job, bool is_src,
+				  const uint64_t *block, struct checked_vector *v)
+{
+	const struct weft_buf *buf = is_src ? &job->call->src : &job->call->dst;
+
+	v->own[0] = 0;
+	v->own[1] = buf->count;
+	if (!block || block[1] - block[0] == buf->count)
+		return WEFT_SUCCESS;
+	return error_set(
+		WEFT_ERR_ARG,
+		"%s: the %s has %llu elements, but %s->counts[%d], of this rank, "
+		"is %llu",
+		weft_coll_name(job->call->coll), is_src ? "source" : "destination",
+		(unsigned long long)buf->count, is_src ? "recv_counts" : "send_counts",
+		job->comm->rank, (unsigned long long)(block[1] - block[0]));
+}
+
+/* Both buffers have a block for each rank, and ours is copied from one to the other. */
+static enum weft_result check_both(const struct check_job *job,
+				   const struct checked_vector *v)
+{
+	const uint64_t *send = own_block(job, v->send), *recv = own_block(job, v->recv);
+
+	if (send[1] - send[0] == recv[1] - recv[0])
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_ARG,
+			 "%s: this rank's own block has %llu elements by "
+			 "send_counts->counts[%d], %llu by recv_counts->counts[%d]",
+			 weft_coll_name(job->call->coll),
+			 (unsigned long long)(send[1] - send[0]), job->comm->rank,
+			 (unsigned long long)(recv[1] - recv[0]), job->comm->rank);
+}
+
+/* Reads the tables that this rank has. */
+static enum weft_result check_tables(struct check_job *job, struct checked_vector *v)
+{
+	const struct check_row *row = job->row;
+	const int32_t size = job->comm->size;
+	struct vector_table send = {job->comm->tables, 0},
+			    recv = {job->comm->tables + 2 * (size_t)size + 1, 0};
+	enum weft_result result = WEFT_SUCCESS;
+
+	if (row->src == ONE_PER_RANK && job->has_src) {
+		result = vector_read(size, job->call->send_counts, "send_counts",
+				     job->call->src.count, &send);
+		v->send = send.at;
+	}
+	if (result == WEFT_SUCCESS && row->dst == ONE_PER_RANK && job->has_dst) {
+		result = vector_read(size, job->call->recv_counts, "recv_counts",
+				     job->call->dst.count, &recv);
+		v->recv = recv.at;
+	}
+	/* What all ranks must have the same. */
+	if (!row->rooted && row->src != row->dst)
+		v->total = send.total + recv.total;
+	return result;
+}
+
+/* In place of check_counts() for (v) forms. */
+static enum weft_result check_vector(struct check_job *job, struct checked_call *out)
+{
+	const struct weft_call *call = job->call;
+	const struct check_row *row = job->row;
+	struct checked_vector *v = &out->vector;
+	const uint64_t most = (uint64_t)PTRDIFF_MAX / job->elem;
+	enum weft_result result = check_tables(job, v);
+
+	if (result == WEFT_SUCCESS && ((job->has_src && call->src.count > most) ||
+				       (job->has_dst && call->dst.count > most)))
+		return error_set(WEFT_ERR_ARG, "%s of %s: more than memory can hold",
+				 weft_coll_name(call->coll), weft_type_name(job->type));
+	if (result == WEFT_SUCCESS && row->src != row->dst)
+		result =
+			check_own(job, row->src == ONE,
+				  own_block(job, row->src == ONE ? v->recv : v->send), v);
+	if (result == WEFT_SUCCESS && row->src == row->dst)
+		result = check_both(job, v);
+	if (result == WEFT_SUCCESS && job->has_src && job->has_dst &&
+	    call->src.type != call->dst.type)
+		return check_types(job);
+	if (result != WEFT_SUCCESS)
+		return result;
+	v->src_len = job->has_src ? call->src.count : 0;
+	v->dst_len = job->has_dst ? call->dst.count : 0;
+	if (v->send || v->recv)
+		job->at = own_block(job, row->src == ONE ? v->recv : v->send)[0];
+	/* Scratch that mirrors a buffer: few plans for many lengths. */
+	job->count = 1;
+	if (row->reduces) {
+		while (job->count < v->send[2 * (size_t)job->comm->size])
+			job->count *= 2;
+	} else {
+		job->count = most;
+	}
 	return WEFT_SUCCESS;
 }
 
@@ -229,12 +378,13 @@ static enum weft_result check_overlap(const struct check_job *job, bool *in_plac
 	const size_t size = job->elem;
 	const uintptr_t src = (uintptr_t)call->src.addr, dst = (uintptr_t)call->dst.addr;
 	const size_t src_len = call->src.count * size, dst_len = call->dst.count * size;
-	const size_t own = (size_t)job->comm->rank * job->count * size;
+	const size_t own = job->at * size;
 
 	*in_place = row->src < row->dst	  ? src == dst + own
 		    : row->src > row->dst ? dst == src + own
 					  : src == dst;
-	if (*in_place || !src_len || src + src_len <= dst || dst + dst_len <= src)
+	if (*in_place || !src_len || !dst_len || src + src_len <= dst ||
+	    dst + dst_len <= src)
 		return WEFT_SUCCESS;
 	return error_set(WEFT_ERR_ARG,
 			 "%s: source and destination overlap; they must be apart, or the "
@@ -283,11 +433,16 @@ static enum weft_result check_data(const struct weft_comm *comm,
 		return result;
 	job.type = job.has_src ? call->src.type : call->dst.type;
 	job.elem = weft_type_size(job.type);
-	result = check_counts(&job);
+	result = row->vector ? check_vector(&job, out) : check_counts(&job);
 	if (result == WEFT_SUCCESS && job.has_src && job.has_dst)
 		result = check_overlap(&job, &out->plan.in_place);
 	if (result != WEFT_SUCCESS)
 		return result;
+	if (row->vector && row->src == row->dst && out->plan.in_place && call->src.count)
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "%s in place is not supported: source and destination "
+				 "must be apart",
+				 weft_coll_name(call->coll));
 	if (row->one_buffer && !out->plan.in_place && call->src.count)
 		return error_set(WEFT_ERR_ARG,
 				 "%s has one buffer: src.addr and dst.addr must be equal",
@@ -296,6 +451,8 @@ static enum weft_result check_data(const struct weft_comm *comm,
 	out->src = job.has_src ? call->src.addr : NULL;
 	out->dst = job.has_dst ? call->dst.addr : NULL;
 	out->plan.count = job.count;
+	out->plan.vector = row->vector;
+	out->count = row->vector ? out->vector.total : job.count;
 	out->plan.elem_size = (uint32_t)job.elem;
 	return row->reduces ? check_operation(&job) : WEFT_SUCCESS;
 }
@@ -332,17 +489,23 @@ static enum weft_result check_choice(struct weft_comm *comm, const struct weft_o
 				     struct checked_call *out)
 {
 	struct comm_choice *choice = &comm->choice[out->coll];
+	const uint64_t most = out->plan.count;
 	enum weft_result result;
 
 	if (opts && opts->algorithm)
 		return check_algorithm(opts->algorithm, out);
+	/* By what all ranks know alike: a block as long as the mean. */
+	if (out->plan.vector)
+		out->plan.count = out->vector.total / (uint64_t)comm->size;
 	if (choice->algo && plan_call_same(&choice->call, &out->plan)) {
 		out->algo = choice->algo;
+		out->plan.count = most;
 		return WEFT_SUCCESS;
 	}
 	result = check_algorithm(NULL, out);
 	if (result == WEFT_SUCCESS)
 		*choice = (struct comm_choice){.call = out->plan, .algo = out->algo};
+	out->plan.count = most;
 	return result;
 }
 
@@ -367,10 +530,19 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "weft_call.coll: %s is not in this version",
 				 weft_coll_name(call->coll));
-	if (call->send_counts || call->recv_counts)
+	if ((call->send_counts || call->recv_counts) &&
+	    (!row->vector || (call->send_counts && row->src == ONE) ||
+	     (call->recv_counts && row->dst == ONE)))
 		return error_set(WEFT_ERR_ARG, "%s takes no %s",
 				 weft_coll_name(call->coll),
-				 call->send_counts ? "send_counts" : "recv_counts");
+				 call->send_counts && row->src == ONE ? "send_counts"
+								      : "recv_counts");
+	if (row->vector && !comm->tables) {
+		comm->tables =
+			malloc((2 * (size_t)comm->size + 1) * 2 * sizeof(*comm->tables));
+		if (!comm->tables)
+			return error_set(WEFT_ERR_NOMEM, "no memory for counts");
+	}
 	*out = (struct checked_call){
 		.coll = call->coll,
 		.type = WEFT_INT8,

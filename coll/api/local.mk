@@ -6,4 +6,5 @@ TESTS += %D%/tests/test_types
 %C%_tests_test_types_SOURCES = %D%/tests/test_types.c
 %C%_tests_test_types_LDADD = coll/libcoll.la
 
-COLL_SOURCES += %D%/call.c %D%/call.h %D%/check.c %D%/collectives.c
+COLL_SOURCES += %D%/call.c %D%/call.h %D%/check.c %D%/collectives.c \
+	%D%/vector.h %D%/vector.c %D%/collectives_v.c

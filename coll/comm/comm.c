@@ -134,8 +134,10 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 	ctx_lock(ctx);
 	result = comm_close(comm);
 	ctx_unlock(ctx);
-	if (result == WEFT_SUCCESS)
+	if (result == WEFT_SUCCESS) {
+		free(comm->tables);
 		free(comm);
+	}
 	return result;
 }
 

@@ -53,6 +53,7 @@ struct weft_comm {
 	struct list free_reqs; /* kept for reuse, of no plan in particular */
 	struct list held_reqs; /* failed blocking calls that are not safe yet */
 	int open_reqs;	       /* owned by callers */
+	uint64_t *tables; /* of (v) forms: two of 2 * size + 1; NULL until one comes */
 };
 
 /* A plan that is remembered, and what it is for. */

@@ -134,6 +134,7 @@ struct exec_req {
 	struct exec_call call;
 	uint64_t sig;		 /* of the call */
 	size_t message_max;	 /* its pairs of at most so many bytes need no READY */
+	bool announces;		 /* all the same, every pair has one */
 	uint32_t k_mask, k_hash; /* of the index in the tags of its messages */
 	struct accord accord;
 	int64_t deadline;

@@ -67,6 +67,7 @@ struct exec_call {
 	const struct plan *plan;
 	const struct plan_binding *bind; /* copied: the one snapshot of late tables */
 	void *src, *dst;		 /* PLAN_SRC, PLAN_DST */
+	uint64_t src_len, dst_len;	 /* elements, where tables are bound late */
 	enum weft_type type;
 	enum weft_op op;
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */

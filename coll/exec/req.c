@@ -322,6 +322,11 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->done = 0;
 	req->message_max =
 		call->plan->puts ? req->x->caps.message_max : req->x->caps.long_max;
+	/* Lengths that were bound late are what ranks may disagree about without any sign
+	 * of it in the call: where a message that is too long does harm, READY says how
+	 * long its place is. */
+	req->announces =
+		!req->x->caps.data || (req->bind.disp && !req->x->caps.truncates);
 	req->ops = 0;
 	req->places = 0;
 	req->local.slot = NULL;
@@ -388,11 +393,18 @@ struct exec_peer *req_peer(struct exec_req *req, int32_t rank)
 	return peer;
 }
 
+/* Elements of a buffer. */
+static uint64_t req_length(const struct exec_req *req, uint8_t buf)
+{
+	if (!req->bind.disp || buf == PLAN_SCRATCH)
+		return req->call.plan->buf_len[buf];
+	return buf == PLAN_SRC ? req->call.src_len : req->call.dst_len;
+}
+
 int req_mr(struct exec_req *req, uint8_t buf, bool remote, struct mem_entry **entry)
 {
-	const size_t len = req->call.plan->buf_len[buf] * req->elem_size;
-
 	if (!req->mr[buf]) {
+		const size_t len = req_length(req, buf) * req->elem_size;
 		int rc = mem_get(&req->x->mem, req->buf[buf], len, remote, &req->mr[buf]);
 
 		if (rc)

@@ -132,7 +132,7 @@ int rx_start(struct slot *slot)
 {
 	struct exec_req *req = slot->req;
 	struct exec_peer *peer = slot->peer;
-	const bool announce = slot->bytes > req->message_max || !req->x->caps.data;
+	const bool announce = slot->bytes > req->message_max || req->announces;
 	const bool put = announce && slot->bytes > req->message_max && rx_may_put(slot);
 
 	if (!put) {

@@ -331,7 +331,7 @@ int tx_start(struct slot *slot)
 	struct exec_req *req = slot->req;
 	struct exec_peer *peer = slot->peer;
 
-	if (slot->bytes <= req->message_max && req->x->caps.data)
+	if (slot->bytes <= req->message_max && !req->announces)
 		return tx_message(slot);
 	if (!slot->ready)
 		slot->ready = tx_find_ready(peer, slot->k);

@@ -42,6 +42,16 @@ static double ref_get(enum weft_type type, const void *buf, uint64_t i)
 	float f;
 
 	switch (type) {
+	case WEFT_INT8:
+		return (double)((const int8_t *)buf)[i];
+	case WEFT_INT16:
+		return (double)((const int16_t *)buf)[i];
+	case WEFT_UINT16:
+		return (double)((const uint16_t *)buf)[i];
+	case WEFT_UINT32:
+		return (double)((const uint32_t *)buf)[i];
+	case WEFT_UINT64:
+		return (double)((const uint64_t *)buf)[i];
 	case WEFT_INT32:
 		return ((const int32_t *)buf)[i];
 	case WEFT_INT64:
@@ -67,6 +77,21 @@ static void ref_set(enum weft_type type, void *buf, uint64_t i, double value)
 	uint32_t word;
 
 	switch (type) {
+	case WEFT_INT8:
+		((int8_t *)buf)[i] = (int8_t)value;
+		break;
+	case WEFT_INT16:
+		((int16_t *)buf)[i] = (int16_t)value;
+		break;
+	case WEFT_UINT16:
+		((uint16_t *)buf)[i] = (uint16_t)value;
+		break;
+	case WEFT_UINT32:
+		((uint32_t *)buf)[i] = (uint32_t)value;
+		break;
+	case WEFT_UINT64:
+		((uint64_t *)buf)[i] = (uint64_t)value;
+		break;
 	case WEFT_INT32:
 		((int32_t *)buf)[i] = (int32_t)value;
 		break;
@@ -115,46 +140,97 @@ static double ref_tolerance(enum weft_type type)
 bool ref_reduces(enum weft_coll coll)
 {
 	return coll == WEFT_COLL_ALLREDUCE || coll == WEFT_COLL_REDUCE ||
-	       coll == WEFT_COLL_REDUCE_SCATTER;
+	       coll == WEFT_COLL_REDUCE_SCATTER || coll == WEFT_COLL_REDUCE_SCATTERV;
 }
 
 bool ref_rooted(enum weft_coll coll)
 {
 	return coll == WEFT_COLL_BROADCAST || coll == WEFT_COLL_REDUCE ||
-	       coll == WEFT_COLL_GATHER || coll == WEFT_COLL_SCATTER;
+	       coll == WEFT_COLL_GATHER || coll == WEFT_COLL_SCATTER ||
+	       coll == WEFT_COLL_GATHERV || coll == WEFT_COLL_SCATTERV;
 }
 
-uint64_t ref_src_count(const struct ref_case *c, int32_t rank, int32_t size)
+bool ref_vector(enum weft_coll coll)
 {
+	return coll == WEFT_COLL_ALLGATHERV || coll == WEFT_COLL_REDUCE_SCATTERV ||
+	       coll == WEFT_COLL_ALLTOALLV || coll == WEFT_COLL_GATHERV ||
+	       coll == WEFT_COLL_SCATTERV;
+}
+
+/* Elements of a block from one rank to another; by the latter alone where all share. */
+static uint64_t ref_block(const struct ref_case *c, int32_t from, int32_t to)
+{
+	const uint32_t k = (uint32_t)to * 2 + c->salt +
+			   (c->coll == WEFT_COLL_ALLTOALLV ? (uint32_t)from * 5 : 0);
+
+	if (!ref_vector(c->coll))
+		return c->count;
+	return k % 4 == 3 ? 0 : (c->count * (1 + k % 3) + 1) / 2;
+}
+
+static struct ref_blocks ref_one(uint64_t count)
+{
+	return (struct ref_blocks){.n = 1, .count = {count}, .span = count};
+}
+
+/* `sends`: block i is for rank i, else it comes from it. */
+static struct ref_blocks ref_all(const struct ref_case *c, int32_t rank, int32_t size,
+				 bool sends)
+{
+	struct ref_blocks b = {.n = size};
+
+	b.gaps = ref_vector(c->coll) && c->salt % 2;
+	for (int32_t i = 0; i < size; i++) {
+		b.count[i] = c->coll != WEFT_COLL_ALLTOALLV ? ref_block(c, 0, i)
+			     : sends			    ? ref_block(c, rank, i)
+							    : ref_block(c, i, rank);
+		b.at[i] = b.span + (b.gaps ? (uint64_t)(i + rank) % 3 : 0);
+		b.span = b.at[i] + b.count[i];
+	}
+	return b;
+}
+
+struct ref_blocks ref_src(const struct ref_case *c, int32_t rank, int32_t size)
+{
+	const struct ref_blocks none = {.n = 0};
+
 	switch (c->coll) {
 	case WEFT_COLL_BARRIER:
-		return 0;
+		return none;
 	case WEFT_COLL_BROADCAST:
-		return rank == c->root ? c->count : 0;
+		return rank == c->root ? ref_one(c->count) : none;
 	case WEFT_COLL_SCATTER:
-		return rank == c->root ? c->count * (uint64_t)size : 0;
+	case WEFT_COLL_SCATTERV:
+		return rank == c->root ? ref_all(c, rank, size, true) : none;
 	case WEFT_COLL_REDUCE_SCATTER:
+	case WEFT_COLL_REDUCE_SCATTERV:
 	case WEFT_COLL_ALLTOALL:
-		return c->count * (uint64_t)size;
+	case WEFT_COLL_ALLTOALLV:
+		return ref_all(c, rank, size, true);
 	default:
-		return c->count;
+		return ref_one(ref_block(c, 0, rank));
 	}
 }
 
-uint64_t ref_dst_count(const struct ref_case *c, int32_t rank, int32_t size)
+struct ref_blocks ref_dst(const struct ref_case *c, int32_t rank, int32_t size)
 {
+	const struct ref_blocks none = {.n = 0};
+
 	switch (c->coll) {
 	case WEFT_COLL_BARRIER:
-		return 0;
+		return none;
 	case WEFT_COLL_REDUCE:
-		return rank == c->root ? c->count : 0;
+		return rank == c->root ? ref_one(c->count) : none;
 	case WEFT_COLL_GATHER:
-		return rank == c->root ? c->count * (uint64_t)size : 0;
+	case WEFT_COLL_GATHERV:
+		return rank == c->root ? ref_all(c, rank, size, false) : none;
 	case WEFT_COLL_ALLGATHER:
+	case WEFT_COLL_ALLGATHERV:
 	case WEFT_COLL_ALLTOALL:
-		return c->count * (uint64_t)size;
+	case WEFT_COLL_ALLTOALLV:
+		return ref_all(c, rank, size, false);
 	default:
-		return c->count;
+		return ref_one(ref_block(c, 0, rank));
 	}
 }
 
@@ -167,28 +243,38 @@ static uint32_t ref_mix(uint32_t a, uint64_t i, uint32_t salt)
 	return (uint32_t)(x >> 33);
 }
 
-static double ref_value(const struct ref_case *c, int32_t rank, uint64_t i)
+/* Element i of the block of rank's source that is for `to`, 0 where it has one block. */
+static double ref_value(const struct ref_case *c, int32_t rank, int32_t to, uint64_t i)
 {
-	const uint32_t x = ref_mix((uint32_t)rank, i, c->salt);
+	const uint32_t x = ref_mix((uint32_t)(rank * REF_RANKS_MAX + to), i, c->salt);
 
+	const bool is_signed = c->type != WEFT_UINT8 && c->type != WEFT_UINT16 &&
+			       c->type != WEFT_UINT32 && c->type != WEFT_UINT64;
+
+	/* A byte has no room for products of many. */
+	if (ref_reduces(c->coll) && c->op == WEFT_PROD && weft_type_size(c->type) == 1)
+		return x % 8 == 0 && is_signed ? -1.0 : 1.0;
 	if (ref_reduces(c->coll) && c->op == WEFT_PROD)
-		return x % 8 == 0 ? -2.0 : 1.0 + x % 2;
-	return (double)(x % 15) - 7;
+		return x % 8 == 0 && is_signed ? -2.0 : 1.0 + x % 2;
+	return (double)(x % 15) - (is_signed ? 7 : 0);
 }
 
-void ref_fill(const struct ref_case *c, int32_t rank, uint64_t first, uint64_t count,
-	      void *buf)
+void ref_fill(const struct ref_case *c, int32_t rank, int32_t size, void *buf)
 {
-	for (uint64_t i = 0; i < count; i++)
-		ref_set(c->type, buf, i, ref_value(c, rank, first + i));
+	const struct ref_blocks b = ref_src(c, rank, size);
+
+	for (int32_t k = 0; k < b.n; k++) {
+		for (uint64_t i = 0; i < b.count[k]; i++)
+			ref_set(c->type, buf, b.at[k] + i, ref_value(c, rank, k, i));
+	}
 }
 
-static double ref_reduced(const struct ref_case *c, int32_t size, uint64_t i)
+static double ref_reduced(const struct ref_case *c, int32_t to, int32_t size, uint64_t i)
 {
-	double value = ref_value(c, 0, i);
+	double value = ref_value(c, 0, to, i);
 
 	for (int32_t r = 1; r < size; r++) {
-		const double next = ref_value(c, r, i);
+		const double next = ref_value(c, r, to, i);
 
 		switch (c->op) {
 		case WEFT_PROD:
@@ -207,45 +293,53 @@ static double ref_reduced(const struct ref_case *c, int32_t size, uint64_t i)
 	}
 	if (c->op == WEFT_AVG) {
 		value /= size;
-		if (c->type == WEFT_INT32 || c->type == WEFT_INT64)
+		if (!ref_tolerance(c->type))
 			value = trunc(value);
 	}
 	return value;
 }
 
-static double ref_result(const struct ref_case *c, int32_t rank, int32_t size, uint64_t i)
+/* Element i of block k of rank's destination. */
+static double ref_result(const struct ref_case *c, int32_t rank, int32_t size, int32_t k,
+			 uint64_t i)
 {
-	const uint64_t mine = (uint64_t)rank * c->count;
-
 	switch (c->coll) {
 	case WEFT_COLL_BROADCAST:
-		return ref_value(c, c->root, i);
+		return ref_value(c, c->root, 0, i);
 	case WEFT_COLL_ALLGATHER:
+	case WEFT_COLL_ALLGATHERV:
 	case WEFT_COLL_GATHER:
-		return ref_value(c, (int32_t)(i / c->count), i % c->count);
+	case WEFT_COLL_GATHERV:
+		return ref_value(c, k, 0, i);
 	case WEFT_COLL_ALLTOALL:
-		return ref_value(c, (int32_t)(i / c->count), mine + i % c->count);
+	case WEFT_COLL_ALLTOALLV:
+		return ref_value(c, k, rank, i);
 	case WEFT_COLL_SCATTER:
-		return ref_value(c, c->root, mine + i);
+	case WEFT_COLL_SCATTERV:
+		return ref_value(c, c->root, rank, i);
 	case WEFT_COLL_REDUCE_SCATTER:
-		return ref_reduced(c, size, mine + i);
+	case WEFT_COLL_REDUCE_SCATTERV:
+		return ref_reduced(c, rank, size, i);
 	default:
-		return ref_reduced(c, size, i);
+		return ref_reduced(c, 0, size, i);
 	}
 }
 
 int64_t ref_check(const struct ref_case *c, int32_t rank, int32_t size, const void *dst)
 {
-	const uint64_t total = ref_dst_count(c, rank, size);
+	const struct ref_blocks b = ref_dst(c, rank, size);
 	const bool average = ref_reduces(c->coll) && c->op == WEFT_AVG;
 
-	for (uint64_t i = 0; i < total; i++) {
-		const double want = ref_result(c, rank, size, i),
-			     got = ref_get(c->type, dst, i);
-		const double slack = average ? fabs(want) * ref_tolerance(c->type) : 0;
+	for (int32_t k = 0; k < b.n; k++) {
+		for (uint64_t i = 0; i < b.count[k]; i++) {
+			const double want = ref_result(c, rank, size, k, i),
+				     got = ref_get(c->type, dst, b.at[k] + i);
+			const double slack =
+				average ? fabs(want) * ref_tolerance(c->type) : 0;
 
-		if (!(fabs(got - want) <= slack))
-			return (int64_t)i;
+			if (!(fabs(got - want) <= slack))
+				return (int64_t)(b.at[k] + i);
+		}
 	}
 	return -1;
 }

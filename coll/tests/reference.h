@@ -27,18 +27,27 @@ struct ref_case {
 bool ref_reduces(enum weft_coll coll);
 bool ref_rooted(enum weft_coll coll);
 
-/* Elements that a rank's source and destination have; 0: the call does not look at it. */
-uint64_t ref_src_count(const struct ref_case *c, int32_t rank, int32_t size);
-uint64_t ref_dst_count(const struct ref_case *c, int32_t rank, int32_t size);
+bool ref_vector(enum weft_coll coll);
+
+#define REF_RANKS_MAX 16
+
+/* A buffer as blocks: one, or one per rank. None: the call does not look at it. */
+struct ref_blocks {
+	int32_t n;
+	uint64_t count[REF_RANKS_MAX], at[REF_RANKS_MAX];
+	uint64_t span; /* elements */
+	bool gaps;     /* between the blocks of a (v) form */
+};
+struct ref_blocks ref_src(const struct ref_case *c, int32_t rank, int32_t size);
+struct ref_blocks ref_dst(const struct ref_case *c, int32_t rank, int32_t size);
 
 /* Text of a case, for messages. */
 void ref_case_print(const struct ref_case *c, char *text, size_t len);
 
-/* What rank contributes: count elements, from element `first` of its source on. */
-void ref_fill(const struct ref_case *c, int32_t rank, uint64_t first, uint64_t count,
-	      void *buf);
+/* What rank contributes, into its source; gaps stay as they are. */
+void ref_fill(const struct ref_case *c, int32_t rank, int32_t size, void *buf);
 
-/* Index of the first wrong element of the destination, or -1. */
+/* Index of the first wrong element of the destination, or -1. Gaps are not looked at. */
 int64_t ref_check(const struct ref_case *c, int32_t rank, int32_t size, const void *dst);
 
 #endif

@@ -9,13 +9,14 @@
 
 #define GUARD_BYTES 64
 #define GUARD_VALUE 0xa5
+#define FILL_VALUE  0x5a
 
 static bool memory_open(struct case_bufs *b, int which, size_t len)
 {
 	b->memory[which] = malloc(len + GUARD_BYTES);
 	if (!b->memory[which])
 		return false;
-	memset(b->memory[which], 0x5a, len);
+	memset(b->memory[which], FILL_VALUE, len);
 	memset((char *)b->memory[which] + len, GUARD_VALUE, GUARD_BYTES);
 	return true;
 }
@@ -23,15 +24,15 @@ static bool memory_open(struct case_bufs *b, int which, size_t len)
 bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct ranks *r)
 {
 	const size_t elem = weft_type_size(c->type);
-	const size_t own = (size_t)r->rank * c->count * elem;
-	const uint64_t src = ref_src_count(c, r->rank, r->size);
-	bool one, inner_src;
+	const struct ref_blocks src = ref_src(c, r->rank, r->size),
+				dst = ref_dst(c, r->rank, r->size);
+	const bool broadcast = c->coll == WEFT_COLL_BROADCAST;
+	const bool one = broadcast || (c->in_place && src.n && dst.n);
+	const bool inner_src = src.n <= dst.n;
 
 	memset(b, 0, sizeof(*b));
-	b->src_len = src * elem;
-	b->dst_len = ref_dst_count(c, r->rank, r->size) * elem;
-	one = c->coll == WEFT_COLL_BROADCAST || (c->in_place && b->src_len && b->dst_len);
-	inner_src = b->src_len <= b->dst_len;
+	b->src_len = src.span * elem;
+	b->dst_len = dst.span * elem;
 	if ((!one || inner_src) && !memory_open(b, 1, b->dst_len))
 		return false;
 	if ((!one || !inner_src) && !memory_open(b, 0, b->src_len))
@@ -39,12 +40,12 @@ bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct 
 	b->src = b->memory[0];
 	b->dst = b->memory[1];
 	if (one && inner_src)
-		b->src = (char *)b->dst +
-			 (b->src_len < b->dst_len && c->coll != WEFT_COLL_BROADCAST ? own
-										    : 0);
+		b->src = (char *)b->dst + (src.n < dst.n ? dst.at[r->rank] * elem : 0);
 	else if (one)
-		b->dst = (char *)b->src + own;
-	ref_fill(c, r->rank, 0, src, b->src);
+		b->dst = (char *)b->src + src.at[r->rank] * elem;
+	if (broadcast)
+		b->src = b->dst;
+	ref_fill(c, r->rank, r->size, b->src);
 	return true;
 }
 
@@ -54,10 +55,47 @@ void case_bufs_close(struct case_bufs *b)
 	free(b->memory[1]);
 }
 
+/* The case in its general form. */
+static struct weft_call case_general(const struct weft_comm *comm,
+				     const struct ref_case *c, const struct case_bufs *b,
+				     struct weft_counts counts[2],
+				     struct ref_blocks blocks[2])
+{
+	const int32_t rank = weft_comm_rank(comm), size = weft_comm_size(comm);
+	struct weft_call call = WEFT_CALL_INIT;
+
+	blocks[0] = ref_src(c, rank, size);
+	blocks[1] = ref_dst(c, rank, size);
+	for (int i = 0; i < 2; i++) {
+		counts[i] = (struct weft_counts){.counts = blocks[i].count};
+		if (blocks[i].gaps)
+			counts[i].displacements = blocks[i].at;
+	}
+	call.coll = c->coll;
+	call.op = c->op;
+	call.root = c->root;
+	call.src = (struct weft_buf){
+		.addr = b->src, .count = blocks[0].span, .type = c->type};
+	call.dst = (struct weft_buf){
+		.addr = b->dst, .count = blocks[1].span, .type = c->type};
+	if (c->coll == WEFT_COLL_BROADCAST)
+		call.src = call.dst;
+	if (c->coll == WEFT_COLL_REDUCE_SCATTERV || c->coll == WEFT_COLL_ALLTOALLV ||
+	    c->coll == WEFT_COLL_SCATTERV)
+		call.send_counts = &counts[0];
+	if (c->coll == WEFT_COLL_ALLGATHERV || c->coll == WEFT_COLL_ALLTOALLV ||
+	    c->coll == WEFT_COLL_GATHERV)
+		call.recv_counts = &counts[1];
+	return call;
+}
+
 enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
 			    const struct case_bufs *b, struct weft_req **req)
 {
 	struct weft_opts opts = WEFT_OPTS_INIT;
+	struct weft_counts counts[2];
+	struct ref_blocks blocks[2];
+	const struct weft_call call = case_general(comm, c, b, counts, blocks);
 
 	opts.algorithm = c->algorithm;
 	switch (c->coll) {
@@ -84,9 +122,40 @@ enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
 	case WEFT_COLL_SCATTER:
 		return weft_scatter_start(comm, b->src, b->dst, c->count, c->type,
 					  c->root, &opts, req);
-	default:
+	case WEFT_COLL_ALLREDUCE:
 		return weft_allreduce_start(comm, b->src, b->dst, c->count, c->type,
 					    c->op, &opts, req);
+	default: /* the (v) forms */
+		return weft_call_start(comm, &call, &opts, req);
+	}
+}
+
+/* The (v) forms. */
+static enum weft_result case_call_v(struct weft_comm *comm, const struct ref_case *c,
+				    const struct case_bufs *b,
+				    const struct weft_opts *opts)
+{
+	struct weft_counts counts[2];
+	struct ref_blocks blocks[2];
+	const struct weft_call call = case_general(comm, c, b, counts, blocks);
+	const uint64_t src = call.src.count, dst = call.dst.count;
+
+	switch (c->coll) {
+	case WEFT_COLL_ALLGATHERV:
+		return weft_allgatherv(comm, b->src, src, b->dst, &counts[1], c->type,
+				       opts);
+	case WEFT_COLL_REDUCE_SCATTERV:
+		return weft_reduce_scatterv(comm, b->src, &counts[0], b->dst, dst,
+					    c->type, c->op, opts);
+	case WEFT_COLL_ALLTOALLV:
+		return weft_alltoallv(comm, b->src, &counts[0], b->dst, &counts[1],
+				      c->type, opts);
+	case WEFT_COLL_GATHERV:
+		return weft_gatherv(comm, b->src, src, b->dst, &counts[1], c->type,
+				    c->root, opts);
+	default:
+		return weft_scatterv(comm, b->src, &counts[0], b->dst, dst, c->type,
+				     c->root, opts);
 	}
 }
 
@@ -117,9 +186,11 @@ enum weft_result case_call(struct weft_comm *comm, const struct ref_case *c,
 	case WEFT_COLL_SCATTER:
 		return weft_scatter(comm, b->src, b->dst, c->count, c->type, c->root,
 				    &opts);
-	default:
+	case WEFT_COLL_ALLREDUCE:
 		return weft_allreduce(comm, b->src, b->dst, c->count, c->type, c->op,
 				      &opts);
+	default:
+		return case_call_v(comm, c, b, &opts);
 	}
 }
 
@@ -136,21 +207,38 @@ static bool guard_whole(const void *end)
 
 /* The source is as it was, but for the result in it. */
 static bool source_whole(const struct ref_case *c, const struct case_bufs *b,
-			 int32_t rank)
+			 const struct ranks *r)
 {
-	const size_t elem = weft_type_size(c->type);
 	char *again = malloc(b->src_len + 1);
-	const bool made = again != NULL;
 	bool same;
 
-	if (!made)
+	if (!again)
 		return false;
-	ref_fill(c, rank, 0, b->src_len / elem, again);
+	memset(again, FILL_VALUE, b->src_len);
+	ref_fill(c, r->rank, r->size, again);
 	if (!b->memory[1])
 		memcpy(again + ((char *)b->dst - (char *)b->src), b->dst, b->dst_len);
 	same = memcmp(again, b->src, b->src_len) == 0;
 	free(again);
 	return same;
+}
+
+/* Nobody wrote between the blocks of the destination. */
+static bool gaps_whole(const struct ref_case *c, const struct case_bufs *b,
+		       const struct ranks *r)
+{
+	const struct ref_blocks dst = ref_dst(c, r->rank, r->size);
+	const size_t elem = weft_type_size(c->type);
+	size_t at = 0;
+
+	for (int32_t k = 0; b->memory[1] && k < dst.n; k++) {
+		for (; at < dst.at[k] * elem; at++) {
+			if (((uint8_t *)b->dst)[at] != FILL_VALUE)
+				return false;
+		}
+		at += dst.count[k] * elem;
+	}
+	return true;
 }
 
 int case_check(struct ranks *r, const struct ref_case *c, const struct case_bufs *b)
@@ -167,8 +255,10 @@ int case_check(struct ranks *r, const struct ref_case *c, const struct case_bufs
 	if ((b->memory[1] && !guard_whole((char *)b->dst + b->dst_len)) ||
 	    (b->memory[0] && !guard_whole((char *)b->src + b->src_len)))
 		return ranks_say(r, "%s: wrote beyond a buffer", text);
-	if (b->memory[0] && !source_whole(c, b, r->rank))
+	if (b->memory[0] && !source_whole(c, b, r))
 		return ranks_say(r, "%s: the source was changed", text);
+	if (!gaps_whole(c, b, r))
+		return ranks_say(r, "%s: wrote between blocks", text);
 	return RANKS_GOOD;
 }
 

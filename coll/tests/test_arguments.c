@@ -109,6 +109,52 @@ static void test_call(struct weft_comm *comm)
 		   "the algorithm that would run is named");
 }
 
+/* Blocks of one rank by counts that make no sense. */
+static void test_counts(struct weft_comm *comm)
+{
+	const uint64_t four = 4, many = UINT64_MAX / 2, far = UINT64_MAX;
+	const struct weft_counts good = {.counts = &four}, none = {0},
+				 huge = {.counts = &many},
+				 away = {.counts = &four, .displacements = &far},
+				 gpu = {.counts = &four, .kind = WEFT_MEM_CUDA};
+	struct weft_call call = WEFT_CALL_INIT;
+	float a[8] = {1, 2, 3, 4}, b[8] = {0};
+	struct weft_req *req;
+
+	tap_ok(weft_alltoallv(comm, a, &good, b, &good, WEFT_FP32, NULL) ==
+			       WEFT_SUCCESS &&
+		       memcmp(a, b, sizeof(a)) == 0,
+	       "counts that are good");
+	refused(weft_allgatherv(comm, a, 4, b, NULL, WEFT_FP32, NULL), WEFT_ERR_ARG,
+		"recv_counts is NULL", "no counts");
+	refused(weft_allgatherv(comm, a, 4, b, &none, WEFT_FP32, NULL), WEFT_ERR_ARG,
+		"recv_counts->counts is NULL", "counts without an array");
+	refused(weft_allgatherv(comm, a, 4, b, &gpu, WEFT_FP32, NULL),
+		WEFT_ERR_UNSUPPORTED, "recv_counts->kind", "counts on a device");
+	refused(weft_allgatherv(comm, a, 3, b, &good, WEFT_FP32, NULL), WEFT_ERR_ARG,
+		"recv_counts->counts[0]", "a source of another length");
+	refused(weft_scatterv(comm, a, &good, b, 5, WEFT_FP32, 0, NULL), WEFT_ERR_ARG,
+		"send_counts->counts[0]", "a destination of another length");
+	refused(weft_alltoallv(comm, a, &huge, b, &huge, WEFT_FP32, NULL), WEFT_ERR_ARG,
+		"more than memory", "counts that are more than memory");
+	refused(weft_alltoallv(comm, a, &away, b, &good, WEFT_FP32, NULL), WEFT_ERR_ARG,
+		"more than memory", "a displacement that is");
+	refused(weft_alltoallv(comm, a, &good, a, &good, WEFT_FP32, NULL),
+		WEFT_ERR_UNSUPPORTED, "in place", "blocks in place");
+	refused(weft_reduce_scatterv(comm, a, &good, b, 4, WEFT_FP32, WEFT_BOR, NULL),
+		WEFT_ERR_UNSUPPORTED, "supported:", "an operation that is not there");
+	call.coll = WEFT_COLL_GATHERV;
+	call.src = (struct weft_buf){.addr = a, .count = 4, .type = WEFT_FP32};
+	call.dst = (struct weft_buf){.addr = b, .count = 3, .type = WEFT_FP32};
+	call.recv_counts = &good;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG,
+		"recv_counts need 4 elements, the buffer has 3",
+		"a buffer that is too short");
+	call.send_counts = &good;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "send_counts",
+		"counts of the wrong side");
+}
+
 static void test_opts(struct weft_comm *comm)
 {
 	const struct weft_opts good = WEFT_OPTS_INIT;
@@ -240,6 +286,7 @@ int main(void)
 	test_buffers(comm);
 	test_values(comm);
 	test_call(comm);
+	test_counts(comm);
 	test_opts(comm);
 	test_objects(ctx, comm);
 	test_over(comm);

@@ -20,8 +20,9 @@
 #define RUN_TIMEOUT_S  150
 #define CALL_TIMEOUT   INT64_C(20000000)
 
-static const enum weft_type matrix_types[] = {WEFT_INT32, WEFT_INT64, WEFT_FP16,
-					      WEFT_BF16,  WEFT_FP32,  WEFT_FP64};
+static const enum weft_type matrix_types[] = {
+	WEFT_INT32, WEFT_INT64, WEFT_FP16,  WEFT_BF16,	 WEFT_FP32,   WEFT_FP64,
+	WEFT_INT8,  WEFT_UINT8, WEFT_INT16, WEFT_UINT16, WEFT_UINT32, WEFT_UINT64};
 static const enum weft_op matrix_ops[] = {WEFT_SUM, WEFT_PROD, WEFT_MIN, WEFT_MAX,
 					  WEFT_AVG};
 static const uint64_t matrix_counts[] = {0, 1, 7, 8, 1024, 65536, 262147};
@@ -85,7 +86,8 @@ static bool matrix_repeats(const struct ref_case *c)
 	if (c->coll == WEFT_COLL_BARRIER)
 		return c->op != WEFT_SUM || c->count || c->type != WEFT_INT32 ||
 		       c->in_place;
-	if (c->coll == WEFT_COLL_BROADCAST && c->in_place)
+	if ((c->coll == WEFT_COLL_BROADCAST || c->coll == WEFT_COLL_ALLTOALLV) &&
+	    c->in_place)
 		return true;
 	return !ref_reduces(c->coll) && c->op != WEFT_SUM;
 }

@@ -158,8 +158,8 @@ static enum weft_result args_run(struct weft_comm *comm, const struct args *a,
 	};
 	const int32_t rank = weft_comm_rank(comm), size = weft_comm_size(comm);
 	const size_t elem = weft_type_size(a->type);
-	const size_t src_len = ref_src_count(&c, rank, size) * elem,
-		     dst_len = ref_dst_count(&c, rank, size) * elem;
+	const size_t src_len = ref_src(&c, rank, size).span * elem,
+		     dst_len = ref_dst(&c, rank, size).span * elem;
 	uint8_t *src = calloc(1, src_len + 1), *dst = malloc(dst_len + GUARD_BYTES);
 	const struct case_bufs b = {.src = src, .dst = dst};
 	enum weft_result result;
@@ -209,7 +209,8 @@ static int trial_judge(struct ranks *r, const struct trial *t, struct told *told
 	/* All finished: the first of the next call's says it. */
 	for (int32_t i = 0; i < r->size && !cause; i++)
 		cause = strstr(told[i].next_text, "call ");
-	if (!cause || !strstr(cause, odd) || !strstr(cause, " runs "))
+	if (!cause || !strstr(cause, odd) ||
+	    (!strstr(cause, " runs ") && !strstr(cause, " bytes, rank ")))
 		return ranks_say(r, "rank %d is not named: %s", t->odd,
 				 cause ? cause : "nothing said");
 	for (int32_t i = 0; i < r->size; i++) {

@@ -51,7 +51,7 @@ static int mode_cases(struct ranks *r, struct weft_comm *comm)
 					     .op = WEFT_SUM,
 					     .count = counts[i],
 					     .root = 1 % r->size,
-					     .in_place = i % 2,
+					     .in_place = i % 2 && !algo_table[a].vector,
 					     .salt = (uint32_t)(a * 10 + i)};
 
 			while (strcmp(weft_coll_name(c.coll), algo_table[a].coll) != 0)

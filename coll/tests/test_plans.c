@@ -167,6 +167,7 @@ static int late_body(struct ranks *r)
 	call.src = l.src;
 	call.dst = l.dst;
 	call.bind = &l.bind;
+	call.src_len = call.dst_len = LATE_MOST;
 	req = exec_req_alloc(ctx->exec);
 	for (call.call = 0; call.call < 3; call.call++) {
 		uint64_t kept[RANKS_MAX + 1];

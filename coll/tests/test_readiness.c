@@ -61,7 +61,7 @@ static int ready_call(struct ranks *r, struct weft_comm *comm[2], struct ref_cas
 			return ranks_say(r, "barrier: %s", weft_error_detail());
 		if (late_rank(r, other, b->dst, b->dst_len, round))
 			return RANKS_BAD;
-		ref_fill(c, r->rank, 0, ref_src_count(c, r->rank, r->size), b->src);
+		ref_fill(c, r->rank, r->size, b->src);
 		if (case_start(comm[0], c, b, &req) != WEFT_SUCCESS)
 			return ranks_say(r, "start: %s", weft_error_detail());
 	}
@@ -114,8 +114,7 @@ static int ready_body(struct ranks *r)
 		for (int round = 0; round < READY_CALLS && !bad; round++) {
 			/* A new input per call: a stale result would be seen. */
 			c.salt = (uint32_t)round;
-			ref_fill(&c, r->rank, 0, ref_src_count(&c, r->rank, r->size),
-				 b.src);
+			ref_fill(&c, r->rank, r->size, b.src);
 			bad = ready_call(r, comm, &c, &b, round);
 		}
 		if (bad)

@@ -420,6 +420,88 @@ WEFT_API enum weft_result weft_scatter_start(struct weft_comm *comm, const void 
 					     const struct weft_opts *opts,
 					     struct weft_req **req);
 
+/*
+ * The (v) forms: blocks of any lengths. counts: a block's elements, one per rank, nothing
+ * included. displacements: where each begins in its buffer; blocks lie in the order of
+ * the ranks, do not overlap, and may have gaps between them, which stay as they are. Both
+ * are read during the call that starts it. Lengths that ranks give differently for the
+ * same block are a mismatch, which may be found after some have finished.
+ *
+ * src: src_count elements; dst: a block from each rank, by recv_counts, in which every
+ * rank has the same counts. In place when src is this rank's block of dst.
+ */
+WEFT_API enum weft_result weft_allgatherv(struct weft_comm *comm, const void *src,
+					  uint64_t src_count, void *dst,
+					  const struct weft_counts *recv_counts,
+					  enum weft_type type,
+					  const struct weft_opts *opts);
+WEFT_API enum weft_result weft_allgatherv_start(struct weft_comm *comm, const void *src,
+						uint64_t src_count, void *dst,
+						const struct weft_counts *recv_counts,
+						enum weft_type type,
+						const struct weft_opts *opts,
+						struct weft_req **req);
+
+/*
+ * src: a block for each rank, by send_counts, in which every rank has the same counts;
+ * dst: dst_count elements, the reduction over all ranks of the block for this one. In
+ * place when dst is this rank's block of src.
+ */
+WEFT_API enum weft_result weft_reduce_scatterv(struct weft_comm *comm, const void *src,
+					       const struct weft_counts *send_counts,
+					       void *dst, uint64_t dst_count,
+					       enum weft_type type, enum weft_op op,
+					       const struct weft_opts *opts);
+WEFT_API enum weft_result weft_reduce_scatterv_start(
+	struct weft_comm *comm, const void *src, const struct weft_counts *send_counts,
+	void *dst, uint64_t dst_count, enum weft_type type, enum weft_op op,
+	const struct weft_opts *opts, struct weft_req **req);
+
+/*
+ * src: a block for each rank, by send_counts; dst: one from each, by recv_counts. Not in
+ * place.
+ */
+WEFT_API enum weft_result weft_alltoallv(struct weft_comm *comm, const void *src,
+					 const struct weft_counts *send_counts, void *dst,
+					 const struct weft_counts *recv_counts,
+					 enum weft_type type,
+					 const struct weft_opts *opts);
+WEFT_API enum weft_result weft_alltoallv_start(
+	struct weft_comm *comm, const void *src, const struct weft_counts *send_counts,
+	void *dst, const struct weft_counts *recv_counts, enum weft_type type,
+	const struct weft_opts *opts, struct weft_req **req);
+
+/*
+ * src: src_count elements; dst: a block from each rank, by recv_counts; both are looked
+ * at only at root. In place when src is root's block of dst there.
+ */
+WEFT_API enum weft_result weft_gatherv(struct weft_comm *comm, const void *src,
+				       uint64_t src_count, void *dst,
+				       const struct weft_counts *recv_counts,
+				       enum weft_type type, int32_t root,
+				       const struct weft_opts *opts);
+WEFT_API enum weft_result weft_gatherv_start(struct weft_comm *comm, const void *src,
+					     uint64_t src_count, void *dst,
+					     const struct weft_counts *recv_counts,
+					     enum weft_type type, int32_t root,
+					     const struct weft_opts *opts,
+					     struct weft_req **req);
+
+/*
+ * src: a block for each rank, by send_counts; both are looked at only at root; dst:
+ * dst_count elements. In place when dst is root's block of src there.
+ */
+WEFT_API enum weft_result weft_scatterv(struct weft_comm *comm, const void *src,
+					const struct weft_counts *send_counts, void *dst,
+					uint64_t dst_count, enum weft_type type,
+					int32_t root, const struct weft_opts *opts);
+WEFT_API enum weft_result weft_scatterv_start(struct weft_comm *comm, const void *src,
+					      const struct weft_counts *send_counts,
+					      void *dst, uint64_t dst_count,
+					      enum weft_type type, int32_t root,
+					      const struct weft_opts *opts,
+					      struct weft_req **req);
+
 /* ---- requests -----------------------------------------------------------------------
  */
 

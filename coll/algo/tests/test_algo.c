@@ -11,6 +11,7 @@
 
 #include "coll/algo/algo.h"
 #include "coll/algo/tests/interp.h"
+#include "coll/plan/tables.h"
 #include "util/tap.h"
 
 #define GUARD	  3
@@ -208,7 +209,14 @@ static void results_tests(uint64_t *seed)
 			struct job j = {.algo = &algo_table[a],
 					.call = random_call(seed)};
 
-			wrong += !job_run(&j, seed);
+			j.call.vector = algo_table[a].vector;
+			if (j.call.vector)
+				j.call.tables = plan_tables_make(algo_table[a].goal,
+								 &j.call, j.call.count,
+								 interp_random(seed));
+			if (algo_table[a].supports(&j.call))
+				wrong += !job_run(&j, seed);
+			plan_tables_free(j.call.tables, j.call.size);
 		}
 		tap_ok(!wrong, "%s/%s: %d random calls, %d wrong", algo_table[a].coll,
 		       algo_table[a].name, CASES, wrong);
@@ -304,7 +312,10 @@ static void refusal_tests(void)
 		       algo_table[a].coll, algo_table[a].name);
 		if (algo_table[a].goal == PLAN_GOAL_BARRIER)
 			continue;
-		c = (struct plan_call){.size = 3, .count = UINT64_MAX, .elem_size = 4};
+		c = (struct plan_call){.size = 3,
+				       .count = UINT64_MAX,
+				       .elem_size = 4,
+				       .vector = algo_table[a].vector};
 		ret = algo_table[a].build(&c, &plan, &why);
 		tap_ok(ret == -EINVAL && why, "%s/%s: more than 64 bits are refused",
 		       algo_table[a].coll, algo_table[a].name);
@@ -331,6 +342,7 @@ static void economy_tests(void)
 		struct plan *plan;
 		uint32_t most;
 
+		c.vector = algo_table[a].vector;
 		if (!algo_table[a].supports(&c))
 			continue;
 		if (algo_table[a].build(&c, &plan, &why)) {

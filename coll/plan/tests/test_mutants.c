@@ -85,8 +85,12 @@ static struct plan *plan_build(const struct job *j, int32_t rank)
 /* Counts of at least a few elements a part: a range moved is another range. */
 static struct job job_make(uint64_t *seed)
 {
-	struct job j = {.algo = &algo_table[below(seed, algo_count)]};
+	struct job j = {.algo = NULL};
 
+	/* (v) forms have blocks of nothing, which can be anywhere. */
+	do {
+		j.algo = &algo_table[below(seed, algo_count)];
+	} while (j.algo->vector);
 	j.call = (struct plan_call){
 		.size = 2 + (int32_t)below(seed, RANKS_MAX - 1),
 		.count = 12 + below(seed, COUNT_MAX - 12),
