@@ -53,6 +53,15 @@ says out 'allreduce, bf16 max' "says so"
 status 0 "one algorithm" "$weft" run -n 3 "$weft" perf all --algo ring --sizes 64:256 --iters 3
 says out '^.0. broadcast: left out: no algorithm "ring"' "operations without it are left out"
 rows " ring .*" 6 "the others have it"
+WEFT_ALGO=allreduce=ring:4k,broadcast=flat status 0 "algorithms of the environment" \
+	"$weft" run -n 3 "$weft" perf all --sizes 64:256 --iters 3
+says out '^.0. +64 ring  .*ok$' "the one that it names"
+rows " flat .*" 2 "the other one"
+WEFT_ALGO=allreduce=rung status 1 "one that there is not" "$weft" perf allreduce
+says err 'no algorithm "rung" for allreduce.*ring, recursive' "lists those there are"
+WEFT_ALGO=broadcast=flat status 0 "one that cannot be done" \
+	"$weft" run -n 17 "$weft" perf broadcast --sizes 8 --iters 1
+says err 'WEFT_ALGO: algorithm "flat" of broadcast cannot .* 17 ranks' "says so"
 WEFT_TTY=1 status 0 "under a terminal" "$weft" perf barrier --iters 3
 says err 'barrier .*1 of 1' "progress"
 

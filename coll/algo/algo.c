@@ -53,6 +53,11 @@
 			      */
 #define ROOT_RANKS 8	     /* and more ranks than that */
 
+/* A chain works while it waits, once it has many more chunks than ranks. Measured over
+ * Weft's provider and tcp with 4 ranks. */
+#define REDUCE_LONG  (UINT64_C(1024) * 1024) /* bytes of the vector, at least */
+#define REDUCE_BLOCK (UINT64_C(256) * 1024)  /* for each rank, at least */
+
 static bool any_size(const struct plan_call *call)
 {
 	return call->size >= 1;
@@ -80,11 +85,16 @@ const struct algo algo_table[] = {
 	{"broadcast", "flat",
 	 "the root to every other rank; where they fetch: (n-1) o + a + m b",
 	 PLAN_GOAL_BROADCAST, few_ranks, broadcast_flat_build, false},
+	{"broadcast", "chain", "from rank to rank, in C chunks: (C + n) (a + m/C b)",
+	 PLAN_GOAL_BROADCAST, any_size, broadcast_chain_build, false},
 	{"allgather", "ring", "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
 	 PLAN_GOAL_ALLGATHER, any_size, allgather_ring_build, false},
 	{"allgather", "recursive-doubling",
 	 "ceil(log2 n) rounds, blocks straight to their places: log2 n * a + (n-1) m b",
 	 PLAN_GOAL_ALLGATHER, any_size, allgather_doubling_build, false},
+	{"allgather", "ffbruck",
+	 "ceil(log2 n) rounds, the farthest first with the least: log2 n * a + (n-1) m b",
+	 PLAN_GOAL_ALLGATHER, any_size, allgather_ffbruck_build, false},
 	{"allreduce", "ring",
 	 "reduce-scatter and all-gather between neighbours, in chunks: 2(n-1)(a + m/n b)",
 	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_ring_build, false},
@@ -112,6 +122,8 @@ const struct algo algo_table[] = {
 	{"reduce", "binomial",
 	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
 	 PLAN_GOAL_REDUCE, any_size, reduce_binomial_build, false},
+	{"reduce", "chain", "from rank to rank, in C chunks: (C + n) (a + m/C b)",
+	 PLAN_GOAL_REDUCE, any_size, reduce_chain_build, false},
 	{"gather", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
 	 PLAN_GOAL_GATHER, any_size, gather_binomial_build, false},
 	{"gather", "direct", "every rank to the root, 8 at a time: a + (n-1)(o + m b)",
@@ -227,6 +239,10 @@ static const char *preferred(const char *coll, const struct plan_call *call)
 			       : "ring";
 	if (!strcmp(coll, "alltoall"))
 		return preferred_alltoall(bytes, n);
+	if (!strcmp(coll, "reduce"))
+		return n > 2 && bytes >= REDUCE_LONG && bytes / n >= REDUCE_BLOCK
+			       ? "chain"
+			       : "binomial";
 	if (!strcmp(coll, "gather") || !strcmp(coll, "scatter"))
 		return bytes <= ROOT_SHORT && n > ROOT_RANKS ? "binomial" : "direct";
 	return NULL;

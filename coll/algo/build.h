@@ -36,6 +36,12 @@ int allreduce_doubling_build(const struct plan_call *call, struct plan **plan,
 int allreduce_halving_build(const struct plan_call *call, struct plan **plan,
 			    const char **why);
 
+int allgather_ffbruck_build(const struct plan_call *call, struct plan **plan,
+			    const char **why);
+int broadcast_chain_build(const struct plan_call *call, struct plan **plan,
+			  const char **why);
+int reduce_chain_build(const struct plan_call *call, struct plan **plan,
+		       const char **why);
 int allgatherv_ring_build(const struct plan_call *call, struct plan **plan,
 			  const char **why);
 int reducescatter_ring_build(const struct plan_call *call, struct plan **plan,

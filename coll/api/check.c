@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "coll/api/call.h"
@@ -484,27 +485,47 @@ static bool plan_call_same(const struct plan_call *a, const struct plan_call *b)
 	       a->chunk_bytes == b->chunk_bytes;
 }
 
+/* What WEFT_ALGO names, where it can be done. */
+static bool check_forced(struct force *force, struct checked_call *out)
+{
+	if (force->algo->supports(&out->plan)) {
+		out->algo = force->algo;
+		out->plan.chunk_bytes = force->chunk_bytes;
+		return true;
+	}
+	if (!force->told)
+		fprintf(stderr,
+			"weft: WEFT_ALGO: algorithm \"%s\" of %s cannot do such calls "
+			"with %d ranks: another is chosen for them\n",
+			force->algo->name, force->algo->coll, out->plan.size);
+	force->told = true;
+	return false;
+}
+
 /* Where nobody names one, the same call gets the same algorithm as the last time. */
 static enum weft_result check_choice(struct weft_comm *comm, const struct weft_opts *opts,
 				     struct checked_call *out)
 {
 	struct comm_choice *choice = &comm->choice[out->coll];
+	struct force *force = &comm->ctx->force[out->coll];
 	const uint64_t most = out->plan.count;
-	enum weft_result result;
+	enum weft_result result = WEFT_SUCCESS;
 
 	if (opts && opts->algorithm)
 		return check_algorithm(opts->algorithm, out);
+	if (force->algo && check_forced(force, out))
+		return WEFT_SUCCESS;
 	/* By what all ranks know alike: a block as long as the mean. */
 	if (out->plan.vector)
 		out->plan.count = out->vector.total / (uint64_t)comm->size;
 	if (choice->algo && plan_call_same(&choice->call, &out->plan)) {
 		out->algo = choice->algo;
-		out->plan.count = most;
-		return WEFT_SUCCESS;
+	} else {
+		result = check_algorithm(NULL, out);
+		if (result == WEFT_SUCCESS)
+			*choice = (struct comm_choice){.call = out->plan,
+						       .algo = out->algo};
 	}
-	result = check_algorithm(NULL, out);
-	if (result == WEFT_SUCCESS)
-		*choice = (struct comm_choice){.call = out->plan, .algo = out->algo};
 	out->plan.count = most;
 	return result;
 }

@@ -11,6 +11,7 @@
 
 #include "coll/algo/algo.h"
 #include "coll/boot/boot.h"
+#include "coll/comm/force.h"
 #include "coll/exec/exec.h"
 #include "util/list.h"
 #include "util/lock_note.h"
@@ -23,6 +24,7 @@ struct weft_ctx {
 	int64_t timeout_us; /* default deadline of every wait */
 	uint32_t next_comm;
 	int comms;
+	struct force force[WEFT_COLL_COUNT]; /* by WEFT_ALGO */
 };
 
 LOCK_TAKE(lock_context) static inline void ctx_lock(struct weft_ctx *ctx)

@@ -57,7 +57,9 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 		return error_set(WEFT_ERR_NOMEM, "no memory for a context");
 	ctx->timeout_us = opts->timeout_us ? opts->timeout_us : CTX_TIMEOUT_US;
 	pthread_mutex_init(&ctx->lock, NULL);
-	result = ctx_start(ctx, opts, net);
+	result = force_read(getenv("WEFT_ALGO"), ctx->force);
+	if (result == WEFT_SUCCESS)
+		result = ctx_start(ctx, opts, net);
 	if (result != WEFT_SUCCESS) {
 		pthread_mutex_destroy(&ctx->lock);
 		free(ctx);
