@@ -51,6 +51,44 @@ static void remote_slice(const struct tx *tx, size_t offset, size_t len,
 	}
 }
 
+/* What a request says of its operation, and of `len` bytes of it. */
+static void request_describe(const struct tx *tx, size_t len, struct pkt_view *v)
+{
+	const struct atomic_out *out = tx->out;
+
+	v->len = (uint32_t)len;
+	v->flags = ((tx->flags & PROTO_DATA) ? PKT_F_DATA : 0) |
+		   (len < tx->x.total - out->sent ? PKT_F_MORE : 0);
+	v->id = pool_id(tx);
+	v->data = (tx->flags & PROTO_DATA) ? tx->data : 0;
+	v->total = tx->x.total;
+	v->mode = out->mode;
+	v->op = out->op;
+	v->type = out->type;
+	remote_slice(tx, out->sent, len, v);
+}
+
+/* Before the first request of several: all of them or none. False: not now. */
+static bool check_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
+	struct pkt_view v;
+	void *pkt;
+
+	if (pp->atomics_cost + atomic_cost(0) > ATOMIC_WINDOW) {
+		return false;
+	}
+	pkt = ep->wire->pkt_reserve(pp->peer.link, PKT_ATOMIC_HEAD_MAX, WIRE_DATA);
+	if (!pkt) {
+		return false;
+	}
+	request_describe(tx, tx->x.total, &v);
+	v.flags |= PKT_F_CHECK | PKT_F_MORE;
+	ep->wire->pkt_commit(pp->peer.link, pkt, pkt_put_atomic(pkt, &v));
+	pp->atomics_cost += atomic_cost(0);
+	tx->out->check_sent = true;
+	return true;
+}
+
 /* The next request of tx; false: not now. */
 static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
@@ -62,20 +100,15 @@ static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *
 
 	if (out->sent == 0) {
 		out->chunk = chunk_most(pp, out);
+		if (left > out->chunk && !out->check_sent) {
+			return check_send(ep, pp, tx);
+		}
 	}
-	v.len = left < out->chunk ? left : out->chunk;
-	if (pp->atomics_cost + atomic_cost(v.len) > ATOMIC_WINDOW) {
+	left = left < out->chunk ? left : out->chunk;
+	if (pp->atomics_cost + atomic_cost(left) > ATOMIC_WINDOW) {
 		return false;
 	}
-	v.flags = ((tx->flags & PROTO_DATA) ? PKT_F_DATA : 0) |
-		  (v.len < left ? PKT_F_MORE : 0);
-	v.id = pool_id(tx);
-	v.data = (tx->flags & PROTO_DATA) ? tx->data : 0;
-	v.total = tx->x.total;
-	v.mode = out->mode;
-	v.op = out->op;
-	v.type = out->type;
-	remote_slice(tx, out->sent, v.len, &v);
+	request_describe(tx, left, &v);
 	size = sizeof(struct pkt_atomic) + v.count * sizeof(struct pkt_atomic_iov) +
 	       (size_t)out->operands * v.len;
 	pkt = ep->wire->pkt_reserve(pp->peer.link, size, WIRE_DATA);
@@ -188,6 +221,8 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 	out->op = a->op;
 	out->type = a->type;
 	out->operands = (uint8_t)atomic_op_operands(a->mode, a->op);
+	out->check_sent = false;
+	out->check_answered = false;
 	out->sent = 0;
 	out->answered = 0;
 	out->err = 0;
@@ -236,12 +271,16 @@ void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 	pp = tx->peer;
 	out = tx->out;
 	if ((tx->state != TX_ATOMIC && tx->state != TX_WAIT_RESULT) || !out ||
-	    out->answered == out->sent) {
+	    (out->answered == out->sent && out->check_sent == out->check_answered)) {
 		proto_violation(ep, link);
 		return;
 	}
 	len = out->sent - out->answered;
 	len = len < out->chunk ? len : out->chunk;
+	if (out->check_sent != out->check_answered) { /* its answer comes first */
+		out->check_answered = true;
+		len = 0;
+	}
 	want = out->mode == ATOMIC_BASE || v->total ? 0 : len;
 	if (v->len != want) {
 		proto_violation(ep, link);

@@ -121,7 +121,8 @@ static struct arrival *result_keep(struct proto_ep *ep, struct proto_peer *pp,
 static bool answer(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		   const struct pkt_view *v, const struct places *p, int err)
 {
-	uint32_t len = err || v->mode == ATOMIC_BASE ? 0 : v->len;
+	bool check = v->flags & PKT_F_CHECK;
+	uint32_t len = err || check || v->mode == ATOMIC_BASE ? 0 : v->len;
 	size_t head = sizeof(struct pkt_result);
 	struct arrival *a;
 	char *pkt = NULL;
@@ -130,7 +131,7 @@ static bool answer(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		pkt = ep->wire->pkt_reserve(link, head + len, WIRE_DATA);
 	}
 	if (likely(pkt)) {
-		if (!err) {
+		if (!err && !check) {
 			carry_out(v, p, len ? pkt + head : NULL);
 		}
 		pkt_put_result(pkt, v->id, -err, len);
@@ -142,7 +143,7 @@ static bool answer(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		return false;
 	}
 	a->fin_err = -err;
-	if (!err) {
+	if (!err && !check) {
 		carry_out(v, p, a->payload);
 	}
 	return true;
@@ -181,9 +182,15 @@ void atomic_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 	struct places p;
 	int err = places_find(ep, v, &p);
 
+	if (v->flags & PKT_F_CHECK) {
+		pp->refused_id = err ? v->id : 0;
+		pp->refused_err = err;
+	} else if (pp->refused_id == v->id) {
+		err = pp->refused_err;
+	}
 	if (!proto_peer_is_up(pp) || !peer_link_is_current(&pp->peer, link)) {
 		/* Sent before its sender's epoch ended: there is nobody to answer. */
-		if (!err) {
+		if (!err && !(v->flags & PKT_F_CHECK)) {
 			carry_out(v, &p, NULL);
 		}
 	} else if (!answer(ep, pp, link, v, &p, err)) {

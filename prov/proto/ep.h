@@ -100,7 +100,9 @@ struct proto_peer {
 	uint32_t atomics_cost; /* of requests without an answer */
 	uint32_t results_kept; /* cost of results that found no room */
 	struct list atomics;   /* struct tx: not sent, or not all of it, in order */
-	struct list results;   /* struct arrival: results that found no room, in order */
+	uint64_t refused_id;   /* of its atomic operation that failed the check, or 0 */
+	int refused_err;
+	struct list results; /* struct arrival: results that found no room, in order */
 };
 
 struct mem_keyview;

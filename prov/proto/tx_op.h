@@ -85,7 +85,8 @@ struct atomic_out {
 	uint8_t operands; /* arrays of them: 0, 1 or 2 */
 	uint8_t compare_count;
 	uint8_t result_count;
-	uint32_t chunk;	 /* bytes of each request but the last */
+	uint32_t chunk;			 /* bytes of each request but the last */
+	bool check_sent, check_answered; /* that of an operation of several requests */
 	size_t sent;	 /* bytes that requests are under way for, or were answered */
 	size_t answered; /* of these */
 	int err;	 /* 0 or the first -fi_errno */

@@ -40,9 +40,13 @@ static bool head_parse(const struct pkt_atomic *h, struct pkt_view *v)
 	v->op = h->op;
 	v->type = h->type;
 	v->count = h->count;
-	return !(v->flags & ~(PKT_F_DATA | PKT_F_MORE)) && !h->zero.v && v->len &&
-	       v->len <= v->total && v->total <= PKT_ATOMIC_TOTAL_MAX && v->count &&
-	       v->count <= PKT_IOV_MAX;
+	if ((v->flags & PKT_F_CHECK) &&
+	    (!(v->flags & PKT_F_MORE) || v->len != v->total)) {
+		return false;
+	}
+	return !(v->flags & ~(PKT_F_DATA | PKT_F_MORE | PKT_F_CHECK)) && !h->zero.v &&
+	       v->len && v->len <= v->total && v->total <= PKT_ATOMIC_TOTAL_MAX &&
+	       v->count && v->count <= PKT_IOV_MAX;
 }
 
 bool pkt_decode_atomic(const void *pkt, size_t len, struct pkt_view *v)
@@ -56,7 +60,7 @@ bool pkt_decode_atomic(const void *pkt, size_t len, struct pkt_view *v)
 		return false;
 	}
 	elem = atomic_type_size(v->type);
-	operands = atomic_op_operands(v->mode, v->op);
+	operands = v->flags & PKT_F_CHECK ? 0 : atomic_op_operands(v->mode, v->op);
 	at = sizeof(h) + v->count * sizeof(struct pkt_atomic_iov);
 	if (v->len % elem || v->total % elem || len < at ||
 	    len - at != (uint64_t)operands * v->len || !iov_parse(pkt, elem, v)) {

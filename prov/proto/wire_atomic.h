@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The two packets of atomic operations; rules as in wire_pkt.h. A request carries as many
- * elements as fit, the rest of a longer operation follows in more requests. Each request
- * is answered by one result, in order.
+ * elements as fit, the rest of a longer operation follows in more requests. Before the
+ * first of several one asks whether all of them would be carried out (PKT_F_CHECK); if
+ * not, those that follow aren't. Each request is answered by one result, in order.
  */
 #ifndef WEFT_PROTO_WIRE_ATOMIC_H
 #define WEFT_PROTO_WIRE_ATOMIC_H
@@ -20,6 +21,8 @@ struct pkt_atomic_iov {
  * head.len: bytes of target memory that it is about, not 0. Then `count` pkt_atomic_iov,
  * which add up to head.len; then head.len bytes of operands, unless the operation is
  * FI_ATOMIC_READ; then head.len bytes to compare with, where mode is ATOMIC_COMPARE.
+ * With PKT_F_CHECK, which comes with PKT_F_MORE, head.len is total, and there are no
+ * operands and nothing to compare with.
  */
 struct pkt_atomic {
 	struct pkt_head head;

@@ -42,6 +42,7 @@ enum pkt_kind {
 #define PKT_F_ALL    0x07
 #define PKT_F_BULK   0x08 /* CTS: pieces may come in bulk slots */
 #define PKT_F_MORE   0x10 /* ATOMIC: more requests of the same operation follow */
+#define PKT_F_CHECK  0x20 /* ATOMIC: would the whole of it be carried out? */
 
 #define PKT_IOV_MAX 4
 /* Largest error number that a packet may carry: libfabric's own end well below. */

@@ -216,6 +216,45 @@ static void test_refusals(void)
 }
 
 /* An endpoint that was not made for atomics, or for one direction only. */
+/* Of an operation of many requests the last would be refused: none is carried out. */
+static void test_all_or_none(void)
+{
+	const size_t half = 32u << 10;
+	struct sim_atomic a = {.mode = ATOMIC_FETCH,
+			       .op = FI_SUM,
+			       .count = 2 * half / 8,
+			       .arg = 1,
+			       .off = SIM_REGION - half,
+			       .key = 1,
+			       .flags = PROTO_REPORT};
+	bool good = true;
+
+	for (uint64_t seed = 1; seed <= 30 && good; seed++) {
+		struct sim_op *out, *fine;
+		struct sim s;
+
+		sim_init(&s, seed, 2);
+		s.net.refuse_room = seed % 3 ? 40 : 0;
+		s.net.ring = 4 + seed % 20;
+		out = sim_atomic(&s, 0, 1, &a);
+		fine = add(&s, 0, 1, 5);
+		sim_settle(&s);
+		good &= out->done == 1 && out->err == FI_EINVAL && fine->done == 1 &&
+			!fine->err && words(&s, 1)[5] == 1;
+		for (size_t i = 0; i < half; i++) {
+			good &= s.eps[1].region[SIM_REGION - half + i] == 0;
+		}
+		a.off -= half; /* and all of it where all is well */
+		out = sim_atomic(&s, 0, 1, &a);
+		a.off += half;
+		sim_settle(&s);
+		good &= out->done == 1 && !out->err && s.open == 0 && s.bad == 0 &&
+			words(&s, 1)[SIM_REGION / 8 - 1] == 2 * half / 8;
+		sim_fini(&s);
+	}
+	tap_ok(good, "refused in its last request: nothing of it was carried out");
+}
+
 static void test_no_access(void)
 {
 	struct sim_op *op;
@@ -609,6 +648,7 @@ int main(int argc, char **argv)
 	test_results();
 	test_long();
 	test_refusals();
+	test_all_or_none();
 	test_no_access();
 	test_order_rma();
 	test_order_msg();

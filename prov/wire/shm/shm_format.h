@@ -23,7 +23,7 @@
 /* ---- handshake --------------------------------------------------------------------- */
 
 #define SHM_MAGIC   UINT32_C(0x77667431) /* changes with SHM_VERSION's meaning never */
-#define SHM_VERSION 3
+#define SHM_VERSION 4
 
 enum shm_hello_kind {
 	SHM_HELLO = 1,	/* dialler to acceptor */
