@@ -51,6 +51,11 @@ TESTS += %D%/own/levels
 %C%_own_levels_SOURCES = %D%/own/levels.c $(fabtests_own)
 %C%_own_levels_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/av_shared
+TESTS += %D%/own/av_shared
+%C%_own_av_shared_SOURCES = %D%/own/av_shared.c $(fabtests_own)
+%C%_own_av_shared_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/sep
 TESTS += %D%/own/sep
 %C%_own_sep_SOURCES = %D%/own/sep.c $(fabtests_own)

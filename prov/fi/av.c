@@ -30,7 +30,13 @@ struct wfi_domain *wfi_av_domain(struct wfi_av *av)
 
 const struct wire_addr *wfi_av_addr(struct wfi_av *av, fi_addr_t fi_addr)
 {
-	return av_table_addr(&av->table, fi_addr);
+	const struct wire_addr *addr = av_table_addr(&av->table, fi_addr);
+
+	if (!addr && av->share) { /* another process may have put it there */
+		wfi_av_sync(av);
+		addr = av_table_addr(&av->table, fi_addr);
+	}
+	return addr;
 }
 
 fi_addr_t wfi_av_split(const struct wfi_av *av, fi_addr_t fi_addr, uint32_t *context)
@@ -45,6 +51,10 @@ fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr)
 {
 	uint32_t index = av_table_find(&av->table, addr);
 
+	if (index == AV_TABLE_NONE && av->share) {
+		wfi_av_sync(av);
+		index = av_table_find(&av->table, addr);
+	}
 	return index == AV_TABLE_NONE ? FI_ADDR_NOTAVAIL : index;
 }
 
@@ -74,6 +84,11 @@ int wfi_av_batch_begin(struct wfi_av_batch *b, struct wfi_av *av, fi_addr_t *fi_
 	 * receives report. */
 	if (flags & ~(FI_MORE | FI_SYNC_ERR))
 		return -FI_EBADFLAGS;
+	if (av->share && av_share_is_read_only(av->share)) {
+		FI_INFO(&weft_provider, FI_LOG_AV,
+			"insert: this vector was opened with FI_READ\n");
+		return -FI_EACCES;
+	}
 	if (av->async && (flags & FI_SYNC_ERR))
 		return -FI_EBADFLAGS;
 	if ((flags & FI_SYNC_ERR) && !context)
@@ -109,11 +124,13 @@ static void batch_report(struct wfi_av_batch *b, int err)
 		((int *)b->context)[b->at] = err;
 }
 
+LOCK_HELD(lock_domain)
 static int batch_insert(struct wfi_av_batch *b, const struct wire_addr *addr,
 			uint32_t *index)
 {
 	struct wfi_av *av = b->av;
-	int rc = av_table_insert(&av->table, addr, index);
+	int rc = av->share ? wfi_av_share_insert(av, addr, index)
+			   : av_table_insert(&av->table, addr, index);
 
 	if (rc)
 		return -rc;
@@ -251,6 +268,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 
 	if (flags)
 		return -FI_EBADFLAGS;
+	if (av->share && av_share_is_read_only(av->share))
+		return -FI_EACCES;
 	wfi_domain_lock(av->domain);
 	/* From the last to the first, so that a table shrinks as it grew. */
 	for (size_t i = count; i-- > 0;) {
@@ -265,6 +284,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 			u->removed(u, fi_addr[i]);
 		}
 		av_table_remove(&av->table, (uint32_t)fi_addr[i]);
+		if (av->share)
+			av_share_remove(av->share, (uint32_t)fi_addr[i]);
 	}
 	wfi_domain_unlock(av->domain);
 	return rc;
@@ -279,6 +300,8 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 	int rc = -FI_EINVAL;
 
 	wfi_domain_lock(av->domain);
+	if (av->share)
+		wfi_av_sync(av);
 	found = wfi_av_addr(av, wfi_av_split(av, fi_addr, &context));
 	if (found) {
 		len = wire_addr_len(found);
@@ -334,6 +357,8 @@ static int av_close(struct fid *fid)
 	}
 	if (av->eq)
 		wfi_eq_put(av->eq);
+	if (av->share)
+		av_share_close(av->share);
 	av_table_fini(&av->table);
 	wfi_domain_put(av->domain);
 	free(av);
@@ -371,14 +396,12 @@ static int av_check(const struct fi_av_attr *attr)
 			attr->rx_ctx_bits, CONTEXT_BITS_MAX);
 		return -FI_EINVAL;
 	}
-	if (attr->name) {
+	if ((attr->flags & FI_READ) && !attr->name) {
 		FI_INFO(&weft_provider, FI_LOG_AV,
-			"a shared vector (\"%s\") was asked for: FI_SHARED_AV is not "
-			"there\n",
-			attr->name);
-		return -FI_ENOSYS;
+			"FI_READ is for a vector that has a name and is there\n");
+		return -FI_EINVAL;
 	}
-	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE)) {
+	if (attr->flags & ~(FI_READ | FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE)) {
 		FI_INFO(&weft_provider, FI_LOG_AV, "flags 0x%llx are not supported\n",
 			(unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;
@@ -410,6 +433,14 @@ int wfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 	av->fid.fid.context = context;
 	av->fid.fid.ops = &av_fi_ops;
 	av->fid.ops = &av_ops;
+	if (attr->name) {
+		rc = wfi_av_share(av, attr);
+		if (rc) {
+			av_table_fini(&av->table);
+			free(av);
+			return rc;
+		}
+	}
 	/* count is a hint of how many will come; rows are made when they do. */
 	wfi_domain_get(av->domain);
 	*fid = &av->fid;

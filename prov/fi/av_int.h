@@ -5,6 +5,7 @@
 #define WEFT_FI_AV_INT_H
 
 #include "prov/fi/av.h"
+#include "prov/fi/av_share.h"
 #include "prov/fi/av_table.h"
 #include "prov/fi/domain.h"
 #include "prov/fi/eq.h"
@@ -15,8 +16,10 @@ struct wfi_av {
 	struct fid_av fid; /* first: libfabric casts */
 	struct wfi_domain *domain;
 	struct av_table table;
-	struct list users; /* struct wfi_av_user.node */
-	struct wfi_eq *eq; /* bound; NULL: none */
+	struct list users;	/* struct wfi_av_user.node */
+	struct av_share *share; /* named: `table` is a copy of that; NULL: ours alone */
+	uint32_t seen;		/* av_share_changes of the last look */
+	struct wfi_eq *eq;	/* bound; NULL: none */
 	enum fi_av_type type;
 	int context_bits; /* upper bits of handles that fi_rx_addr fills in */
 	bool async;	  /* opened with FI_EVENT: results go to the event queue */
@@ -41,6 +44,16 @@ LOCK_HELD(lock_domain)
 void wfi_av_batch_add(struct wfi_av_batch *b, const struct wire_addr *addr, int err);
 /* What the call returns. Lock not held. */
 LOCK_NOT_HELD(lock_domain) int wfi_av_batch_end(struct wfi_av_batch *b);
+
+/* ---- av_mirror.c: a vector that other processes have as well */
+
+/* As attr says; attr->map_addr is filled in. */
+int wfi_av_share(struct wfi_av *av, struct fi_av_attr *attr);
+/* What others inserted and removed since the last time is so here. */
+LOCK_HELD(lock_domain) void wfi_av_sync(struct wfi_av *av);
+/* An address from here, for all. 0 or -FI_ENOMEM. */
+LOCK_HELD(lock_domain)
+int wfi_av_share_insert(struct wfi_av *av, const struct wire_addr *addr, uint32_t *index);
 
 /* The vector's calls that take or give names. */
 int wfi_av_insertsvc(struct fid_av *fid, const char *node, const char *service,

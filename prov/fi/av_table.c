@@ -178,6 +178,19 @@ int av_table_insert(struct av_table *t, const struct wire_addr *addr, uint32_t *
 	return 0;
 }
 
+int av_table_place(struct av_table *t, const struct wire_addr *addr, uint32_t index)
+{
+	uint32_t got;
+	int rc = av_table_reserve(t, (size_t)index + 1);
+
+	if (rc)
+		return rc;
+	while (t->limit < index)
+		t->rows[t->limit++].used = false;
+	t->lowest = index; /* the first that insert looks at */
+	return av_table_insert(t, addr, &got);
+}
+
 static void twin_leave(struct av_table *t, uint32_t first, uint32_t index)
 {
 	uint32_t at = first;

@@ -2,7 +2,8 @@
 PROV_SOURCES += \
 	%D%/addr_resolve.c %D%/addr_resolve.h \
 	%D%/atomic.c %D%/atomic.h \
-	%D%/av.c %D%/av.h %D%/av_int.h %D%/av_names.c \
+	%D%/av.c %D%/av.h %D%/av_int.h %D%/av_mirror.c %D%/av_names.c \
+	%D%/av_share.c %D%/av_share.h \
 	%D%/av_table.c %D%/av_table.h \
 	%D%/cntr.c %D%/cntr.h \
 	%D%/cq.c %D%/cq.h %D%/cq_int.h %D%/cq_read.c %D%/cq_read_template.h \
@@ -100,3 +101,8 @@ TESTS += %D%/tests/test_sets
 THREAD_TESTS += %D%/tests/test_sets
 %C%_tests_test_sets_SOURCES = %D%/tests/test_sets.c $(FI_TEST_SOURCES)
 %C%_tests_test_sets_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_av_share
+TESTS += %D%/tests/test_av_share
+%C%_tests_test_av_share_SOURCES = %D%/tests/test_av_share.c
+%C%_tests_test_av_share_LDADD = prov/libprov.la

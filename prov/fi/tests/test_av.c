@@ -148,11 +148,16 @@ static void test_reports(void)
 
 static void test_refused(void)
 {
-	struct fi_av_attr attr = {.type = FI_AV_TABLE, .name = "shared"};
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .flags = FI_READ};
 	struct fid_av *av;
 
-	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_ENOSYS,
-		   "a shared vector");
+	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_EINVAL,
+		   "read only, and no name");
+	attr.name = "weft test: nobody has this";
+	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_ENOENT,
+		   "read only, and nobody has it");
+	attr = (struct fi_av_attr){.name = ""};
+	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_EINVAL, "no name");
 	attr = (struct fi_av_attr){.flags = FI_AV_USER_ID};
 	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_EBADFLAGS, "user ids");
 	attr = (struct fi_av_attr){.type = 99};
