@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fi_collective.h>
+
 #include "util/fi_names.h"
 
 #define PRIMARY                                                                     \
@@ -87,6 +89,7 @@ static void limits_run(struct side *s)
 	refused(s, OVER(domain_attr->cq_data_size, 9, "remote data"));
 	refused(s, OVER(domain_attr->mr_key_size, 999, "key size"));
 	refused(s, OVER(caps, FI_MSG | FI_MULTICAST, "FI_MULTICAST"));
+	refused(s, OVER(caps, FI_MSG | FI_COLLECTIVE, "FI_COLLECTIVE"));
 	refused(s, OVER(caps, FI_MSG | 1ull << 40, "an unknown capability"));
 	refused(s, OVER(addr_format, FI_ADDR_EFA, "address format"));
 	h = node_hints(&want_msg);
@@ -334,6 +337,45 @@ static void ipv6_side(struct side *s)
 	node_close(s, n);
 }
 
+/* ---- calls of what isn't announced say so, and change nothing */
+
+static void absent_run(struct side *s)
+{
+	struct fi_av_set_attr set_attr = {.count = 0, .end_addr = FI_ADDR_NOTAVAIL};
+	struct fi_collective_attr attr = {.op = FI_SUM, .datatype = FI_INT32};
+	struct node *n = &s->node;
+	struct fid_av_set *set = NULL;
+	struct fid_mc *mc = NULL;
+	int in = 1, out = 2;
+	struct done d;
+
+	node_open_alone(s, n, &want_msg);
+	side_check_u64(s, (uint64_t)fi_join(n->ep, n->name, 0, &mc, NULL),
+		       (uint64_t)-FI_ENOSYS, "fi_join");
+	side_check_u64(s,
+		       (uint64_t)fi_join_collective(n->ep, n->self, NULL, 0, &mc, NULL),
+		       (uint64_t)-FI_ENOSYS, "fi_join_collective");
+	side_check_u64(s, (uint64_t)fi_av_set(n->av, &set_attr, &set, NULL),
+		       (uint64_t)-FI_ENOSYS, "fi_av_set");
+	side_check_u64(s,
+		       (uint64_t)fi_query_collective(n->domain, FI_ALLREDUCE, &attr, 0),
+		       (uint64_t)-FI_ENOSYS, "fi_query_collective");
+	side_check_u64(s, (uint64_t)fi_barrier(n->ep, n->self, NULL),
+		       (uint64_t)-FI_ENOSYS, "fi_barrier");
+	side_check_u64(s,
+		       (uint64_t)fi_allreduce(n->ep, &in, 1, NULL, &out, NULL, n->self,
+					      FI_INT32, FI_SUM, 0, NULL),
+		       (uint64_t)-FI_ENOSYS, "fi_allreduce");
+	side_check(s, !mc && !set && out == 2, "something was made");
+	/* And it works on. */
+	side_must(s, fi_recv(n->ep, &out, sizeof(out), NULL, FI_ADDR_UNSPEC, &out),
+		  "recv");
+	side_must(s, fi_inject(n->ep, &in, sizeof(in), n->self), "fi_inject");
+	node_expect(s, &d, FI_MSG | FI_RECV, &out);
+	side_check_u64(s, (uint64_t)out, 1, "content");
+	node_close(s, n);
+}
+
 static const struct test_case cases[] = {
 	{.name = "beyond the limits there is no data", .run = {limits_run, idle}},
 	{.name = "what was asked for comes back", .run = {echo_run, idle}},
@@ -342,6 +384,9 @@ static const struct test_case cases[] = {
 	 .run = {honest_run, idle},
 	 .needs_weft = true},
 	{.name = "FI_WEFT_CLAIM_REMOTE=1", .run = {claim_run, idle}, .needs_weft = true},
+	{.name = "calls of what isn't there",
+	 .run = {absent_run, idle},
+	 .needs_weft = true},
 	{.name = "nodes and services", .run = {addresses_run, idle}, .seconds = 60},
 	{.name = "messages over IPv6", .run = {ipv6_side, ipv6_side}},
 };
