@@ -99,6 +99,7 @@ AC_DEFUN([WEFT_LIBFABRIC], [dnl
 weft_save_CPPFLAGS=$CPPFLAGS
 CPPFLAGS="$CPPFLAGS $LIBFABRIC_CFLAGS"
 AC_CHECK_MEMBERS([struct fi_cq_err_entry.src_addr], [], [], [[#include <rdma/fi_eq.h>]])
+AC_CHECK_MEMBERS([struct fi_ops_av.set_user_id], [], [], [[#include <rdma/fi_domain.h>]])
 AC_CHECK_MEMBERS([struct fi_domain_attr.max_group_id], [], [], [[#include <rdma/fabric.h>]])
 AC_CHECK_TYPES([struct fi_peer_match_attr],
   [WEFT_ROW([FI_PEER], [found], [other providers (lnx) can have Weft behind their queues])],

@@ -460,14 +460,18 @@ static void unknown_sender(struct side *s)
 	node_close(s, &s->node);
 }
 
+/* arg: the application has a name of its own for the source (FI_AV_USER_ID). */
 static void unknown_receiver(struct side *s)
 {
+	const bool named = *(const bool *)s->arg;
+	fi_addr_t told = 4711;
 	struct want want = want_source;
 	char name[sizeof(s->node.name)];
 	struct done d;
 	uint8_t in[8];
 
 	want.stranger = true;
+	want.caps |= named ? FI_AV_USER_ID : 0;
 	node_open(s, &want);
 	recv_one(s, FI_ADDR_UNSPEC, 1, 0, in, 8);
 	recv_expect(s, &d, in);
@@ -477,12 +481,16 @@ static void unknown_receiver(struct side *s)
 	/* The next one is here before its source is known, and is found by it after. */
 	side_hear(s, name, sizeof(name));
 	node_quiet(s, 20);
-	side_check_u64(
-		s, (uint64_t)fi_av_insert(s->node.av, name, 1, &s->node.peer, 0, NULL), 1,
-		"fi_av_insert");
+	s->node.peer = told;
+	side_check_u64(s,
+		       (uint64_t)fi_av_insert(s->node.av, name, 1, &s->node.peer,
+					      named ? FI_AV_USER_ID : 0, NULL),
+		       1, "fi_av_insert");
+	if (!named)
+		told = s->node.peer;
 	recv_one(s, s->node.peer, 1, 0, in, 8);
 	recv_expect(s, &d, in);
-	side_check_u64(s, d.src, s->node.peer, "source that is known now");
+	side_check_u64(s, d.src, told, "source that is known now");
 	side_meet(s);
 	node_close(s, &s->node);
 }
@@ -498,7 +506,11 @@ static const struct test_case cases[] = {
 	{.name = "cancel", .run = {cancel_sender, cancel_receiver}},
 	{.name = "multi-receive", .run = {multi_sender, multi_receiver}},
 	{.name = "a source that is not known yet",
-	 .run = {unknown_sender, unknown_receiver}},
+	 .run = {unknown_sender, unknown_receiver},
+	 .arg = &no},
+	{.name = "a source that the application names",
+	 .run = {unknown_sender, unknown_receiver},
+	 .arg = &yes},
 };
 
 int main(int argc, char **argv)

@@ -58,6 +58,12 @@ fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr)
 	return index == AV_TABLE_NONE ? FI_ADDR_NOTAVAIL : index;
 }
 
+fi_addr_t wfi_av_told(struct wfi_av *av, fi_addr_t fi_addr)
+{
+	return wfi_av_addr(av, fi_addr) ? av->table.rows[fi_addr].user_id
+					: FI_ADDR_NOTAVAIL;
+}
+
 size_t wfi_av_limit(const struct wfi_av *av)
 {
 	return av->table.limit;
@@ -80,15 +86,17 @@ void wfi_av_detach(struct wfi_av *av, struct wfi_av_user *u)
 int wfi_av_batch_begin(struct wfi_av_batch *b, struct wfi_av *av, fi_addr_t *fi_addr,
 		       uint64_t flags, void *context)
 {
-	/* FI_MORE is a hint. FI_AV_USER_ID among the refused: it would change what
-	 * receives report. */
-	if (flags & ~(FI_MORE | FI_SYNC_ERR))
+	/* FI_MORE is a hint. */
+	if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID))
 		return -FI_EBADFLAGS;
 	if (av->share && av_share_is_read_only(av->share)) {
 		FI_INFO(&weft_provider, FI_LOG_AV,
 			"insert: this vector was opened with FI_READ\n");
 		return -FI_EACCES;
 	}
+	/* The ids come where the handles go; or they are set later, one by one. */
+	if ((flags & FI_AV_USER_ID) && (!fi_addr || av->ids_later))
+		return -FI_EINVAL;
 	if (av->async && (flags & FI_SYNC_ERR))
 		return -FI_EBADFLAGS;
 	if ((flags & FI_SYNC_ERR) && !context)
@@ -134,6 +142,10 @@ static int batch_insert(struct wfi_av_batch *b, const struct wire_addr *addr,
 
 	if (rc)
 		return -rc;
+	if (b->flags & FI_AV_USER_ID)
+		av->table.rows[*index].user_id = b->fi_addr[b->at];
+	else if (av->ids_later)
+		av->table.rows[*index].user_id = FI_ADDR_NOTAVAIL;
 	list_foreach (pos, &av->users) {
 		struct wfi_av_user *u = container_of(pos, struct wfi_av_user, node);
 
@@ -291,6 +303,33 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 	return rc;
 }
 
+#ifdef HAVE_STRUCT_FI_OPS_AV_SET_USER_ID
+static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
+			  uint64_t flags)
+{
+	struct wfi_av *av = (struct wfi_av *)fid;
+	int rc = -FI_EINVAL;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	wfi_domain_lock(av->domain);
+	if (av->ids_later && wfi_av_addr(av, fi_addr)) {
+		av->table.rows[fi_addr].user_id = user_id;
+		list_foreach (pos, &av->users) {
+			struct wfi_av_user *u =
+				container_of(pos, struct wfi_av_user, node);
+
+			u->renamed(u, fi_addr);
+		}
+		rc = 0;
+	}
+	wfi_domain_unlock(av->domain);
+	if (!rc)
+		tell_owners(av);
+	return rc;
+}
+#endif
+
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	struct wfi_av *av = (struct wfi_av *)fid;
@@ -384,7 +423,17 @@ static struct fi_ops_av av_ops = {
 	.lookup = av_lookup,
 	.straddr = wfi_av_straddr,
 	.av_set = av_no_set,
+#ifdef HAVE_STRUCT_FI_OPS_AV_SET_USER_ID
+	.set_user_id = av_set_user_id,
+#endif
 };
+
+/* Ids that are set later need the call that sets them. */
+#ifdef HAVE_STRUCT_FI_OPS_AV_SET_USER_ID
+#define IDS_LATER FI_AV_USER_ID
+#else
+#define IDS_LATER 0
+#endif
 
 static int av_check(const struct fi_av_attr *attr)
 {
@@ -401,7 +450,7 @@ static int av_check(const struct fi_av_attr *attr)
 			"FI_READ is for a vector that has a name and is there\n");
 		return -FI_EINVAL;
 	}
-	if (attr->flags & ~(FI_READ | FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE)) {
+	if (attr->flags & ~(FI_READ | FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE | IDS_LATER)) {
 		FI_INFO(&weft_provider, FI_LOG_AV, "flags 0x%llx are not supported\n",
 			(unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;
@@ -429,6 +478,7 @@ int wfi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 	av->type = attr->type ? attr->type : FI_AV_TABLE;
 	av->context_bits = attr->rx_ctx_bits;
 	av->async = attr->flags & FI_EVENT;
+	av->ids_later = attr->flags & IDS_LATER;
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;
 	av->fid.fid.ops = &av_fi_ops;

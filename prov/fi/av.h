@@ -32,6 +32,10 @@ const struct wire_addr *wfi_av_addr(struct wfi_av *av, fi_addr_t fi_addr);
  * where the vector reserves no bits for it. */
 fi_addr_t wfi_av_split(const struct wfi_av *av, fi_addr_t fi_addr, uint32_t *context);
 
+/* What completions say about messages from there: the fi_addr, or what the application
+ * calls it (FI_AV_USER_ID). */
+LOCK_HELD(lock_domain) fi_addr_t wfi_av_told(struct wfi_av *av, fi_addr_t fi_addr);
+
 /* Constant time. The lowest fi_addr of that address, or FI_ADDR_NOTAVAIL. */
 LOCK_HELD(lock_domain)
 fi_addr_t wfi_av_find(struct wfi_av *av, const struct wire_addr *addr);
@@ -45,6 +49,8 @@ struct wfi_av_user {
 	struct list node;
 	void (*inserted)(struct wfi_av_user *u, fi_addr_t fi_addr);
 	void (*removed)(struct wfi_av_user *u, fi_addr_t fi_addr);
+	void (*renamed)(struct wfi_av_user *u,
+			fi_addr_t fi_addr); /* wfi_av_told differs */
 	/* Told after a call that inserted something, without the lock (import.h); or
 	 * NULL. */
 	struct fid_peer_srx *owner;

@@ -22,6 +22,8 @@ struct wfi_av {
 	struct wfi_eq *eq;	/* bound; NULL: none */
 	enum fi_av_type type;
 	int context_bits; /* upper bits of handles that fi_rx_addr fills in */
+	bool ids_later;	  /* opened with FI_AV_USER_ID: nobody is told before an id is set
+			   */
 	bool async;	  /* opened with FI_EVENT: results go to the event queue */
 };
 

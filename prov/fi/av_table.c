@@ -161,6 +161,7 @@ int av_table_insert(struct av_table *t, const struct wire_addr *addr, uint32_t *
 	t->count++;
 	t->rows[i] = (struct av_row){
 		.addr = *addr,
+		.user_id = i,
 		.hash = hash,
 		.next = AV_TABLE_NONE,
 		.twin = AV_TABLE_NONE,

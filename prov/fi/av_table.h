@@ -18,6 +18,7 @@
 
 struct av_row {
 	struct wire_addr addr;
+	uint64_t user_id; /* what is told of messages from there; the index by default */
 	uint32_t hash;
 	uint32_t next; /* first of its address: next in the bucket */
 	uint32_t twin; /* next higher index with the same address */
@@ -42,7 +43,7 @@ void av_table_fini(struct av_table *t);
 /* Room for `count` rows in all, so that that many inserts can't fail. -FI_ENOMEM. */
 int av_table_reserve(struct av_table *t, size_t count);
 
-/* Equal addresses get rows of their own. -FI_ENOMEM. */
+/* Equal addresses get rows of their own; user_id is the index. -FI_ENOMEM. */
 int av_table_insert(struct av_table *t, const struct wire_addr *addr, uint32_t *index);
 /* At that index, which must be free; not in a table that av_table_insert is used on as
  * well. -FI_ENOMEM. */

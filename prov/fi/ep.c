@@ -150,6 +150,16 @@ LOCK_HELD(lock_domain) static void ep_av_removed(struct wfi_av_user *u, fi_addr_
 	}
 }
 
+LOCK_HELD(lock_domain) static void ep_av_renamed(struct wfi_av_user *u, fi_addr_t fi_addr)
+{
+	struct wfi_ep *ep = container_of(u, struct wfi_ep, av_user);
+	const struct wire_addr *addr = wfi_av_addr(ep->av, fi_addr);
+
+	if (ep->proto && addr) {
+		proto_renamed(ep->proto, fi_addr, addr);
+	}
+}
+
 struct proto_peer *wfi_ep_peer_slow(struct wfi_ep *ep, fi_addr_t fi_addr)
 {
 	const struct wire_addr *addr = wfi_av_addr(ep->av, fi_addr);
@@ -384,6 +394,7 @@ struct wfi_ep *wfi_ep_alloc(size_t size, struct wfi_domain *d, size_t fclass,
 	ep->quiesce.pollable = &ep->pollable;
 	ep->av_user.inserted = ep_av_inserted;
 	ep->av_user.removed = ep_av_removed;
+	ep->av_user.renamed = ep_av_renamed;
 	ep->min_multi_recv = 64;
 	list_init(&ep->av_user.node);
 	list_init(&ep->alias);

@@ -216,6 +216,11 @@ LOCK_HELD(lock_domain) static uint64_t source(void *arg, const struct wire_addr 
 	return ep->av ? wfi_av_find(ep->av, &base) : FI_ADDR_NOTAVAIL;
 }
 
+LOCK_HELD(lock_domain) static uint64_t told(void *arg, uint64_t index)
+{
+	return wfi_av_told(((struct wfi_ep *)arg)->av, index);
+}
+
 static uint64_t now(void *arg)
 {
 	(void)arg;
@@ -231,6 +236,7 @@ const struct proto_up wfi_ep_up[2] = {
 	 .remote_done = remote_done,
 	 .remote_count = remote_count,
 	 .source = source,
+	 .told = told,
 	 .now = now},
 	{.tx_done = tx_done,
 	 .rx_done = rx_done,
@@ -239,6 +245,7 @@ const struct proto_up wfi_ep_up[2] = {
 	 .remote_done = remote_done,
 	 .remote_count = remote_count,
 	 .source = source,
+	 .told = told,
 	 .now = now},
 };
 
@@ -250,6 +257,7 @@ const struct proto_up wfi_ep_up_shared[2] = {
 	 .remote_done = remote_done,
 	 .remote_count = remote_count,
 	 .source = source,
+	 .told = told,
 	 .now = now},
 	{.tx_done = tx_done,
 	 .rx_done = rx_done_shared,
@@ -258,5 +266,6 @@ const struct proto_up wfi_ep_up_shared[2] = {
 	 .remote_done = remote_done,
 	 .remote_count = remote_count,
 	 .source = source,
+	 .told = told,
 	 .now = now},
 };

@@ -69,7 +69,7 @@ static int match_limits(const struct limit *rows, size_t count)
 
 uint64_t wfi_caps_all(bool remote)
 {
-	return WFI_TX_CAPS | WFI_RX_CAPS | FI_SHARED_AV | FI_LOCAL_COMM |
+	return WFI_TX_CAPS | WFI_RX_CAPS | FI_SHARED_AV | FI_AV_USER_ID | FI_LOCAL_COMM |
 	       (remote ? FI_REMOTE_COMM : 0) | (wfi_import_can() ? FI_PEER : 0);
 }
 

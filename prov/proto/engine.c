@@ -352,16 +352,16 @@ void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_add
 	uint32_t step = 0;
 
 	while ((pp = next_context(ep, &at, &step))) {
-		if (fi_addr < pp->source) {
-			pp->source = fi_addr;
+		if (fi_addr < pp->index) {
+			proto_peer_index_set(ep, pp, fi_addr);
 		}
 	}
 }
 
 /* The entry is still there: the lowest other mapping of the same peer, if there is one.
  */
-static uint64_t other_source(const struct proto_ep *ep, const struct proto_peer *pp,
-			     uint64_t but)
+static uint64_t other_index(const struct proto_ep *ep, const struct proto_peer *pp,
+			    uint64_t but)
 {
 	for (size_t i = 0; i < ep->map_len; i++) {
 		if (i != but && ep->map[i] == pp) {
@@ -369,6 +369,22 @@ static uint64_t other_source(const struct proto_ep *ep, const struct proto_peer 
 		}
 	}
 	return FI_ADDR_NOTAVAIL;
+}
+
+void proto_renamed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr)
+{
+	struct wire_addr at = *addr;
+	struct proto_peer *pp;
+	uint32_t step = 0;
+
+	while ((pp = next_context(ep, &at, &step))) {
+		if (pp->index == fi_addr) {
+			proto_peer_index_set(ep, pp, fi_addr);
+		}
+		if (pp->ident->index == fi_addr) {
+			proto_peer_index_set(ep, pp->ident, fi_addr);
+		}
+	}
 }
 
 void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr)
@@ -380,13 +396,14 @@ void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr
 
 	while ((pp = next_context(ep, &at, &step))) {
 		if (!at.context) { /* the others have no mapping */
-			other = other_source(ep, pp, fi_addr);
+			other = other_index(ep, pp, fi_addr);
 		}
-		if (pp->source == fi_addr) {
-			pp->source = other;
+		if (pp->index == fi_addr) {
+			proto_peer_index_set(ep, pp, other);
 		}
-		if (pp->ident->source == fi_addr) {
-			pp->ident->source = other_source(ep, pp->ident, fi_addr);
+		if (pp->ident->index == fi_addr) {
+			proto_peer_index_set(ep, pp->ident,
+					     other_index(ep, pp->ident, fi_addr));
 		}
 	}
 	pp = proto_mapped(ep, fi_addr);

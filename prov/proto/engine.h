@@ -77,6 +77,8 @@ struct proto_up {
 			     bool region);
 	/* The lowest index of that address in the address vector, or FI_ADDR_NOTAVAIL */
 	uint64_t (*source)(void *arg, const struct wire_addr *addr);
+	/* What completions say instead of that index. NULL: nothing else. */
+	uint64_t (*told)(void *arg, uint64_t index);
 	uint64_t (*now)(void *arg); /* monotonic ns */
 };
 
@@ -192,11 +194,13 @@ struct proto_peer *proto_map(struct proto_ep *ep, uint64_t fi_addr,
  * memory. */
 LOCK_HELD(lock_domain)
 struct proto_peer *proto_named(struct proto_ep *ep, const struct wire_addr *addr);
-/* The address vector has a new entry; one is about to go. */
+/* The address vector has a new entry; one is about to go; one is told differently. */
 LOCK_HELD(lock_domain)
 void proto_inserted(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
 LOCK_HELD(lock_domain)
 void proto_removed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
+LOCK_HELD(lock_domain)
+void proto_renamed(struct proto_ep *ep, uint64_t fi_addr, const struct wire_addr *addr);
 
 /* 0, or -FI_EAGAIN when there is no operation left (or no memory for more). The frequent
  * ones are also in small.h. */

@@ -63,7 +63,7 @@ struct proto_peer {
 	int64_t credit;	       /* eager cost that we may still send */
 	size_t eager_max;      /* payload bytes; 0 while down */
 	size_t small_max;      /* of those that small.h sends */
-	uint64_t source;       /* its fi_addr_t, or FI_ADDR_NOTAVAIL */
+	uint64_t source;       /* what is told of its messages: by proto_peer_index_set */
 	struct sender *sender; /* whom matching takes it for (holds a reference) */
 	/* Itself, or, when it was dialled by another name of its host, the peer of the
 	 * name that its door has (holds a reference). */
@@ -93,6 +93,7 @@ struct proto_peer {
 	struct list active;	/* proto_ep.active: has something to do */
 	struct list reap;	/* proto_ep.reap: perhaps of no use any more */
 	uint32_t bulk_out;	/* slots that its messages have out */
+	uint64_t index;		/* its lowest fi_addr_t, or FI_ADDR_NOTAVAIL */
 	bool joint_broken;	/* the peer can't push */
 	struct bulk_in bulk_in;
 	struct counts counts;
@@ -192,6 +193,15 @@ static inline void proto_unblock(struct proto_peer *pp, uint32_t why)
 	if (!pp->blocked) {
 		pp->slot = wire_link_base(pp->peer.link)->slot;
 	}
+}
+
+/* Where it is in the address vector. */
+static inline void proto_peer_index_set(const struct proto_ep *ep, struct proto_peer *pp,
+					uint64_t index)
+{
+	pp->index = index;
+	pp->source = index != UINT64_MAX && ep->up->told ? ep->up->told(ep->arg, index)
+							 : index;
 }
 
 /* Progress will look at this peer. */

@@ -20,7 +20,7 @@ static bool on_init(void *arg, struct peer *p)
 		return false;
 	}
 	ep->contexts += p->addr.context != 0;
-	pp->source = ep->up->source(ep->arg, &p->addr);
+	proto_peer_index_set(ep, pp, ep->up->source(ep->arg, &p->addr));
 	list_init(&pp->msgs);
 	list_init(&pp->waiting);
 	list_init(&pp->streams);
@@ -71,8 +71,8 @@ static void identify(struct proto_ep *ep, struct proto_peer *pp,
 	pp->ident = to;
 	to->alias = pp;
 	proto_peer_ref(to);
-	if (to->source == FI_ADDR_NOTAVAIL) {
-		to->source = pp->source;
+	if (to->index == FI_ADDR_NOTAVAIL) {
+		proto_peer_index_set(ep, to, pp->index);
 	}
 }
 

@@ -120,8 +120,6 @@ static void test_reports(void)
 	tap_is_int(fi_av_insert(av, in, 3, h, FI_SYNC_ERR, errs), 2, "errors by array");
 	tap_ok(!errs[0] && errs[1] == FI_EINVAL && !errs[2], "each at its place");
 	tap_is_int(fi_av_insert(av, in, 3, h, FI_SYNC_ERR, NULL), -FI_EINVAL, "no array");
-	tap_is_int(fi_av_insert(av, in, 3, h, FI_AV_USER_ID, NULL), -FI_EBADFLAGS,
-		   "user ids");
 	fi_close(&av->fid);
 
 	av = av_open(&env, FI_AV_MAP, FI_EVENT);
@@ -146,6 +144,62 @@ static void test_reports(void)
 	tap_is_int(fi_close(&eq->fid), 0, "the queue is free again");
 }
 
+static int renamed;
+
+static void on_renamed(struct wfi_av_user *u, fi_addr_t fi_addr)
+{
+	(void)u;
+	renamed = (int)fi_addr;
+}
+
+static void on_nothing(struct wfi_av_user *u, fi_addr_t fi_addr)
+{
+	(void)u;
+	(void)fi_addr;
+}
+
+/* What completions call them, given with the addresses or later. */
+static void test_user_ids(void)
+{
+	struct sockaddr_in in[2] = {v4("10.0.0.1", 1), v4("10.0.0.2", 1)};
+	struct wfi_av_user u = {
+		.inserted = on_nothing, .removed = on_nothing, .renamed = on_renamed};
+	struct fid_av *av = av_open(&env, FI_AV_TABLE, 0);
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .flags = FI_AV_USER_ID};
+	fi_addr_t h[3] = {70, 71};
+	struct wfi_av *inside = wfi_av_of(&av->fid);
+
+	tap_is_int(fi_av_insert(av, in, 2, h, FI_AV_USER_ID, NULL), 2, "with ids");
+	tap_ok(h[0] == 0 && h[1] == 1, "the handles come instead");
+	tap_ok(wfi_av_told(inside, 0) == 70 && wfi_av_told(inside, 1) == 71, "the ids");
+	tap_is_int(fi_av_insert(av, in, 1, h + 2, 0, NULL), 1, "without");
+	tap_is_int((int64_t)wfi_av_told(inside, 2), 2, "it is the handle");
+	tap_is_int((int64_t)wfi_av_told(inside, 9), (int64_t)FI_ADDR_NOTAVAIL, "nobody");
+	tap_is_int(fi_av_insert(av, in, 2, NULL, FI_AV_USER_ID, NULL), -FI_EINVAL,
+		   "nowhere to get ids from");
+	fi_close(&av->fid);
+#ifdef HAVE_STRUCT_FI_OPS_AV_SET_USER_ID
+	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), 0, "ids come later");
+	inside = wfi_av_of(&av->fid);
+	tap_is_int(fi_av_insert(av, in, 2, h, FI_AV_USER_ID, NULL), -FI_EINVAL,
+		   "so not now");
+	tap_is_int(fi_av_insert(av, in, 2, h, 0, NULL), 2, "insert");
+	tap_is_int((int64_t)wfi_av_told(inside, 1), (int64_t)FI_ADDR_NOTAVAIL,
+		   "told as nobody");
+	wfi_av_attach(inside, &u);
+	tap_is_int(fi_av_set_user_id(av, 1, 50, 0), 0, "set");
+	tap_ok(wfi_av_told(inside, 1) == 50 && renamed == 1, "and told");
+	tap_is_int(fi_av_set_user_id(av, 2, 50, 0), -FI_EINVAL, "of no entry");
+	tap_is_int(fi_av_set_user_id(av, 1, 50, 1), -FI_EBADFLAGS, "flags");
+	wfi_av_detach(inside, &u);
+	fi_close(&av->fid);
+#else
+	(void)u;
+	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_EBADFLAGS,
+		   "there is no call to set them later");
+#endif
+}
+
 static void test_refused(void)
 {
 	struct fi_av_attr attr = {.type = FI_AV_TABLE, .flags = FI_READ};
@@ -158,8 +212,6 @@ static void test_refused(void)
 		   "read only, and nobody has it");
 	attr = (struct fi_av_attr){.name = ""};
 	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_EINVAL, "no name");
-	attr = (struct fi_av_attr){.flags = FI_AV_USER_ID};
-	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_EBADFLAGS, "user ids");
 	attr = (struct fi_av_attr){.type = 99};
 	tap_is_int(fi_av_open(env.domain, &attr, &av, NULL), -FI_EINVAL,
 		   "an unknown type");
@@ -318,6 +370,7 @@ int main(void)
 	test_handles(FI_AV_TABLE);
 	test_handles(FI_AV_MAP);
 	test_reports();
+	test_user_ids();
 	test_refused();
 	test_names();
 	test_ipv6();

@@ -60,10 +60,6 @@ static void set_remote(struct fi_info *h)
 {
 	h->caps = FI_MSG | FI_REMOTE_COMM;
 }
-static void set_user_id(struct fi_info *h)
-{
-	h->caps = FI_MSG | FI_AV_USER_ID;
-}
 static void set_domain_remote(struct fi_info *h)
 {
 	h->domain_attr->caps = FI_REMOTE_COMM;
@@ -149,7 +145,6 @@ static void test_refusals(void)
 		{"an authorization key", set_auth},
 		{"FI_MULTICAST", set_multicast},
 		{"FI_REMOTE_COMM", set_remote},
-		{"FI_AV_USER_ID", set_user_id},
 		{"the domain's FI_REMOTE_COMM", set_domain_remote},
 		{"tx size", set_tx_size},
 		{"rx size", set_rx_size},
