@@ -475,13 +475,17 @@ struct fi_ops_cq *wfi_cq_ops(enum fi_cq_format format, bool lock)
 static ssize_t import_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct wfi_cq *cq = cq_cast(fid);
+	int moved;
 
 	if (buf || count)
 		return -FI_ENOSYS;
 	wfi_domain_lock(cq->domain);
 	wfi_cq_offer(cq);
-	cq_progress_any(cq);
+	wfi_wait_disarm(&cq->wait);
+	moved = wfi_wait_progress_rows(&cq->wait);
 	wfi_domain_unlock(cq->domain);
+	if (!moved)
+		wfi_wait_idle(&cq->wait);
 	return 0;
 }
 
