@@ -12,7 +12,7 @@
 #define WFI_RX_CAPS                                                                      \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |            \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | \
-	 FI_TRIGGER | FI_NAMED_RX_CTX)
+	 FI_TRIGGER)
 
 #define WFI_IOV_LIMIT	  4
 #define WFI_RMA_IOV_LIMIT 4

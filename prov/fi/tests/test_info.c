@@ -186,6 +186,8 @@ static void test_no_hints(void)
 	tap_is_int(ask(API, NULL, &info), 0, "no hints");
 	tap_is_int((int64_t)info->caps, (int64_t)wfi_caps_all(false),
 		   "everything is announced");
+	tap_ok(!(info->rx_attr->caps & FI_NAMED_RX_CTX),
+	       "naming receive contexts is the sender's");
 	tap_is_int((int64_t)info->mode, 0, "no mode bit is required");
 	tap_is_int(info->domain_attr->mr_mode, 0, "nor a registration mode");
 	tap_ok(info->src_addr && info->src_addrlen, "a source address");
