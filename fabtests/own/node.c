@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/fi_names.h"
+
 struct fi_info *node_hints(const struct want *want)
 {
 	struct fi_info *hints = fi_allocinfo();
