@@ -223,6 +223,8 @@ static bool bound_add(struct conflict *c, int m, uint64_t at)
 static bool bounds_make(struct conflict *c)
 {
 	const struct plan *p = c->rank->plan;
+	bool known[UINT8_MAX + 1][PLAN_SCRATCH + 1] = {
+		{false}}; /* by partition, buffer */
 
 	for (uint32_t i = 0; i < p->step_count; i++) {
 		const struct plan_range *r[3];
@@ -234,8 +236,9 @@ static bool bounds_make(struct conflict *c)
 			const struct check_space *s;
 			uint64_t shift = check_shift(c->rank, r[j]->buf);
 
-			if (m < 0)
+			if (m < 0 || known[r[j]->part][r[j]->buf])
 				continue;
+			known[r[j]->part][r[j]->buf] = true;
 			s = c->rank->space[r[j]->part];
 			for (uint32_t k = 0; k < s->parts; k++) {
 				uint64_t at = shift + check_space_begin(s, k);
