@@ -1,5 +1,5 @@
 # Tests of the collectives over real providers, several processes each.
-EXTRA_DIST += %D%/ranks.h %D%/reference.h %D%/run_case.h
+EXTRA_DIST += %D%/matrix %D%/ranks.h %D%/reference.h %D%/run_case.h
 
 check_PROGRAMS += %D%/test_collectives
 TESTS += %D%/test_collectives

@@ -26,7 +26,7 @@ static const enum weft_type matrix_types[] = {
 static const enum weft_op matrix_ops[] = {WEFT_SUM, WEFT_PROD, WEFT_MIN, WEFT_MAX,
 					  WEFT_AVG};
 static const uint64_t matrix_counts[] = {0, 1, 7, 8, 1024, 65536, 262147};
-static const int32_t matrix_ranks[] = {1, 2, 3, 4, 5, 8};
+static const int32_t matrix_ranks[] = {1, 2, 3, 4, 5, 7, 8};
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
