@@ -450,7 +450,8 @@ static int av_check(const struct fi_av_attr *attr)
 			"FI_READ is for a vector that has a name and is there\n");
 		return -FI_EINVAL;
 	}
-	if (attr->flags & ~(FI_READ | FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE | IDS_LATER)) {
+	if (attr->flags &
+	    ~(FI_READ | FI_EVENT | FI_SYMMETRIC | FI_UNIVERSE | IDS_LATER)) {
 		FI_INFO(&weft_provider, FI_LOG_AV, "flags 0x%llx are not supported\n",
 			(unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;

@@ -29,6 +29,8 @@ static void row_came(struct wfi_av *av, uint32_t index, const struct wire_addr *
 {
 	if (av_table_place(&av->table, addr, index))
 		return; /* no memory: it is looked for again when it is needed */
+	if (av->ids_later)
+		av->table.rows[index].user_id = FI_ADDR_NOTAVAIL;
 	list_foreach (pos, &av->users) {
 		struct wfi_av_user *u = container_of(pos, struct wfi_av_user, node);
 
