@@ -201,6 +201,18 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	return 0;
 }
 
+/* In small steps, so that a moment of many costs little for good; more than a pass asks
+ * for is there from the beginning. */
+static int arrivals_init(struct proto_ep *ep)
+{
+	int ret = pool_init(&ep->arrivals, sizeof(struct arrival), 6);
+
+	while (!ret && ep->arrivals.free_count < 4 * PROGRESS_BUDGET) {
+		ret = pool_grow(&ep->arrivals);
+	}
+	return ret;
+}
+
 /* All that posting usually needs is taken here, once. */
 static int resources_alloc(struct proto_ep *ep)
 {
@@ -211,8 +223,7 @@ static int resources_alloc(struct proto_ep *ep)
 		ep->own.min_multi_recv = ep->min_multi_recv;
 		ep->rcv = &ep->own;
 	}
-	if (tx_pool_init(ep) || pool_init(&ep->arrivals, sizeof(struct arrival), 8) ||
-	    pool_grow(&ep->arrivals)) {
+	if (tx_pool_init(ep) || arrivals_init(ep)) {
 		return -FI_ENOMEM;
 	}
 	return 0;

@@ -18,7 +18,7 @@ struct pool_obj {
 	uint32_t gen; /* odd while allocated */
 };
 
-#define POOL_CHUNKS_MAX 4096
+#define POOL_CHUNKS_MAX 16384
 
 struct pool {
 	struct pool_obj *free;
