@@ -21,12 +21,15 @@ TEST_HELPERS += %D%/tests/rank_boot
 TESTS += %D%/tests/run.t
 EXTRA_DIST += %D%/tests/run.t %D%/README.md
 
-check_PROGRAMS += %D%/tests/test_json %D%/tests/test_perf_data %D%/tests/test_perf_wrong
+check_PROGRAMS += %D%/tests/test_json %D%/tests/test_perf_data %D%/tests/test_perf_wrong \
+	%D%/tests/test_usage
 TESTS += %D%/tests/test_json %D%/tests/test_perf_data %D%/tests/test_perf_wrong \
+	%D%/tests/test_usage \
 	%D%/tests/perf.t
 EXTRA_DIST += %D%/tests/perf.t
 %C%_tests_test_json_SOURCES = %D%/tests/test_json.c %D%/json.c
 %C%_tests_test_json_LDADD = -lm
+%C%_tests_test_usage_SOURCES = %D%/tests/test_usage.c %D%/usage.c
 %C%_tests_test_perf_data_SOURCES = %D%/tests/test_perf_data.c %D%/perf_data.c
 %C%_tests_test_perf_data_LDADD = coll/libcoll.la
 # Has calls of its own in place of those in coll/api/collectives.c.

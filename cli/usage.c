@@ -49,6 +49,10 @@ int usage_finish(const char *command, int status)
 
 	errno = 0;
 	failed = fflush(stdout) != 0 || ferror(stdout);
+	/* What failed may have been written long ago, with nothing left to write now, and
+	 * its cause is gone: one byte more meets it again. */
+	if (failed && !errno && putchar('\n') != EOF)
+		fflush(stdout);
 	/* Some file systems tell only now. Nothing was written where it was closed. */
 	if (close(STDOUT_FILENO) != 0 && errno != EBADF)
 		failed = true;
