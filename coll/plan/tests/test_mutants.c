@@ -364,12 +364,12 @@ static bool *ancestors(const struct plan *p)
 	return before;
 }
 
-/* Where an element of the victim's buffer is, counted from an address of its own for each
+/* Where an element of a rank's buffer is, counted from an address of its own for each
  * memory. */
-static uint64_t address(const struct job *j, uint8_t buf, uint64_t offset)
+static uint64_t address(const struct job *j, int32_t rank, uint8_t buf, uint64_t offset)
 {
 	const struct plan_goal_alias alias =
-		plan_goal_in_place(j->algo->goal, &j->call, j->victim);
+		plan_goal_in_place(j->algo->goal, &j->call, rank);
 
 	if (alias.shared && buf == alias.inner) {
 		buf = buf == PLAN_SRC ? PLAN_DST : PLAN_SRC;
@@ -390,8 +390,8 @@ static bool ranges_meet(const struct job *j, const struct plan_range *a,
 	while (plan_piece_next(&x, &xo, &xn)) {
 		plan_piece_begin(&y, j->original, NULL, b);
 		while (plan_piece_next(&y, &yo, &yn)) {
-			const uint64_t from = address(j, a->buf, xo),
-				       other = address(j, b->buf, yo);
+			const uint64_t from = address(j, j->victim, a->buf, xo),
+				       other = address(j, j->victim, b->buf, yo);
 
 			if (from < other + yn && other < from + xn)
 				return true;
@@ -575,9 +575,56 @@ static bool sum_alone(const struct job *j)
 	return false;
 }
 
+/* Whether two ranges are the same elements of a rank's memory, in the same order. */
+static bool same_places(const struct job *j, int32_t rank, const struct plan_range *a,
+			const struct plan_range *b)
+{
+	struct plan_piece_iter x, y;
+	uint64_t xo, xn = 0, yo, yn = 0;
+	bool more_x, more_y;
+
+	if (a->buf > PLAN_SCRATCH || b->buf > PLAN_SCRATCH)
+		return a->buf == b->buf;
+	plan_piece_begin(&x, j->original, NULL, a);
+	plan_piece_begin(&y, j->original, NULL, b);
+	for (;;) {
+		more_x = xn || plan_piece_next(&x, &xo, &xn);
+		more_y = yn || plan_piece_next(&y, &yo, &yn);
+		if (!more_x || !more_y)
+			return more_x == more_y;
+		for (; xn && yn; xn--, yn--) {
+			if (address(j, rank, a->buf, xo++) !=
+			    address(j, rank, b->buf, yo++))
+				return false;
+		}
+	}
+}
+
+/* In place two buffers may be one, and a step that names the other means the same. */
+static bool places_kept(const struct job *j)
+{
+	const struct plan *p = j->original, *q = j->plans[j->victim];
+	struct plan_instance was, is;
+
+	for (uint64_t i = 0; i < p->instances; i++) {
+		plan_instance_at(p, i, &was);
+		plan_instance_at(q, i, &is);
+		if (!same_places(j, was.kind == PLAN_SEND ? was.peer : j->victim,
+				 &was.dst, &is.dst) ||
+		    !same_places(j, j->victim, &was.src, &is.src) ||
+		    !same_places(j, j->victim, &was.src2, &is.src2))
+			return false;
+	}
+	return true;
+}
+
 static bool as_good(const struct job *j, enum mutation m)
 {
 	switch (m) {
+	case MOVE_RANGE:
+	case MOVE_ADVANCE:
+	case OTHER_BUFFER:
+		return places_kept(j);
 	case DROP_DEP:
 	case MOVE_DEP:
 		return order_kept(j) ||
