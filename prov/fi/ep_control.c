@@ -91,7 +91,8 @@ LOCK_HELD(lock_domain) static int enable_locked(struct wfi_ep *ep)
 	if (ret) {
 		return ret;
 	}
-	if (ep->srx) {
+	/* Who doesn't receive takes none of the others' receives. */
+	if (ep->srx && ep->can_recv) {
 		ret = wfi_srx_join(ep->srx, ep);
 		if (ret) {
 			return ret;

@@ -208,6 +208,48 @@ static void test_names(void)
 	must(fi_close(&ep->fid), "close ep");
 }
 
+/* Bound to a shared receive context, with nothing to hear of receives by: what is sent to
+ * an endpoint that doesn't receive takes no receive of the context. */
+static void test_deaf(void)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
+	struct fi_info *only_send = fi_dupinfo(info);
+	struct fi_cq_tagged_entry entry;
+	struct end e, deaf;
+	struct fid_ep *srx;
+	char name[64], buf[8] = {0};
+	size_t len = sizeof(name);
+	bool quiet = true;
+	ssize_t left;
+	int err;
+
+	only_send->caps = FI_MSG | FI_SEND;
+	must(fi_srx_context(domain, NULL, &srx, NULL), "fi_srx_context");
+	must(fi_cq_open(domain, &attr, &deaf.cq, NULL), "fi_cq_open");
+	must(fi_endpoint(domain, only_send, &deaf.ep, NULL), "fi_endpoint");
+	must(fi_ep_bind(deaf.ep, &deaf.cq->fid, FI_TRANSMIT), "bind cq");
+	must(fi_ep_bind(deaf.ep, &av->fid, 0), "bind av");
+	must(fi_ep_bind(deaf.ep, &srx->fid, 0), "bind srx");
+	must(fi_enable(deaf.ep), "fi_enable");
+	must(fi_getname(&deaf.ep->fid, name, &len), "fi_getname");
+	if (fi_av_insert(av, name, 1, &deaf.addr, 0, NULL) != 1)
+		tap_bail("fi_av_insert");
+	end_open(&e, FI_TRANSMIT | FI_RECV);
+	tap_is_int(fi_recv(srx, buf, 8, NULL, FI_ADDR_UNSPEC, buf), 0,
+		   "a shared receive");
+	left = srx->ops->rx_size_left(srx);
+	tap_is_int(fi_send(e.ep, buf, 8, NULL, deaf.addr, NULL), 0,
+		   "a message to an endpoint that doesn't receive");
+	tap_ok(next(&e, &deaf, &entry, &err) && !err, "it leaves");
+	for (int i = 0; i < 100; i++)
+		quiet = quiet && fi_cq_read(deaf.cq, &entry, 1) == -FI_EAGAIN;
+	tap_ok(quiet && srx->ops->rx_size_left(srx) == left, "and takes no receive");
+	end_close(&e);
+	end_close(&deaf);
+	must(fi_close(&srx->fid), "close srx");
+	fi_freeinfo(only_send);
+}
+
 /* Selective completion: only FI_COMPLETION and errors are reported, and flags given with
  * a call replace the endpoint's. */
 static void test_selective(void)
@@ -386,6 +428,7 @@ int main(void)
 	test_states();
 	test_options();
 	test_names();
+	test_deaf();
 	test_selective();
 	test_sleeper();
 	test_wiped();
