@@ -27,7 +27,16 @@ _Static_assert(WFI_SEP_CTX <= PROTO_CONTEXTS_MAX, "a number for each");
 
 int wfi_sep_name(struct wfi_sep *sep)
 {
-	return sep->named ? 0 : wfi_ep_door(sep->rx[0]);
+	if (sep->named) {
+		return 0;
+	}
+	if (!sep->rx[0]) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"scalable endpoint: it has no address: its receive context 0 was "
+			"closed before there was one; open that again\n");
+		return -FI_EOPBADSTATE;
+	}
+	return wfi_ep_door(sep->rx[0]);
 }
 
 int wfi_sep_setname(struct wfi_sep *sep, const struct wire_addr *wanted)

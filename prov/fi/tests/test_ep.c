@@ -250,6 +250,37 @@ static void test_deaf(void)
 	fi_freeinfo(only_send);
 }
 
+/* Its receive context 0, which answers at its address, goes before there is one. */
+static void test_homeless(void)
+{
+	struct fi_info *two = fi_dupinfo(info);
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
+	struct fid_ep *sep, *rx, *tx;
+	struct fid_cq *cq;
+	char name[64];
+	size_t len = sizeof(name);
+
+	two->ep_attr->tx_ctx_cnt = two->ep_attr->rx_ctx_cnt = 2;
+	must(fi_cq_open(domain, &attr, &cq, NULL), "fi_cq_open");
+	must(fi_scalable_ep(domain, two, &sep, NULL), "fi_scalable_ep");
+	must(fi_scalable_ep_bind(sep, &av->fid, 0), "bind av");
+	must(fi_rx_context(sep, 0, NULL, &rx, NULL), "fi_rx_context");
+	must(fi_close(&rx->fid), "close rx");
+	tap_is_int(fi_getname(&sep->fid, name, &len), -FI_EOPBADSTATE,
+		   "a scalable endpoint without its first context has no name");
+	must(fi_tx_context(sep, 1, NULL, &tx, NULL), "fi_tx_context");
+	must(fi_ep_bind(tx, &cq->fid, FI_TRANSMIT), "bind cq");
+	tap_is_int(fi_enable(tx), -FI_EOPBADSTATE, "nor have its others a place");
+	must(fi_rx_context(sep, 0, NULL, &rx, NULL), "fi_rx_context");
+	tap_is_int(fi_enable(tx), 0, "until it is there again");
+	tap_is_int(fi_getname(&sep->fid, name, &len), 0, "then there is a name");
+	must(fi_close(&tx->fid), "close tx");
+	must(fi_close(&rx->fid), "close rx");
+	must(fi_close(&sep->fid), "close sep");
+	must(fi_close(&cq->fid), "close cq");
+	fi_freeinfo(two);
+}
+
 /* Selective completion: only FI_COMPLETION and errors are reported, and flags given with
  * a call replace the endpoint's. */
 static void test_selective(void)
@@ -429,6 +460,7 @@ int main(void)
 	test_options();
 	test_names();
 	test_deaf();
+	test_homeless();
 	test_selective();
 	test_sleeper();
 	test_wiped();
