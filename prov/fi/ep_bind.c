@@ -152,6 +152,9 @@ LOCK_HELD(lock_domain) static int bind_srx(struct wfi_ep *ep, struct wfi_srx *sr
 LOCK_HELD(lock_domain)
 static int bind_locked(struct wfi_ep *ep, struct fid *bfid, uint64_t flags)
 {
+	if (ep->is_srx) { /* an alias of one; by itself it has no bind */
+		return refuse("nothing is bound to a shared receive context", -FI_ENOSYS);
+	}
 	if (ep->enabled) {
 		return refuse("it is enabled: bind before fi_enable", -FI_EOPBADSTATE);
 	}

@@ -281,6 +281,21 @@ static void test_homeless(void)
 	fi_freeinfo(two);
 }
 
+/* An alias of a shared receive context takes no more than the context: what it was bound
+ * to would never be let go. */
+static void test_srx_alias(void)
+{
+	struct fid_ep *srx, *alias;
+
+	must(fi_srx_context(domain, NULL, &srx, NULL), "fi_srx_context");
+	must(fi_ep_alias(srx, &alias, FI_RECV), "fi_ep_alias");
+	tap_is_int(fi_ep_bind(srx, &av->fid, 0), -FI_ENOSYS,
+		   "nothing is bound to a shared receive context");
+	tap_is_int(fi_ep_bind(alias, &av->fid, 0), -FI_ENOSYS, "nor by its alias");
+	must(fi_close(&alias->fid), "close alias");
+	must(fi_close(&srx->fid), "close srx");
+}
+
 /* Selective completion: only FI_COMPLETION and errors are reported, and flags given with
  * a call replace the endpoint's. */
 static void test_selective(void)
@@ -461,6 +476,7 @@ int main(void)
 	test_names();
 	test_deaf();
 	test_homeless();
+	test_srx_alias();
 	test_selective();
 	test_sleeper();
 	test_wiped();
