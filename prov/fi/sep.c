@@ -247,7 +247,7 @@ static int tx_check(const struct wfi_sep *sep, const struct fi_tx_attr *attr)
 		return -FI_EBADFLAGS;
 	}
 	if (attr->caps & ~sep->info->caps || attr->inject_size > WFI_INJECT_SIZE ||
-	    attr->size > WFI_TX_SIZE || attr->iov_limit > WFI_IOV_LIMIT ||
+	    attr->size > WFI_SIZE_MAX || attr->iov_limit > WFI_IOV_LIMIT ||
 	    attr->rma_iov_limit > WFI_RMA_IOV_LIMIT || attr->msg_order & ~WFI_MSG_ORDER) {
 		return -FI_EINVAL;
 	}
@@ -260,7 +260,7 @@ static int rx_check(const struct wfi_sep *sep, const struct fi_rx_attr *attr)
 		return -FI_EBADFLAGS;
 	}
 	if (attr->caps & ~sep->info->caps || attr->total_buffered_recv ||
-	    attr->size > WFI_RX_SIZE || attr->iov_limit > WFI_IOV_LIMIT ||
+	    attr->size > WFI_SIZE_MAX || attr->iov_limit > WFI_IOV_LIMIT ||
 	    attr->msg_order & ~WFI_MSG_ORDER) {
 		return -FI_EINVAL;
 	}

@@ -210,7 +210,7 @@ static int srx_check(const struct fi_rx_attr *attr)
 	if (attr->op_flags & ~(WFI_RX_OP_FLAGS | FI_PEER)) {
 		return -FI_EBADFLAGS;
 	}
-	if (attr->size > WFI_RX_SIZE || attr->iov_limit > WFI_IOV_LIMIT ||
+	if (attr->size > WFI_SIZE_MAX || attr->iov_limit > WFI_IOV_LIMIT ||
 	    attr->total_buffered_recv || attr->msg_order & ~WFI_MSG_ORDER) {
 		return -FI_EINVAL;
 	}
@@ -256,11 +256,11 @@ int wfi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	if (!srx) {
 		return -FI_ENOMEM;
 	}
+	srx->ep.rx_size = attr->size ? attr->size : WFI_RX_SIZE;
 	if (owner) {
 		rc = receiver_open_matched(&wfi_import_matcher, owner, &srx->rcv);
 	} else {
-		rc = receiver_open(attr->size ? (uint32_t)attr->size : WFI_RX_SIZE,
-				   &srx->rcv);
+		rc = receiver_open((uint32_t)srx->ep.rx_size, &srx->rcv);
 	}
 	if (rc) {
 		free(srx);

@@ -296,6 +296,35 @@ static void test_srx_alias(void)
 	must(fi_close(&srx->fid), "close srx");
 }
 
+/* What hints may ask for, contexts may as well. */
+static void test_context_sizes(void)
+{
+	struct fi_info *big = fi_dupinfo(info);
+	struct fid_ep *sep, *srx, *tx, *rx;
+	size_t size = 0, len = sizeof(size);
+
+	big->ep_attr->tx_ctx_cnt = big->ep_attr->rx_ctx_cnt = 2;
+	big->tx_attr->size = big->rx_attr->size = 4 * WFI_RX_SIZE;
+	must(fi_scalable_ep(domain, big, &sep, NULL), "fi_scalable_ep");
+	tap_is_int(fi_tx_context(sep, 1, big->tx_attr, &tx, NULL), 0,
+		   "a transmit context as large as hints may ask for");
+	tap_is_int(fi_rx_context(sep, 1, big->rx_attr, &rx, NULL), 0, "receive context");
+	tap_is_int(fi_srx_context(domain, big->rx_attr, &srx, NULL), 0, "shared");
+	must(fi_getopt(&srx->fid, FI_OPT_ENDPOINT, FI_OPT_RX_SIZE, &size, &len),
+	     "fi_getopt");
+	tap_is_int((int64_t)size, 4 * WFI_RX_SIZE, "and it says so");
+	must(fi_close(&srx->fid), "close srx");
+	must(fi_close(&tx->fid), "close tx");
+	must(fi_close(&rx->fid), "close rx");
+	big->tx_attr->size = big->rx_attr->size = WFI_SIZE_MAX + 1;
+	tap_is_int(fi_tx_context(sep, 1, big->tx_attr, &tx, NULL), -FI_EINVAL, "no more");
+	tap_is_int(fi_rx_context(sep, 1, big->rx_attr, &rx, NULL), -FI_EINVAL, "no more");
+	tap_is_int(fi_srx_context(domain, big->rx_attr, &srx, NULL), -FI_EINVAL,
+		   "no more");
+	must(fi_close(&sep->fid), "close sep");
+	fi_freeinfo(big);
+}
+
 /* Selective completion: only FI_COMPLETION and errors are reported, and flags given with
  * a call replace the endpoint's. */
 static void test_selective(void)
@@ -477,6 +506,7 @@ int main(void)
 	test_deaf();
 	test_homeless();
 	test_srx_alias();
+	test_context_sizes();
 	test_selective();
 	test_sleeper();
 	test_wiped();
