@@ -53,7 +53,8 @@ LOCK_NOT_HELD(lock_domain) int wfi_av_batch_end(struct wfi_av_batch *b);
 int wfi_av_share(struct wfi_av *av, struct fi_av_attr *attr);
 /* What others inserted and removed since the last time is so here. */
 LOCK_HELD(lock_domain) void wfi_av_sync(struct wfi_av *av);
-/* An address from here, for all. 0 or -FI_ENOMEM. */
+/* An address from here, for all. 0, -FI_ENOMEM, or -FI_EINVAL: the shared rows say that
+ * one is free which isn't. */
 LOCK_HELD(lock_domain)
 int wfi_av_share_insert(struct wfi_av *av, const struct wire_addr *addr, uint32_t *index);
 

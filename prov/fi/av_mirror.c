@@ -72,5 +72,12 @@ int wfi_av_share_insert(struct wfi_av *av, const struct wire_addr *addr, uint32_
 {
 	int rc = av_share_add(av->share, addr, index);
 
-	return rc ? rc : av_table_place(&av->table, addr, *index);
+	if (rc)
+		return rc;
+	/* No memory; or somebody counted rows back that are here. Then it isn't there for
+	 * the others either. */
+	rc = av_table_place(&av->table, addr, *index);
+	if (rc)
+		av_share_remove(av->share, *index);
+	return rc;
 }

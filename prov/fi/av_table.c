@@ -182,8 +182,11 @@ int av_table_insert(struct av_table *t, const struct wire_addr *addr, uint32_t *
 int av_table_place(struct av_table *t, const struct wire_addr *addr, uint32_t index)
 {
 	uint32_t got;
-	int rc = av_table_reserve(t, (size_t)index + 1);
+	int rc;
 
+	if (av_table_addr(t, index))
+		return -FI_EINVAL;
+	rc = av_table_reserve(t, (size_t)index + 1);
 	if (rc)
 		return rc;
 	while (t->limit < index)

@@ -45,8 +45,8 @@ int av_table_reserve(struct av_table *t, size_t count);
 
 /* Equal addresses get rows of their own; user_id is the index. -FI_ENOMEM. */
 int av_table_insert(struct av_table *t, const struct wire_addr *addr, uint32_t *index);
-/* At that index, which must be free; not in a table that av_table_insert is used on as
- * well. -FI_ENOMEM. */
+/* At that index; not in a table that av_table_insert is used on as well. -FI_EINVAL: it
+ * isn't free; -FI_ENOMEM. */
 int av_table_place(struct av_table *t, const struct wire_addr *addr, uint32_t index);
 /* The index must be in use. */
 void av_table_remove(struct av_table *t, uint32_t index);

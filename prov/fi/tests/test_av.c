@@ -345,6 +345,26 @@ static void test_model(void)
 	av_table_fini(&t);
 }
 
+/* Rows at indices that somebody else chose, who may say the same twice. */
+static void test_place(void)
+{
+	struct sockaddr_in in = v4("10.0.0.1", 1);
+	struct wire_addr addr;
+	struct av_table t;
+	bool good = true;
+
+	wire_addr_from_sockaddr(&addr, (struct sockaddr *)&in, sizeof(in));
+	av_table_init(&t);
+	for (uint32_t i = 0; i < 16; i++)
+		good = good && av_table_place(&t, &addr, i) == 0;
+	av_table_remove(&t, 3);
+	tap_ok(good && t.limit == t.room, "a full table with a hole");
+	tap_is_int(av_table_place(&t, &addr, 15), -FI_EINVAL, "a row that is in use");
+	tap_ok(t.limit <= t.room && t.count == 15, "and nothing is behind the last");
+	tap_is_int(av_table_place(&t, &addr, 3), 0, "the hole");
+	av_table_fini(&t);
+}
+
 /* One address a hundred thousand times, in and out: minutes if it were not constant. */
 static void test_duplicates(void)
 {
@@ -375,6 +395,7 @@ int main(void)
 	test_names();
 	test_ipv6();
 	test_model();
+	test_place();
 	test_duplicates();
 	env_close(&env);
 	return tap_done();
