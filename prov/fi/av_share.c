@@ -16,10 +16,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
+#include "prov/fi/wait.h"
 #include "prov/mem/fork.h"
 #include "prov/mem/memfd.h"
 
@@ -310,10 +312,27 @@ static int serve_start(struct av_share *s, const struct sockaddr_un *un, socklen
 	return 0;
 }
 
-/* The descriptor that the other end sends; -1: none in time. */
-static int take(int from)
+/* Signals don't end it. */
+static bool is_there(int from, uint64_t deadline)
 {
 	struct pollfd fds = {.fd = from, .events = POLLIN};
+	uint64_t now;
+
+	while ((now = wfi_now_ns()) < deadline) {
+		int n = poll(&fds, 1, (int)((deadline - now) / 1000000) + 1);
+
+		if (n > 0)
+			return true;
+		if (n < 0 && errno != EINTR)
+			return false;
+	}
+	return false;
+}
+
+/* The descriptor that the other end sends. -FI_ENOENT: it went without a word;
+ * -FI_ETIMEDOUT: it sends none. */
+static int take(int from, uint64_t deadline, int *out)
+{
 	char byte;
 	struct iovec iov = {&byte, 1};
 	union control control;
@@ -322,17 +341,19 @@ static int take(int from)
 			     .msg_control = control.room,
 			     .msg_controllen = sizeof(control.room)};
 	struct cmsghdr *c;
-	int fd;
+	ssize_t n;
 
-	if (poll(&fds, 1, ANSWER_MS) != 1 ||
-	    recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
-		return -1;
+	if (!is_there(from, deadline))
+		return -FI_ETIMEDOUT;
+	n = recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n != 1)
+		return n == 0 || errno == ECONNRESET ? -FI_ENOENT : -FI_ETIMEDOUT;
 	c = CMSG_FIRSTHDR(&msg);
 	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
 	    c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+		return -FI_ETIMEDOUT;
+	memcpy(out, CMSG_DATA(c), sizeof(*out));
+	return 0;
 }
 
 static int map_it(struct av_share *s, int fd)
@@ -354,7 +375,8 @@ static int map_it(struct av_share *s, int fd)
 }
 
 /* -FI_ENOENT: nobody has that name. */
-static int join(struct av_share *s, const struct sockaddr_un *un, socklen_t len)
+static int join(struct av_share *s, const struct sockaddr_un *un, socklen_t len,
+		uint64_t deadline)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int memory, ret;
@@ -370,10 +392,10 @@ static int join(struct av_share *s, const struct sockaddr_un *un, socklen_t len)
 		close(fd);
 		return -FI_EACCES;
 	}
-	memory = take(fd);
+	ret = take(fd, deadline, &memory);
 	close(fd);
-	if (memory < 0)
-		return -FI_ETIMEDOUT;
+	if (ret)
+		return ret;
 	ret = map_it(s, memory);
 	close(memory);
 	return ret;
@@ -429,23 +451,26 @@ static struct av_share *share_new(bool read_only)
 	return s;
 }
 
-/* Whoever has the name may go, or come, between the two looks. */
-#define OPEN_TRIES 10
+/* Whoever has the name may go, or come, between the two looks; or has it already and does
+ * not answer yet. */
+#define OPEN_PAUSE_NS (2 * 1000 * 1000)
 
 int av_share_open(const char *name, bool read_only, size_t count, struct av_share **out)
 {
 	struct sockaddr_un un;
 	socklen_t len;
+	const struct timespec pause = {.tv_nsec = OPEN_PAUSE_NS};
+	uint64_t deadline = wfi_now_ns() + ANSWER_MS * 1000000ull;
 	int ret = name_of(name, &un, &len);
 
 	if (ret)
 		return ret;
-	for (int i = 0; i < OPEN_TRIES; i++) {
+	for (; wfi_now_ns() < deadline; nanosleep(&pause, NULL)) {
 		struct av_share *s = share_new(read_only);
 
 		if (!s)
 			return -FI_ENOMEM;
-		ret = join(s, &un, len);
+		ret = join(s, &un, len, deadline);
 		if (!ret) {
 			*out = s;
 			return 0;

@@ -187,16 +187,26 @@ static void send_fd(int to, int fd)
 	sendmsg(to, &msg, MSG_NOSIGNAL);
 }
 
-/* A process that answers for the name once, with that descriptor. */
-static pid_t stranger(int fd)
+/* A socket that has the name. */
+static int door_bind(void)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	int n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "weft/av/%u/%s",
 			 (unsigned)geteuid(), name);
-	int door = socket(AF_UNIX, SOCK_SEQPACKET, 0), to;
+	int door = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	if (bind(door, (struct sockaddr *)&un, (socklen_t)(3 + n)))
+		tap_bail("no door");
+	return door;
+}
+
+/* A process that answers for the name once, with that descriptor. */
+static pid_t stranger(int fd)
+{
+	int door = door_bind(), to;
 	pid_t pid;
 
-	if (bind(door, (struct sockaddr *)&un, (socklen_t)(3 + n)) || listen(door, 1))
+	if (listen(door, 1))
 		tap_bail("no door");
 	pid = fork();
 	if (pid == 0) {
@@ -273,6 +283,75 @@ static void test_strangers(void)
 	tap_is_int(meet(-1, &s), -FI_ETIMEDOUT, "no descriptor");
 }
 
+/* One that has the name, and leaves when somebody knocks. */
+static void test_leaves(void)
+{
+	struct av_share *s = NULL;
+	int door, to;
+	pid_t pid;
+
+	name_new();
+	door = door_bind();
+	if (listen(door, 1))
+		tap_bail("no door");
+	pid = fork();
+	if (pid == 0) {
+		alarm(30); /* nobody may come */
+		to = accept(door, NULL, NULL);
+		close(door);
+		close(to);
+		_exit(0);
+	}
+	close(door);
+	tap_is_int(av_share_open(name, false, 0, &s), 0,
+		   "whoever had it leaves: it is made again");
+	waitpid(pid, NULL, 0);
+	if (s)
+		av_share_close(s);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* One that has the name, and was stopped before it listens; signals come meanwhile. */
+static void test_late(void)
+{
+	const struct fake good = {0x77617631, 1, FAKE_ROOM, 0, 0};
+	struct sigaction action = {.sa_handler = on_signal};
+	struct av_share *s = NULL;
+	char *map;
+	int door, to, fd = memory(&good, FAKE_SIZE, true, &map);
+	pid_t pid;
+
+	name_new();
+	sigaction(SIGUSR1, &action, NULL);
+	door = door_bind();
+	pid = fork();
+	if (pid == 0) {
+		alarm(30); /* nobody may come */
+		usleep(30000);
+		if (listen(door, 1))
+			_exit(1);
+		to = accept(door, NULL, NULL);
+		for (int i = 0; i < 10; i++) {
+			usleep(2000);
+			kill(getppid(), SIGUSR1);
+		}
+		send_fd(to, fd);
+		_exit(0);
+	}
+	close(door);
+	tap_is_int(av_share_open(name, false, 0, &s), 0, "whoever has it answers late");
+	tap_ok(s && av_share_limit(s) == 0, "and is waited for");
+	waitpid(pid, NULL, 0);
+	if (s)
+		av_share_close(s);
+	munmap(map, FAKE_SIZE);
+	close(fd);
+}
+
 static void test_rows_of_a_stranger(void)
 {
 	const struct fake good = {0x77617631, 1, FAKE_ROOM, 0xffffffffu, 1};
@@ -319,6 +398,8 @@ int main(void)
 	test_writers();
 	test_killed();
 	test_strangers();
+	test_leaves();
+	test_late();
 	test_rows_of_a_stranger();
 	return tap_done();
 }
