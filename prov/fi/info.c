@@ -193,7 +193,7 @@ static void fill_domain(const struct request *r, struct fi_domain_attr *d)
 	d->cntr_cnt = WFI_CNTR_CNT;
 	d->mr_iov_limit = WFI_MR_IOV_LIMIT;
 	d->mr_cnt = WFI_MR_CNT;
-	d->caps = FI_LOCAL_COMM | (r->remote ? FI_REMOTE_COMM : 0);
+	d->caps = wfi_caps_domain(r->remote);
 }
 
 /* prov_name, versions: libfabric fills them in. */

@@ -73,6 +73,11 @@ uint64_t wfi_caps_all(bool remote)
 	       (remote ? FI_REMOTE_COMM : 0) | (wfi_import_can() ? FI_PEER : 0);
 }
 
+uint64_t wfi_caps_domain(bool remote)
+{
+	return FI_SHARED_AV | FI_LOCAL_COMM | (remote ? FI_REMOTE_COMM : 0);
+}
+
 uint64_t wfi_caps_grant(uint64_t asked, bool remote)
 {
 	uint64_t caps = asked;
@@ -231,7 +236,7 @@ static int match_domain_new(uint32_t version, const struct fi_domain_attr *d)
 
 static int match_domain(uint32_t version, const struct fi_domain_attr *d, bool remote)
 {
-	uint64_t caps = FI_LOCAL_COMM | (remote ? FI_REMOTE_COMM : 0);
+	uint64_t caps = wfi_caps_domain(remote);
 	const struct limit limits[] = {
 		{"domain_attr->threading", d->threading, THREADING_LAST},
 		{"domain_attr->control_progress", d->control_progress, PROGRESS_LAST},

@@ -11,6 +11,8 @@
 
 /* Everything that can be granted; `remote` adds FI_REMOTE_COMM. */
 uint64_t wfi_caps_all(bool remote);
+/* Of these, what domain_attr->caps says as well. */
+uint64_t wfi_caps_domain(bool remote);
 
 /* 0, or -FI_ENODATA after saying at info level which hint asked for what. */
 int wfi_info_match(uint32_t version, const struct fi_info *hints, bool remote);

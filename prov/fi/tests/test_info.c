@@ -220,13 +220,14 @@ static void test_caps(void)
 		struct fi_info *hints = fi_allocinfo(), *info;
 
 		hints->caps = rows[i].asked;
+		hints->domain_attr->caps = i % 2 ? FI_SHARED_AV : 0;
 		tap_is_int(ask(API, hints, &info), 0, "capabilities");
 		tap_is_int((int64_t)info->caps, (int64_t)rows[i].granted,
 			   "what is granted");
 		tap_ok(!(info->tx_attr->caps & ~info->caps) &&
 			       !(info->rx_attr->caps & ~info->caps),
 		       "both sides have no more");
-		tap_is_int((int64_t)info->domain_attr->caps, FI_LOCAL_COMM,
+		tap_is_int((int64_t)info->domain_attr->caps, FI_SHARED_AV | FI_LOCAL_COMM,
 			   "the domain's");
 		fi_freeinfo(info);
 		fi_freeinfo(hints);
