@@ -185,7 +185,7 @@ void atomic_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 	if (v->flags & PKT_F_CHECK) {
 		pp->refused_id = err ? v->id : 0;
 		pp->refused_err = err;
-	} else if (pp->refused_id == v->id) {
+	} else if (!err && pp->refused_id == v->id) {
 		err = pp->refused_err;
 	}
 	if (!proto_peer_is_up(pp) || !peer_link_is_current(&pp->peer, link)) {

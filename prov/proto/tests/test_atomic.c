@@ -534,6 +534,34 @@ static void test_liar(void)
 	tap_ok(good, "a peer that lies: every operation completes exactly once");
 }
 
+/* No operation has the name 0: such a request is judged as any other. */
+static void test_nameless(void)
+{
+	const uint64_t one[2] = {1, 1};
+	struct pkt_view v = {.len = sizeof(one),
+			     .total = sizeof(one),
+			     .mode = ATOMIC_BASE,
+			     .op = FI_SUM,
+			     .type = FI_UINT64,
+			     .count = 2,
+			     .iov = {{0, 8}, {0, 8}},
+			     .keys = {1, 99}};
+	uint8_t pkt[256];
+	struct sim s;
+	size_t head;
+
+	sim_init(&s, 12, 2);
+	add(&s, 0, 1, 0);
+	sim_settle(&s);
+	head = pkt_put_atomic(pkt, &v);
+	memcpy(pkt + head, one, sizeof(one));
+	mock_inject(mock_some_link(proto_wire_ep(s.eps[1].ep)), pkt, head + sizeof(one));
+	sim_settle(&s);
+	tap_ok(words(&s, 1)[0] == 1 && s.eps[1].atomics == 1,
+	       "a request without a name and with a wrong key: nothing is done");
+	sim_fini(&s);
+}
+
 /* Requests without end by a peer that takes no result: it is given up before it has cost
  * more than its window, and others are served. */
 static void test_flood(void)
@@ -653,6 +681,7 @@ int main(int argc, char **argv)
 	test_order_rma();
 	test_order_msg();
 	test_liar();
+	test_nameless();
 	test_flood();
 	test_sleeper();
 	test_close();
