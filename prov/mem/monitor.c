@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
@@ -230,6 +231,20 @@ static void closed(struct mem_monitor *m)
 	mem_fork_close(&m->stop);
 }
 
+/* No signal of the application is ever handled on this thread: a handler that gives
+ * memory back would wait for the thread that it runs on. */
+static int spawn(struct mem_monitor *m)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&m->thread, NULL, run, m);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 static int begin(struct mem_monitor *m, const char **why)
 {
 	int rc = mem_uffd_open(&m->fd, why);
@@ -252,7 +267,7 @@ static int begin(struct mem_monitor *m, const char **why)
 	m->fork.lock = &m->lock;
 	m->fork.child = forked;
 	mem_fork_enter(&m->fork);
-	if (pthread_create(&m->thread, NULL, run, m) != 0) {
+	if (spawn(m) != 0) {
 		mem_fork_leave(&m->fork);
 		*why = "no thread can be made";
 		closed(m);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -644,6 +645,35 @@ static void test_random(void)
 	munmap(m.base, PAGES * PAGE);
 }
 
+static volatile sig_atomic_t handled;
+
+static void on_signal(int number)
+{
+	(void)number;
+	handled = 1;
+}
+
+static void test_signals(void)
+{
+	const struct timespec second = {.tv_sec = 1};
+	sigset_t one, before;
+
+	begin();
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR1);
+	signal(SIGUSR1, on_signal);
+	pthread_sigmask(SIG_BLOCK, &one, &before);
+	kill(getpid(), SIGUSR1);
+	/* Whoever takes it has the time to. */
+	for (int i = 0; i < 50 && !handled; i++)
+		usleep(1000);
+	tap_ok(sigtimedwait(&one, NULL, &second) == SIGUSR1 && !handled,
+	       "the monitor's thread takes no signal of the application's");
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	signal(SIGUSR1, SIG_DFL);
+	end();
+}
+
 int main(void)
 {
 	alarm(300);
@@ -662,6 +692,7 @@ int main(void)
 	test_gone();
 	test_heap();
 	test_fork();
+	test_signals();
 	test_threads();
 	test_random();
 	return tap_done();
