@@ -145,12 +145,13 @@ int msgs_run(struct proto_ep *ep, struct proto_peer *pp)
 static void eager_unexpected(struct proto_ep *ep, struct proto_peer *pp,
 			     struct wire_link *link, const struct pkt_view *v)
 {
+	bool late = !peer_link_is_current(&pp->peer, link);
 	uint32_t cost = credit_cost(v->len);
 	struct arrival *a;
 
 	/* Credits that crossed the end of an epoch may make a sender think it has a
 	 * little more than its window; twice the largest is no such accident. */
-	if (pp->stored + cost > 2 * CREDIT_MAX) {
+	if (late ? pp->late + cost > LATE_MAX : pp->stored + cost > 2 * CREDIT_MAX) {
 		proto_violation(ep, link);
 		return;
 	}
@@ -159,7 +160,7 @@ static void eager_unexpected(struct proto_ep *ep, struct proto_peer *pp,
 		proto_violation(ep, link);
 		return;
 	}
-	if (!peer_link_is_current(&pp->peer, link)) {
+	if (late) {
 		a->epoch = 0; /* sent before the epoch ended: no credit, no answer */
 	}
 	arrival_set_state(a, ARRIVAL_UNEXPECTED);
@@ -179,7 +180,11 @@ static void eager_unexpected(struct proto_ep *ep, struct proto_peer *pp,
 		}
 		memcpy(a->payload, v->payload, v->len);
 	}
-	pp->stored += a->epoch ? cost : 0;
+	if (late) {
+		pp->late += cost;
+	} else {
+		pp->stored += cost;
+	}
 	receiver_keep(a);
 }
 
@@ -347,6 +352,7 @@ static void eager_settle(struct proto_ep *ep, struct arrival *a)
 	uint32_t cost = credit_cost(a->len);
 
 	if (a->epoch != pp->peer.epoch) { /* that sender is gone */
+		pp->late -= a->epoch ? 0 : cost;
 		arrival_release(ep, a);
 		return;
 	}

@@ -72,6 +72,7 @@ struct proto_peer {
 	uint32_t window;	  /* eager cost granted to the peer in all */
 	uint32_t return_at;	  /* consumed cost that is worth a credit packet */
 	uint32_t stored;	  /* eager cost that waits unexpected, this epoch */
+	uint32_t late;	   /* the same of what came on links of epochs that had ended */
 	uint32_t refs;	   /* receives and arrivals that point here, and mappings */
 	uint32_t arrivals; /* that point here */
 	bool credit_owed;  /* a credit packet found no room */
@@ -431,6 +432,10 @@ static inline uint32_t credit_cost(size_t len)
 {
 	return CREDIT_MSG + (uint32_t)len;
 }
+
+/* What may wait of messages that were sent before their epoch ended: each link that is
+ * left of one may still bring what it had credit for. */
+#define LATE_MAX (PEER_EXTRA_LINKS * 2 * CREDIT_MAX)
 
 void credit_open(struct proto_ep *ep, struct proto_peer *pp);
 void credit_close(struct proto_ep *ep, struct proto_peer *pp);

@@ -257,6 +257,41 @@ static void test_b2_announced_flood(void)
 	sim_fini(&s);
 }
 
+/* The same on a link of an epoch that has ended, where there is no credit. */
+static void test_b2_late_flood(void)
+{
+	struct proto_peer *pp;
+	struct wire_link *link;
+	struct sim s;
+	int sent = 0;
+
+	sim_init(&s, 14, 2);
+	s.net.refuse_dial = 0;
+	/* Both dial, so that there are two links. */
+	sim_send(&s, 0, 1, 8, 1, PROTO_TAGGED | PROTO_REPORT);
+	sim_send(&s, 1, 0, 8, 1, PROTO_TAGGED | PROTO_REPORT);
+	sim_settle(&s);
+	pp = sim_peer(&s, 1, 0);
+	link = pp->peer.extra[0];
+	if (!link) {
+		tap_bail("there is one link only");
+	}
+	pp->peer.extra_epoch[0] = pp->peer.epoch - 1;
+	while (sent < 10000 && pp->peer.extra[0] == link) {
+		uint8_t pkt[2100] = {0};
+		size_t len = pkt_eager_head(PKT_F_TAGGED) + 2000;
+
+		pkt_put_eager(pkt, PKT_F_TAGGED, 2000, 2, 0, 0);
+		mock_inject(link, pkt, len);
+		if (sent++ % 16 == 0) {
+			sim_step(&s, 1000);
+		}
+	}
+	tap_ok(sent * 2000 < (int)(2 * LATE_MAX) && s.eps[1].ep->bad_packets == 1,
+	       "B2: what comes late is bounded: %d messages", sent);
+	sim_fini(&s);
+}
+
 static void test_rma(void)
 {
 	struct sim s;
@@ -676,6 +711,7 @@ int main(int argc, char **argv)
 	test_no_false_errors();
 	test_b2_flood();
 	test_b2_announced_flood();
+	test_b2_late_flood();
 	test_rma();
 	test_e2_message_after_rma();
 	test_e2_put_after_put();
