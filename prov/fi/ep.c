@@ -274,6 +274,14 @@ static int ep_close(struct fid *fid)
 			sched_yield();
 			wfi_domain_lock(domain);
 		}
+		/* Rule D4: its caller would take the memory back. */
+		if (proto_is_written(ep->proto)) {
+			wfi_domain_unlock(domain);
+			FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+				"close: a peer that does not run may still write into a "
+				"receive of this endpoint; close it again later\n");
+			return -FI_EBUSY;
+		}
 	}
 	wfi_work_forget(ep);
 	if (ep->sep) {

@@ -268,15 +268,26 @@ void proto_ep_close(struct proto_ep *ep)
 
 void proto_set_closing(struct proto_ep *ep)
 {
-	if (!ep->closing && ep->enabled) {
+	bool first = !ep->closing && ep->enabled;
+
+	if (first) {
 		receiver_leave(ep);
 	}
 	ep->closing = true;
+	if (first) {
+		joints_abandon(ep);
+	}
+}
+
+bool proto_is_written(const struct proto_ep *ep)
+{
+	return ep->joint_orphans != 0;
 }
 
 bool proto_is_drained(const struct proto_ep *ep)
 {
-	if (ep->injected) { /* also to peers that are still being dialled */
+	/* The first also to peers that are still being dialled. */
+	if (ep->injected || proto_is_written(ep)) {
 		return false;
 	}
 	list_foreach (n, &ep->active) {

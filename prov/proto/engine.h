@@ -175,11 +175,16 @@ LOCK_HELD(lock_domain) void proto_set_up(struct proto_ep *ep, const struct proto
 /* Outstanding operations vanish without completion. */
 LOCK_HELD(lock_domain) void proto_ep_close(struct proto_ep *ep);
 /* Nothing that was promised waits any more: no owed acknowledgement, no injected message,
- * no access that the target counts.
+ * no access that the target counts; and proto_is_written is false.
  * Before a close, progress with proto_set_closing until this is true or patience ends. */
 LOCK_HELD(lock_domain) bool proto_is_drained(const struct proto_ep *ep);
-/* From now on nothing is completed and nothing is taken in. */
+/* From now on nothing is completed and nothing is taken in. Peers that help with messages
+ * are told to stop. */
 LOCK_HELD(lock_domain) void proto_set_closing(struct proto_ep *ep);
+/* After that: one of them has not stopped yet, and may still be writing into memory that
+ * was posted here (rules D3, D4). Progress finds out. Such an engine must not be closed.
+ */
+LOCK_HELD(lock_domain) bool proto_is_written(const struct proto_ep *ep);
 
 struct wire_ep *proto_wire_ep(const struct proto_ep *ep);
 

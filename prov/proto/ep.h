@@ -342,6 +342,8 @@ int joint_pull(struct proto_ep *ep, struct arrival *a);
  * completes it. */
 bool joint_abandon(struct proto_ep *ep, struct arrival *a);
 int joints_settle(struct proto_ep *ep);
+/* The endpoint closes: all of them, which nobody hears of any more. */
+void joints_abandon(struct proto_ep *ep);
 void join_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		  const struct pkt_view *v);
 int helps_run(struct proto_ep *ep, struct proto_peer *pp);

@@ -165,6 +165,17 @@ bool joint_abandon(struct proto_ep *ep, struct arrival *a)
 	return false;
 }
 
+void joints_abandon(struct proto_ep *ep)
+{
+	for (uint32_t i = 0; i < pool_limit(&ep->arrivals); i++) {
+		struct arrival *a = pool_at(&ep->arrivals, i);
+
+		if (a->state == ARRIVAL_PULL && a->joint) {
+			rndv_fail(ep, a, -FI_ECANCELED);
+		}
+	}
+}
+
 int joints_settle(struct proto_ep *ep)
 {
 	int settled = 0;

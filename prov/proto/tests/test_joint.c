@@ -145,6 +145,44 @@ static void test_late(void)
 	tap_is_int(bad, 0, "D3, D4: a receive waits for what its sender is writing");
 }
 
+static bool is_under_way(const struct sim *s)
+{
+	return s->net.pushes.next && !list_empty(&s->net.pushes);
+}
+
+/* The receiver's endpoint closes in the middle. */
+static void test_close(void)
+{
+	int waited = 0, bad = 0;
+
+	for (int k = 0; k < 100; k++) {
+		struct sim s;
+		int i;
+
+		joint_init(&s, 400 + (uint64_t)k, 2);
+		s.net.late_push = 100;
+		sim_recv(&s, 1, 0, LONG, 1, 0, PROTO_TAGGED | PROTO_REPORT);
+		sim_send(&s, 0, 1, LONG, 1, FLAGS);
+		for (i = 0; i < k; i++) {
+			sim_step(&s, 100);
+		}
+		proto_set_closing(s.eps[1].ep);
+		waited += is_under_way(&s);
+		for (i = 0; i < 10000 && !proto_is_drained(s.eps[1].ep); i++) {
+			bad += is_under_way(&s) && !proto_is_written(s.eps[1].ep);
+			sim_step(&s, 100);
+		}
+		bad += i == 10000 || is_under_way(&s) || mock_cells_used(&s.net);
+		proto_ep_close(s.eps[1].ep);
+		s.eps[1].ep = NULL;
+		sim_settle(&s);
+		sim_fini(&s);
+	}
+	tap_ok(waited > 10, "closed while pieces are under way: %d times", waited);
+	tap_is_int(bad, 0,
+		   "D3, D4: an endpoint is drained when nobody can write any more");
+}
+
 static void test_broken(void)
 {
 	struct sim s;
@@ -211,6 +249,7 @@ int main(int argc, char **argv)
 	test_sizes();
 	test_absent();
 	test_late();
+	test_close();
 	test_broken();
 	test_refused();
 	for (uint64_t seed = base; seed < base + count; seed++) {
