@@ -21,6 +21,7 @@ PROV_SOURCES += \
 	%D%/rma.c \
 	%D%/rndv.c \
 	%D%/small.h \
+	%D%/rx_index.c %D%/rx_index.h \
 	%D%/rx_op.c %D%/rx_op.h \
 	%D%/sender.c %D%/sender.h \
 	%D%/tx_op.c %D%/tx_op.h \
@@ -91,3 +92,8 @@ TESTS += %D%/tests/test_local
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
 	%D%/tests/mock_joint.c %D%/tests/mock_link.h
 %C%_tests_test_local_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_cancel
+TESTS += %D%/tests/test_cancel
+%C%_tests_test_cancel_SOURCES = %D%/tests/test_cancel.c
+%C%_tests_test_cancel_LDADD = prov/libprov.la

@@ -28,6 +28,7 @@ void receiver_fini(struct receiver *rcv)
 	match_queue_fini(&rcv->match[0]);
 	match_queue_fini(&rcv->match[1]);
 	pool_fini(&rcv->rx);
+	rx_index_fini(&rcv->by_context);
 	sender_table_fini(&rcv->senders);
 }
 

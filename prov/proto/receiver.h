@@ -19,6 +19,7 @@
 
 #include "prov/proto/match.h"
 #include "prov/proto/pool.h"
+#include "prov/proto/rx_index.h"
 #include "prov/proto/sender.h"
 #include "util/list.h"
 
@@ -41,6 +42,7 @@ struct receiver {
 	struct list unasked; /* struct arrival.m.all: there was no memory for it */
 	bool shared;
 	bool selective; /* shared: some engine's owner wants to hear of some only */
+	struct rx_index by_context;
 };
 
 /* With room for `size` receives, and for max when they are posted. -FI_ENOMEM; then it is

@@ -294,7 +294,8 @@ void rx_retarget(struct receiver *rcv, struct sender *from, struct sender *to)
 	if (before == to) {
 		return;
 	}
-	for (uint32_t i = 0; i < pool_limit(&rcv->rx); i++) {
+	/* Often nobody but its peer refers to it, so no receive does. */
+	for (uint32_t i = 0; before->refs > 1 && i < pool_limit(&rcv->rx); i++) {
 		struct rx *rx = pool_at(&rcv->rx, i);
 
 		if (rx->state == RX_FREE || rx->m.source != before) {
@@ -313,16 +314,8 @@ void rx_retarget(struct receiver *rcv, struct sender *from, struct sender *to)
 
 bool receiver_cancel(struct receiver *rcv, const void *context)
 {
-	struct rx *found = NULL;
+	struct rx *found = rx_index_find(rcv, context);
 
-	for (uint32_t i = 0; i < pool_limit(&rcv->rx); i++) {
-		struct rx *rx = pool_at(&rcv->rx, i);
-
-		if (rx->state == RX_POSTED && rx->context == context &&
-		    (!found || rx->m.stamp < found->m.stamp)) {
-			found = rx;
-		}
-	}
 	if (!found) {
 		return false;
 	}
