@@ -121,6 +121,11 @@ TESTS += %D%/own/large
 %C%_own_large_SOURCES = %D%/own/large.c $(fabtests_own)
 %C%_own_large_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/stopped
+TESTS += %D%/own/stopped
+%C%_own_stopped_SOURCES = %D%/own/stopped.c $(fabtests_own)
+%C%_own_stopped_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/death
 TESTS += %D%/own/death
 %C%_own_death_SOURCES = %D%/own/death.c $(fabtests_own)
