@@ -68,6 +68,23 @@ static bool cell_split(struct check_mem *m, size_t i, uint64_t at)
 	return true;
 }
 
+bool check_mem_cut_new(struct check_mem *m, const uint64_t *at, size_t count)
+{
+	const uint64_t length = m->cell[m->cells].at;
+
+	if (!length)
+		return true;
+	if (!check_reserve(&m->cell, &m->room, count + 2, sizeof(*m->cell)))
+		return false;
+	for (size_t i = 0; i < count && at[i] < length; i++) {
+		if (at[i] > m->cell[m->cells - 1].at)
+			m->cell[m->cells++] = (struct check_cell){.at = at[i]};
+	}
+	m->cell[m->cells] = (struct check_cell){.at = length};
+	m->per_element = (double)m->cells / (double)length;
+	return true;
+}
+
 bool check_mem_cut(struct check_mem *m, uint64_t at)
 {
 	size_t i;

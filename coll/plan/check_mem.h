@@ -43,6 +43,10 @@ struct check_runs {
 bool check_mem_init(struct check_mem *m, uint64_t length);
 void check_mem_fini(struct check_mem *m);
 
+/* Cuts a buffer that holds nothing yet at `count` elements that ascend, all at once: one
+ * by one each moves the cells behind it. false: out of memory. */
+bool check_mem_cut_new(struct check_mem *m, const uint64_t *at, size_t count);
+
 /* Begins a new cell at an element (0 <= at <= length). */
 bool check_mem_cut(struct check_mem *m, uint64_t at);
 

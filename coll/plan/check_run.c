@@ -62,6 +62,7 @@ struct run {
 	int32_t *queue; /* ranks to look at, a ring of size entries */
 	int32_t queue_head, queue_used;
 	struct check_runs a, b, out;
+	int64_t apart; /* as in a channel, of the last pair of all */
 };
 
 /* ---- contents -----------------------------------------------------------------------
@@ -336,23 +337,31 @@ static bool partner_is(const struct slot *slot, const struct slot *other)
 	return other->channel == slot->channel && other->k == slot->k && other != slot;
 }
 
+/* Whether the other half is instance i of its rank, within the window. */
+static bool partner_at(const struct run *run, const struct runner *r,
+		       const struct slot *slot, uint64_t i)
+{
+	return i >= r->head && i < r->seen && partner_is(slot, slot_of(run, r, i));
+}
+
 /* Looks for the other half of a pair in its rank's window; both then know each other. It
- * is mostly as far from here as in the last pair of the channel. */
+ * is mostly as far from here as in the last pair of the channel, or of all. */
 static void partner_find(struct run *run, struct slot *slot, struct check_channel *c,
 			 int32_t peer)
 {
 	const struct runner *r = &run->runner[peer];
-	int64_t apart = slot->kind == PLAN_SEND ? c->apart : -c->apart;
-	uint64_t i = slot->in.number + (uint64_t)apart;
+	const int64_t sign = slot->kind == PLAN_SEND ? 1 : -1;
+	uint64_t i = slot->in.number + (uint64_t)(sign * c->apart);
 
-	if (i < r->head || i >= r->seen || !partner_is(slot, slot_of(run, r, i))) {
+	if (!partner_at(run, r, slot, i))
+		i = slot->in.number + (uint64_t)(sign * run->apart);
+	if (!partner_at(run, r, slot, i)) {
 		for (i = r->seen; i-- > r->head;) {
 			if (partner_is(slot, slot_of(run, r, i)))
 				break;
 		}
-		apart = (int64_t)(i - slot->in.number);
-		c->apart = slot->kind == PLAN_SEND ? apart : -apart;
 	}
+	c->apart = run->apart = sign * (int64_t)(i - slot->in.number);
 	slot->partner = slot_of(run, r, i);
 	slot->partner->partner = slot;
 }
@@ -525,11 +534,8 @@ static bool mem_cut_parts(struct check_rank *rank, uint8_t buf)
 		if (!best || space->parts > best->parts)
 			best = space;
 	}
-	for (uint32_t i = best ? best->parts : 0; i-- > 0;) {
-		if (best->begin && !check_mem_cut(&rank->mem[buf], best->begin[i]))
-			return false;
-	}
-	return true;
+	return !best || !best->begin ||
+	       check_mem_cut_new(&rank->mem[buf], best->begin, best->parts);
 }
 
 /* The caller's elements, where the call has them. */

@@ -9,6 +9,7 @@
 
 #include "coll/algo/algo.h"
 #include "coll/plan/check_expr.h"
+#include "coll/plan/check_mem.h"
 #include "coll/plan/checker.h"
 #include "util/tap.h"
 
@@ -399,6 +400,30 @@ static void set_tests(void)
 	check_set_pool_fini(&pool);
 }
 
+/* Cuts of one buffer, one by one and all at once. */
+static void memory_tests(void)
+{
+	static const uint64_t at[] = {0, 0, 3, 3, 7, 9, 12};
+	const size_t count = sizeof(at) / sizeof(at[0]);
+	struct check_mem one, all;
+	bool same = check_mem_init(&one, 9) && check_mem_init(&all, 9) &&
+		    check_mem_cut_new(&all, at, count);
+
+	for (size_t i = 0; i < count; i++)
+		same = same && check_mem_cut(&one, at[i]);
+	same = same && one.cells == 3 && all.cells == 3;
+	for (size_t i = 0; same && i <= 3; i++)
+		same = one.cell[i].at == all.cell[i].at &&
+		       all.cell[i].expr == CHECK_EXPR_NOTHING;
+	tap_ok(same, "cuts all at once are those one by one");
+	check_mem_fini(&one);
+	check_mem_fini(&all);
+	tap_ok(check_mem_init(&one, 0) && check_mem_cut_new(&one, at, count) &&
+		       one.cells == 0,
+	       "a buffer of nothing has no cell");
+	check_mem_fini(&one);
+}
+
 int main(void)
 {
 	pairing_tests();
@@ -410,5 +435,6 @@ int main(void)
 	header_tests();
 	overlap_tests();
 	set_tests();
+	memory_tests();
 	return tap_done();
 }
