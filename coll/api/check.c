@@ -439,11 +439,15 @@ static enum weft_result check_data(const struct weft_comm *comm,
 		result = check_overlap(&job, &out->plan.in_place);
 	if (result != WEFT_SUCCESS)
 		return result;
-	if (row->vector && row->src == row->dst && out->plan.in_place && call->src.count)
-		return error_set(WEFT_ERR_UNSUPPORTED,
-				 "%s in place is not supported: source and destination "
-				 "must be apart",
-				 weft_coll_name(call->coll));
+	if (row->vector && row->src == row->dst && out->plan.in_place) {
+		/* A buffer of nothing is apart from any, both may be NULL. */
+		out->plan.in_place = call->src.count && call->dst.count;
+		if (out->plan.in_place)
+			return error_set(WEFT_ERR_UNSUPPORTED,
+					 "%s in place is not supported: source and "
+					 "destination must be apart",
+					 weft_coll_name(call->coll));
+	}
 	if (row->one_buffer && !out->plan.in_place && call->src.count)
 		return error_set(WEFT_ERR_ARG,
 				 "%s has one buffer: src.addr and dst.addr must be equal",
@@ -530,6 +534,18 @@ static enum weft_result check_choice(struct weft_comm *comm, const struct weft_o
 	return result;
 }
 
+/* Counts belong to a buffer of a (v) form that has a block per rank. */
+static enum weft_result check_takes(const struct check_row *row,
+				    const struct weft_call *call)
+{
+	const bool send = call->send_counts && (!row->vector || row->src == ONE);
+
+	if (!send && !(call->recv_counts && (!row->vector || row->dst == ONE)))
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_ARG, "%s takes no %s", weft_coll_name(call->coll),
+			 send ? "send_counts" : "recv_counts");
+}
+
 enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call,
 			    const struct weft_opts *opts, struct checked_call *out)
 {
@@ -551,13 +567,10 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "weft_call.coll: %s is not in this version",
 				 weft_coll_name(call->coll));
-	if ((call->send_counts || call->recv_counts) &&
-	    (!row->vector || (call->send_counts && row->src == ONE) ||
-	     (call->recv_counts && row->dst == ONE)))
-		return error_set(WEFT_ERR_ARG, "%s takes no %s",
-				 weft_coll_name(call->coll),
-				 call->send_counts && row->src == ONE ? "send_counts"
-								      : "recv_counts");
+	if (call->send_counts || call->recv_counts)
+		result = check_takes(row, call);
+	if (result != WEFT_SUCCESS)
+		return result;
 	if (row->vector && !comm->tables) {
 		comm->tables =
 			malloc((2 * (size_t)comm->size + 1) * 2 * sizeof(*comm->tables));
@@ -589,6 +602,7 @@ const char *weft_algorithm(struct weft_comm *comm, const struct weft_call *call,
 			   const struct weft_opts *opts)
 {
 	struct checked_call checked;
+	enum weft_result result;
 
 	error_clear();
 	if (!comm || !call) {
@@ -596,7 +610,9 @@ const char *weft_algorithm(struct weft_comm *comm, const struct weft_call *call,
 			  comm ? "call" : "comm");
 		return NULL;
 	}
-	if (call_check(comm, call, opts, &checked) != WEFT_SUCCESS)
-		return NULL;
-	return checked.algo->name;
+	/* Checks remember the choice and write the communicator's tables. */
+	ctx_lock(comm->ctx);
+	result = call_check(comm, call, opts, &checked);
+	ctx_unlock(comm->ctx);
+	return result == WEFT_SUCCESS ? checked.algo->name : NULL;
 }

@@ -60,7 +60,7 @@ static enum weft_result item_read(char *item, struct force table[WEFT_COLL_COUNT
 		return error_set(WEFT_ERR_ARG, "WEFT_ALGO: there is no collective \"%s\"",
 				 item);
 	f = &table[coll];
-	f->algo = algo_find(item, name);
+	*f = (struct force){.algo = algo_find(item, name)};
 	if (!f->algo)
 		return error_set(
 			WEFT_ERR_ARG,

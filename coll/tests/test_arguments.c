@@ -93,6 +93,9 @@ static void test_call(struct weft_comm *comm)
 	call.send_counts = &counts;
 	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "send_counts",
 		"counts where none belong");
+	call.coll = WEFT_COLL_ALLTOALL;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG,
+		"takes no send_counts", "and where the source has a block per rank");
 	call = good;
 	call.src.kind = WEFT_MEM_CUDA;
 	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_UNSUPPORTED,
@@ -112,9 +115,9 @@ static void test_call(struct weft_comm *comm)
 /* Blocks of one rank by counts that make no sense. */
 static void test_counts(struct weft_comm *comm)
 {
-	const uint64_t four = 4, many = UINT64_MAX / 2, far = UINT64_MAX;
+	const uint64_t zero = 0, four = 4, many = UINT64_MAX / 2, far = UINT64_MAX;
 	const struct weft_counts good = {.counts = &four}, none = {0},
-				 huge = {.counts = &many},
+				 nothing = {.counts = &zero}, huge = {.counts = &many},
 				 away = {.counts = &four, .displacements = &far},
 				 gpu = {.counts = &four, .kind = WEFT_MEM_CUDA};
 	struct weft_call call = WEFT_CALL_INIT;
@@ -141,6 +144,9 @@ static void test_counts(struct weft_comm *comm)
 		"more than memory", "a displacement that is");
 	refused(weft_alltoallv(comm, a, &good, a, &good, WEFT_FP32, NULL),
 		WEFT_ERR_UNSUPPORTED, "in place", "blocks in place");
+	tap_ok(weft_alltoallv(comm, NULL, &nothing, NULL, &nothing, WEFT_FP32, NULL) ==
+		       WEFT_SUCCESS,
+	       "null buffers with no blocks are good");
 	refused(weft_reduce_scatterv(comm, a, &good, b, 4, WEFT_FP32, WEFT_BOR, NULL),
 		WEFT_ERR_UNSUPPORTED, "supported:", "an operation that is not there");
 	call.coll = WEFT_COLL_GATHERV;

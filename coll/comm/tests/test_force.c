@@ -33,6 +33,9 @@ int main(void)
 	tap_is_str(table[WEFT_COLL_ALLGATHER].algo->name, "ffbruck", "the second");
 	tap_ok(table[WEFT_COLL_ALLGATHER].chunk_bytes == 0, "with a chunk of its own");
 	tap_ok(!table[WEFT_COLL_BROADCAST].algo, "others are chosen");
+	tap_ok(force_read("allreduce=ring:4k,allreduce=ring", table) == WEFT_SUCCESS &&
+		       table[WEFT_COLL_ALLREDUCE].chunk_bytes == 0,
+	       "the last one counts, and nothing of those before it");
 	refused("ring", "COLLECTIVE=ALGORITHM");
 	refused("allredux=ring", "no collective");
 	refused("alltoallv_dynamic=direct", "no collective");
