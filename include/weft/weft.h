@@ -134,7 +134,8 @@ struct weft_buf {
 	struct weft_mem *mem; /* registration that covers it, or NULL */
 };
 
-/* Where an array of counts lives, and when it is read: at execution, never earlier. */
+/* Counts of a (v) form, and where these arrays live: read during the call that starts it,
+ * and not after. */
 struct weft_counts {
 	const uint64_t *counts;	       /* one per rank, elements */
 	const uint64_t *displacements; /* one per rank, elements; NULL: packed */
@@ -369,7 +370,7 @@ WEFT_API enum weft_result weft_reduce_scatter_start(struct weft_comm *comm,
 
 /*
  * src, dst: size * count elements each: block i of src goes to rank i, block i of dst
- * comes from rank i. In place when src equals dst.
+ * comes from rank i. In place when src equals dst, which it does at all ranks or at none.
  */
 WEFT_API enum weft_result weft_alltoall(struct weft_comm *comm, const void *src,
 					void *dst, uint64_t count, enum weft_type type,
