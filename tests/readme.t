@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The program in README.md compiles as it is shown and prints what README.md says.
+# The program in README.md compiles as it is shown and prints what README.md says; the
+# algorithms that it names are those there are.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 
@@ -11,6 +12,16 @@ block() {
 		/^```/ { inside = 0 }
 		inside' "$top/README.md"
 }
+
+"$build/weft" info | awk '/^algorithms / { on = 1; next } !NF { on = 0 } on { print $1, $2 }' \
+	>"$tmp/algorithms"
+ok "weft info has algorithms" test -s "$tmp/algorithms"
+for readme in README.md coll/algo/README.md; do
+	sed -n '/^| collective | algorithms |$/,/^$/p' "$top/$readme" | awk -F ' *[|] *' '
+		NR > 2 { for (n = split($3, name, ", "); n > 0; n--) print $2, name[n] }' |
+		LC_ALL=C sort >"$tmp/named"
+	ok "$readme names them" diff -u <(LC_ALL=C sort "$tmp/algorithms") "$tmp/named"
+done
 
 block c >"$tmp/sum.c"
 ok "README.md has a program" grep -q '^int main(' "$tmp/sum.c"
