@@ -12,6 +12,7 @@
 #include "cli/info_vars.h"
 #include "coll/api/error.h"
 #include "coll/boot/boot_env.h"
+#include "coll/comm/force.h"
 
 /* Those that the library and this command read or set. */
 static const char *const own_names[] = {
@@ -107,6 +108,16 @@ static const char *judge_value(const struct fi_param *param, const char *value,
 	return text;
 }
 
+static const char *judge_algo(const char *value, char text[INFO_NOTE_TEXT])
+{
+	struct force table[WEFT_COLL_COUNT];
+
+	if (force_read(value, table) == WEFT_SUCCESS)
+		return NULL;
+	snprintf(text, INFO_NOTE_TEXT, "%s", weft_error_detail());
+	return text;
+}
+
 /* ---- names ------------------------------------------------------------------------ */
 
 static const char *judge_own(const char *name)
@@ -120,6 +131,8 @@ static const char *judge_own(const char *name)
 const char *info_vars_judge(const struct info_vars *vars, const char *name,
 			    const char *value, char text[INFO_NOTE_TEXT])
 {
+	if (strcmp(name, "WEFT_ALGO") == 0)
+		return judge_algo(value, text);
 	if (strncmp(name, "FI_", 3) != 0)
 		return judge_own(name);
 	for (int i = 0; i < vars->params; i++)

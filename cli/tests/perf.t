@@ -119,6 +119,8 @@ says out 'FI_PROVDER=weft  <-- not known' "one of libfabric"
 says out 'WEFT_RNK=1  <-- not known' "one of Weft"
 ok "and nothing else" test "$(grep -vE 'WEFT_(TOP|TEST)_' "$tmp/out" | grep -c '<--')" = \
 	"$(grep -cE 'FI_WEFT_(EAG|CON|CMB)|FI_PROVDER|WEFT_RNK' "$tmp/out")"
+WEFT_ALGO=allreduce=rung status 0 "an algorithm that there is not" "$weft" info
+says out 'WEFT_ALGO=allreduce=rung  <-- .*no algorithm "rung" for allreduce' "is told"
 WEFT_RANK=x WEFT_SIZE=2 status 0 "ranks that cannot meet" "$weft" info
 says out 'ranks cannot meet by these: WEFT_RANK is "x"' "says why"
 FI_PROVIDER='' status 1 "an empty FI_PROVIDER" "$weft" info
