@@ -110,7 +110,7 @@ bool check_walk_next(struct check_walk *w, struct check_instance *out)
 /* ---- channels -----------------------------------------------------------------------
  */
 
-static size_t channel_slot(const struct check_job *job, int32_t from, int32_t to)
+static size_t channel_search(const struct check_job *job, int32_t from, int32_t to)
 {
 	uint64_t h = ((uint64_t)(uint32_t)from << 32 | (uint32_t)to) *
 		     UINT64_C(0x9e3779b97f4a7c15);
@@ -126,14 +126,28 @@ static size_t channel_slot(const struct check_job *job, int32_t from, int32_t to
 	return i;
 }
 
-/* Keeps the table at most half full. */
+/* Up to so many ranks there is a slot for each two of them: the 16 MiB are touched only
+ * where ranks talk to each other, and nobody searches. */
+#define CHANNELS_DIRECT 2048
+
+static size_t channel_slot(const struct check_job *job, int32_t from, int32_t to)
+{
+	if (job->size <= CHANNELS_DIRECT)
+		return (size_t)from * (size_t)job->size + (size_t)to;
+	return channel_search(job, from, to);
+}
+
+/* Keeps a table that is searched at most half full. */
 static bool channels_grow(struct check_job *job)
 {
 	size_t n = job->channel_slots ? job->channel_slots * 2 : 1024;
 	uint32_t *slot;
 
-	if (job->channels * 2 < job->channel_slots)
+	if (job->channels * 2 < job->channel_slots ||
+	    (job->channel_slots && job->size <= CHANNELS_DIRECT))
 		return true;
+	if (job->size <= CHANNELS_DIRECT)
+		n = (size_t)job->size * (size_t)job->size;
 	slot = calloc(n, sizeof(*slot));
 	if (!slot)
 		return false;

@@ -46,7 +46,7 @@ struct check_job {
 	struct check_space *spaces;
 	struct check_channel *channel;
 	size_t channels, channel_room;
-	uint32_t *channel_slot; /* open addressing; index + 1; 0: free */
+	uint32_t *channel_slot; /* index + 1; 0: free; direct or open addressing */
 	size_t channel_slots;
 	struct check_exprs exprs;
 	bool proofs; /* some plan has one */
