@@ -577,20 +577,25 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 		if (!comm->tables)
 			return error_set(WEFT_ERR_NOMEM, "no memory for counts");
 	}
-	*out = (struct checked_call){
-		.coll = call->coll,
-		.type = WEFT_INT8,
-		.op = row->reduces ? call->op : WEFT_SUM,
-		.timeout_us = opts && opts->timeout_us ? opts->timeout_us
-						       : comm->ctx->timeout_us,
-		.plan = {.rank = comm->rank,
-			 .size = comm->size,
-			 .elem_size = 1,
-			 .root = row->rooted ? call->root : 0,
-			 .fetches = exec_fetches(comm->ctx->exec),
-			 .crowded = exec_is_crowded(comm->ctx->exec),
-			 .average = row->reduces && call->op == WEFT_AVG},
+	/* One by one: the counts are of (v) forms only. */
+	out->coll = call->coll;
+	out->type = WEFT_INT8;
+	out->op = row->reduces ? call->op : WEFT_SUM;
+	out->src = out->dst = NULL;
+	out->plan = (struct plan_call){
+		.rank = comm->rank,
+		.size = comm->size,
+		.elem_size = 1,
+		.root = row->rooted ? call->root : 0,
+		.fetches = exec_fetches(comm->ctx->exec),
+		.crowded = exec_is_crowded(comm->ctx->exec),
+		.average = row->reduces && call->op == WEFT_AVG,
 	};
+	out->timeout_us =
+		opts && opts->timeout_us ? opts->timeout_us : comm->ctx->timeout_us;
+	out->count = 0;
+	if (row->vector)
+		out->vector = (struct checked_vector){.total = 0};
 	if (row->data)
 		result = check_data(comm, row, call, out);
 	if (result != WEFT_SUCCESS)
