@@ -285,7 +285,7 @@ static void test_homeless(void)
  * to would never be let go. */
 static void test_srx_alias(void)
 {
-	struct fid_ep *srx, *alias;
+	struct fid_ep *srx, *alias = NULL;
 
 	must(fi_srx_context(domain, NULL, &srx, NULL), "fi_srx_context");
 	must(fi_ep_alias(srx, &alias, FI_RECV), "fi_ep_alias");
