@@ -25,10 +25,12 @@ int wfi_av_share(struct wfi_av *av, struct fi_av_attr *attr)
 }
 
 LOCK_HELD(lock_domain)
-static void row_came(struct wfi_av *av, uint32_t index, const struct wire_addr *addr)
+static int row_came(struct wfi_av *av, uint32_t index, const struct wire_addr *addr)
 {
-	if (av_table_place(&av->table, addr, index))
-		return; /* no memory: it is looked for again when it is needed */
+	int rc = av_table_place(&av->table, addr, index);
+
+	if (rc)
+		return rc;
 	if (av->ids_later)
 		av->table.rows[index].user_id = FI_ADDR_NOTAVAIL;
 	list_foreach (pos, &av->users) {
@@ -36,6 +38,7 @@ static void row_came(struct wfi_av *av, uint32_t index, const struct wire_addr *
 
 		u->inserted(u, index);
 	}
+	return 0;
 }
 
 LOCK_HELD(lock_domain) static void row_went(struct wfi_av *av, uint32_t index)
@@ -61,8 +64,9 @@ void wfi_av_sync(struct wfi_av *av)
 		struct wire_addr addr;
 		enum av_share_state state = av_share_row(av->share, i, &addr);
 
-		if (state == AV_SHARE_USED && !here)
-			row_came(av, i, &addr);
+		if (state == AV_SHARE_USED && !here &&
+		    row_came(av, i, &addr) == -FI_ENOMEM)
+			av->seen = changes - 1; /* the next call looks again */
 		else if (state == AV_SHARE_GONE && here)
 			row_went(av, i);
 	}
