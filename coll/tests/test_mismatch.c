@@ -93,13 +93,62 @@ static void args_draw(struct args *a, int32_t size, uint32_t *s)
 	a->root = (int32_t)draw(s, (uint32_t)size);
 }
 
-static bool args_differ(const struct args *a, const struct args *b)
+static struct ref_case args_case(const struct args *a)
+{
+	return (struct ref_case){
+		.coll = a->coll,
+		.algorithm = algo_at(weft_coll_name(a->coll), a->algorithm)->name,
+		.type = a->type,
+		.op = a->op,
+		.count = a->count,
+		.root = a->root,
+	};
+}
+
+/*
+ * Whether the blocks differ that go between this rank and another. What a root of a (v)
+ * form has for itself is its own affair, and two totals can give the same blocks.
+ */
+static bool blocks_differ(const struct ref_blocks *a, const struct ref_blocks *b,
+			  bool shared, int32_t rank)
+{
+	for (int32_t k = 0; k < a->n; k++) {
+		if (a->count[k] != b->count[k] && (shared || k != rank))
+			return true;
+	}
+	return false;
+}
+
+static bool counts_differ(const struct args *x, const struct args *y, int32_t rank,
+			  int32_t size)
+{
+	const struct ref_case a = args_case(x), b = args_case(y);
+	const struct ref_blocks src[] = {ref_src(&a, rank, size),
+					 ref_src(&b, rank, size)},
+				dst[] = {ref_dst(&a, rank, size),
+					 ref_dst(&b, rank, size)};
+	/* The block of a rank passes other hands where every rank knows all blocks. */
+	const bool shared = x->coll == WEFT_COLL_ALLGATHERV ||
+			    x->coll == WEFT_COLL_REDUCE_SCATTERV,
+		   alone = ref_rooted(x->coll) && rank == x->root;
+
+	if (x->count == y->count || !ref_vector(x->coll))
+		return x->count != y->count;
+	return (!(alone && src[0].n == 1) &&
+		blocks_differ(&src[0], &src[1], shared || src[0].n == 1, rank)) ||
+	       (!(alone && dst[0].n == 1) &&
+		blocks_differ(&dst[0], &dst[1], shared || dst[0].n == 1, rank));
+}
+
+/* Whether other ranks can see it if `rank` calls with b what they call with a. */
+static bool args_differ(const struct args *a, const struct args *b, int32_t rank,
+			int32_t size)
 {
 	if (a->coll != b->coll || a->algorithm != b->algorithm)
 		return true;
 	if (a->coll == WEFT_COLL_BARRIER)
 		return false;
-	return a->count != b->count || a->type != b->type ||
+	return counts_differ(a, b, rank, size) || a->type != b->type ||
 	       (ref_reduces(a->coll) && a->op != b->op) ||
 	       (ref_rooted(a->coll) && a->root != b->root);
 }
@@ -139,8 +188,8 @@ static void trial_draw(struct trial *t, int32_t size, uint32_t *s)
 				(uint8_t)draw(s, algorithms_of(t->same.coll));
 			break;
 		}
-	} while (!args_differ(&t->same, &t->other));
-	t->odd = (int32_t)draw(s, (uint32_t)size);
+		t->odd = (int32_t)draw(s, (uint32_t)size);
+	} while (!args_differ(&t->same, &t->other, t->odd, size));
 	t->warm = (int)draw(s, 3);
 }
 
@@ -148,14 +197,7 @@ static void trial_draw(struct trial *t, int32_t size, uint32_t *s)
 static enum weft_result args_run(struct weft_comm *comm, const struct args *a,
 				 bool *whole)
 {
-	const struct ref_case c = {
-		.coll = a->coll,
-		.algorithm = algo_at(weft_coll_name(a->coll), a->algorithm)->name,
-		.type = a->type,
-		.op = a->op,
-		.count = a->count,
-		.root = a->root,
-	};
+	const struct ref_case c = args_case(a);
 	const int32_t rank = weft_comm_rank(comm), size = weft_comm_size(comm);
 	const size_t elem = weft_type_size(a->type);
 	const size_t src_len = ref_src(&c, rank, size).span * elem,
