@@ -224,9 +224,15 @@ static void json_reductions(struct json *j)
 		if (reduce_supported((enum weft_type)t, WEFT_SUM))
 			json_text(j, NULL, weft_type_name((enum weft_type)t));
 	json_array_end(j);
-	json_array_begin(j, "operations");
+	json_array_begin(j, "operations"); /* of every type */
 	for (int o = 0; o < WEFT_OP_COUNT; o++)
 		if (reduce_supported(WEFT_FP32, (enum weft_op)o))
+			json_text(j, NULL, weft_op_name((enum weft_op)o));
+	json_array_end(j);
+	json_array_begin(j, "integer_operations"); /* and of integers */
+	for (int o = 0; o < WEFT_OP_COUNT; o++)
+		if (!reduce_supported(WEFT_FP32, (enum weft_op)o) &&
+		    reduce_supported(WEFT_INT32, (enum weft_op)o))
 			json_text(j, NULL, weft_op_name((enum weft_op)o));
 	json_array_end(j);
 	json_object_end(j);

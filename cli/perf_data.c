@@ -9,8 +9,21 @@
 
 /* ---- encodings -------------------------------------------------------------------- */
 
-/* An integer of at most 9 bits as a float of 16 bits with `mant` stored bits. */
-static uint16_t small_float(unsigned value, int mant, int bias)
+/* Stored bits of mantissa and the exponent's bias of floats of 8 and 16 bits. */
+struct small_format {
+	int mant, bias;
+};
+
+static const struct small_format small_table[WEFT_TYPE_COUNT] = {
+	[WEFT_FP16] = {10, 15},
+	[WEFT_BF16] = {7, 127},
+	[WEFT_FP8_E4M3] = {3, 7},
+	[WEFT_FP8_E5M2] = {2, 15},
+};
+
+/* An integer of at most 9 bits in such a format; low bits without a place are left out,
+ * which keeps the order. */
+static uint16_t small_float(unsigned value, const struct small_format *f)
 {
 	int exp = 0;
 
@@ -18,18 +31,17 @@ static uint16_t small_float(unsigned value, int mant, int bias)
 		return 0;
 	while (value >> (exp + 1))
 		exp++;
-	/* value is at most 2^8 where mant is 7: its low bits are zero then */
-	value = exp > mant ? value >> (exp - mant) : value << (mant - exp);
-	return (uint16_t)((unsigned)(exp + bias) << mant | (value & ((1u << mant) - 1)));
+	value = exp > f->mant ? value >> (exp - f->mant) : value << (f->mant - exp);
+	return (uint16_t)((unsigned)(exp + f->bias) << f->mant |
+			  (value & ((1u << f->mant) - 1)));
 }
 
 static void encode(enum weft_type type, unsigned value, uint8_t out[8])
 {
-	uint16_t half = type == WEFT_FP16 ? small_float(value, 10, 15)
-					  : small_float(value, 7, 127);
+	uint16_t half = small_float(value, &small_table[type]);
 	float f = (float)value;
 	double d = value;
-	uint8_t b1 = (uint8_t)value;
+	uint8_t b1 = (uint8_t)(small_table[type].mant ? half : value);
 	uint16_t b2 = (uint16_t)value;
 	uint32_t b4 = value;
 	uint64_t b8 = value;
@@ -68,6 +80,10 @@ static void encode(enum weft_type type, unsigned value, uint8_t out[8])
 /* The largest integer up to which sums are exact, and below the poison in one byte. */
 static unsigned exact_limit(const struct data *d)
 {
+	if (d->type == WEFT_FP8_E4M3)
+		return 16;
+	if (d->type == WEFT_FP8_E5M2)
+		return 8;
 	return d->elem == 1 ? 127 : DATA_VALUES - 1;
 }
 
@@ -168,6 +184,26 @@ static unsigned extreme_result(const struct data *d, uint32_t i, uint64_t round)
 	return best;
 }
 
+/* Bits: of 7, so that no byte is the poison. */
+static unsigned bits_operand(int32_t rank, uint32_t i, uint64_t round)
+{
+	return mix((uint32_t)rank, i, round) % 128;
+}
+
+static unsigned bits_result(const struct data *d, uint32_t i, uint64_t round)
+{
+	unsigned bits = bits_operand(0, i, round);
+
+	for (int32_t r = 1; r < d->ranks; r++) {
+		const unsigned v = bits_operand(r, i, round);
+
+		bits = d->op == WEFT_BAND  ? bits & v
+		       : d->op == WEFT_BOR ? bits | v
+					   : bits ^ v;
+	}
+	return bits;
+}
+
 static unsigned value_at(const struct data *d, enum data_kind kind, int32_t rank,
 			 uint32_t i, uint64_t round)
 {
@@ -183,6 +219,10 @@ static unsigned value_at(const struct data *d, enum data_kind kind, int32_t rank
 	case WEFT_PROD:
 		return result ? prod_result(d, i, round)
 			      : prod_operand(d, rank, i, round);
+	case WEFT_BAND:
+	case WEFT_BOR:
+	case WEFT_BXOR:
+		return result ? bits_result(d, i, round) : bits_operand(rank, i, round);
 	default:
 		return result ? extreme_result(d, i, round)
 			      : mix((uint32_t)rank, i, round) % 101;

@@ -91,7 +91,9 @@ text = open(sys.argv[1]).read()
 d = json.loads(text)
 assert d["schema"] == 1 and d["provider"] and d["algorithms"] and d["host"]["cpus"] >= 1
 assert d["variables"]["FI_PROVIDER"] == "tcp" and "private" not in text
-assert "fp32" in d["reductions"]["types"] and "fp8_e4m3" not in d["reductions"]["types"]
+r = d["reductions"]
+assert "fp32" in r["types"] and "fp8_e4m3" in r["types"]
+assert "sum" in r["operations"] and "bxor" in r["integer_operations"] and "bxor" not in r["operations"]
 ' "$tmp/out"
 else
 	skip 4 "no python3 to read JSON with (test_json checks the writer)"
@@ -105,7 +107,7 @@ says out 'weft is not among them. FI_PROVIDER leaves it out' "why weft would not
 says out '^  FI_PROVIDER=tcp$' "variables"
 ok "the secret is not shown" is_empty "$(grep private "$tmp/out")"
 ok "the last line has the figures" \
-	grep -qE '^[0-9]+ providers?, [0-9]+ algorithms, 12 types' <(tail -n 1 "$tmp/out")
+	grep -qE '^[0-9]+ providers?, [0-9]+ algorithms, 14 types' <(tail -n 1 "$tmp/out")
 FI_WEFT_EAGER_SIZE=lots FI_WEFT_CMA=0 FI_WEFT_CONNECT_TIMEOUT=0 FI_WEFT_CMB=1 FI_PROVDER=weft \
 	WEFT_RNK=1 WEFT_TTY=1 status 0 "variables that are wrong" "$weft" info
 if is_sanitized "$build/prov/libweft-fi.so"; then

@@ -51,41 +51,48 @@ const struct reduce_isa *reduce_isa_choose(void)
 	return &reduce_isa_table[i];
 }
 
+/* NULL where the type does not have the operation. */
+static reduce_fn *kernel_of(const struct reduce_kernel *k, enum weft_op op)
+{
+	switch (op) {
+	case WEFT_SUM:
+	case WEFT_AVG: /* divided at the end */
+		return k->sum;
+	case WEFT_PROD:
+		return k->prod;
+	case WEFT_MIN:
+		return k->min;
+	case WEFT_MAX:
+		return k->max;
+	case WEFT_BAND:
+		return k->band;
+	case WEFT_BOR:
+		return k->bor;
+	case WEFT_BXOR:
+		return k->bxor;
+	default:
+		return NULL;
+	}
+}
+
 bool reduce_supported(enum weft_type type, enum weft_op op)
 {
-	if ((unsigned)type >= WEFT_TYPE_COUNT || !reduce_kernel_base[type].sum)
-		return false;
-	return op == WEFT_SUM || op == WEFT_PROD || op == WEFT_MIN || op == WEFT_MAX ||
-	       op == WEFT_AVG;
+	return (unsigned)type < WEFT_TYPE_COUNT &&
+	       kernel_of(&reduce_kernel_base[type], op);
 }
 
 const char *reduce_supported_text(void)
 {
-	return "int8, uint8, int16, uint16, int32, uint32, int64, uint64, fp16, bf16, "
-	       "fp32, "
+	return "int8, uint8, int16, uint16, int32, uint32, int64, uint64 with sum, prod, "
+	       "min, max, avg, band, bor, bxor; fp16, bf16, fp8_e4m3, fp8_e5m2, fp32, "
 	       "fp64 with sum, prod, min, max, avg";
 }
 
 void reduce_apply(enum weft_type type, enum weft_op op, void *dst, const void *a,
 		  const void *b, size_t count)
 {
-	const struct reduce_kernel *k = &reduce_isa_choose()->kernel[type];
-
 	assert(reduce_supported(type, op));
-	switch (op) {
-	case WEFT_PROD:
-		k->prod(dst, a, b, count);
-		break;
-	case WEFT_MIN:
-		k->min(dst, a, b, count);
-		break;
-	case WEFT_MAX:
-		k->max(dst, a, b, count);
-		break;
-	default: /* SUM, and AVG, which is divided at the end */
-		k->sum(dst, a, b, count);
-		break;
-	}
+	kernel_of(&reduce_isa_choose()->kernel[type], op)(dst, a, b, count);
 }
 
 void reduce_scale(enum weft_type type, void *dst, const void *src, size_t count,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reductions on host memory: dst[i] = a[i] op b[i], vectorised; fp16 and bf16 are
- * computed in fp32 and rounded to nearest even once per call. dst may equal a or b, not
- * overlap otherwise. No alignment is required beyond that of the type. Pure, thread-safe.
+ * Reductions on host memory: dst[i] = a[i] op b[i], vectorised; fp16, bf16
+ * and fp8 are computed in fp32 and rounded to nearest even once per call: beyond its
+ * largest value fp8_e4m3, which has no infinity, becomes NaN, the others infinity. dst
+ * may equal a or b, not overlap otherwise. No alignment is required beyond that of the
+ * type. Pure, thread-safe.
  */
 #ifndef WEFT_EXEC_REDUCE_H
 #define WEFT_EXEC_REDUCE_H
@@ -12,6 +14,7 @@
 
 #include "weft/weft.h"
 
+/* Bitwise operations are of integers; the others of every type. */
 bool reduce_supported(enum weft_type type, enum weft_op op);
 
 /* "int32, int64, fp16, ... with sum, prod, ...": for the message of a refusal. */

@@ -163,6 +163,32 @@
 #define R_D(divisor) ((float)(divisor))
 #include "coll/exec/reduce_template.h"
 
+#define R_NAME(op)   e4m3_##op
+#define R_T	     uint8_t
+#define R_C	     float
+#define R_LOAD(v)    num_from_e4m3(v)
+#define R_STORE(v)   num_to_e4m3(v)
+#define R_ADD(a, b)  ((a) + (b))
+#define R_MUL(a, b)  ((a) * (b))
+#define R_MIN(a, b)  num_min_float((a), (b))
+#define R_MAX(a, b)  num_max_float((a), (b))
+#define R_DIV(a, d)  ((a) / (d))
+#define R_D(divisor) ((float)(divisor))
+#include "coll/exec/reduce_template.h"
+
+#define R_NAME(op)   e5m2_##op
+#define R_T	     uint8_t
+#define R_C	     float
+#define R_LOAD(v)    num_from_e5m2(v)
+#define R_STORE(v)   num_to_e5m2(v)
+#define R_ADD(a, b)  ((a) + (b))
+#define R_MUL(a, b)  ((a) * (b))
+#define R_MIN(a, b)  num_min_float((a), (b))
+#define R_MAX(a, b)  num_max_float((a), (b))
+#define R_DIV(a, d)  ((a) / (d))
+#define R_D(divisor) ((float)(divisor))
+#include "coll/exec/reduce_template.h"
+
 #ifndef REDUCE_HALF_SIMD
 #define R_NAME(op)   fp16_##op
 #define R_T	     uint16_t
@@ -178,18 +204,50 @@
 #include "coll/exec/reduce_template.h"
 #endif
 
-#define REDUCE_ROW(name)                                                      \
-	{                                                                     \
-		name##_sum, name##_prod, name##_min, name##_max, name##_scale \
+#define R_BITS(op) bits8_##op
+#define R_T	   uint8_t
+#include "coll/exec/reduce_bits.h"
+
+#define R_BITS(op) bits16_##op
+#define R_T	   uint16_t
+#include "coll/exec/reduce_bits.h"
+
+#define R_BITS(op) bits32_##op
+#define R_T	   uint32_t
+#include "coll/exec/reduce_bits.h"
+
+#define R_BITS(op) bits64_##op
+#define R_T	   uint64_t
+#include "coll/exec/reduce_bits.h"
+
+#define REDUCE_FLOAT(name)                                                 \
+	{                                                                  \
+		.sum = name##_sum, .prod = name##_prod, .min = name##_min, \
+		.max = name##_max, .scale = name##_scale,                  \
+	}
+
+#define REDUCE_INT(name, bits)                                                 \
+	{                                                                      \
+		.sum = name##_sum, .prod = name##_prod, .min = name##_min,     \
+		.max = name##_max, .scale = name##_scale, .band = bits##_band, \
+		.bor = bits##_bor, .bxor = bits##_bxor,                        \
 	}
 
 const struct reduce_kernel REDUCE_TABLE[WEFT_TYPE_COUNT] = {
-	[WEFT_INT8] = REDUCE_ROW(int8),	  [WEFT_UINT8] = REDUCE_ROW(uint8),
-	[WEFT_INT16] = REDUCE_ROW(int16), [WEFT_UINT16] = REDUCE_ROW(uint16),
-	[WEFT_INT32] = REDUCE_ROW(int32), [WEFT_UINT32] = REDUCE_ROW(uint32),
-	[WEFT_INT64] = REDUCE_ROW(int64), [WEFT_UINT64] = REDUCE_ROW(uint64),
-	[WEFT_FP16] = REDUCE_ROW(fp16),	  [WEFT_BF16] = REDUCE_ROW(bf16),
-	[WEFT_FP32] = REDUCE_ROW(fp32),	  [WEFT_FP64] = REDUCE_ROW(fp64),
+	[WEFT_INT8] = REDUCE_INT(int8, bits8),
+	[WEFT_UINT8] = REDUCE_INT(uint8, bits8),
+	[WEFT_INT16] = REDUCE_INT(int16, bits16),
+	[WEFT_UINT16] = REDUCE_INT(uint16, bits16),
+	[WEFT_INT32] = REDUCE_INT(int32, bits32),
+	[WEFT_UINT32] = REDUCE_INT(uint32, bits32),
+	[WEFT_INT64] = REDUCE_INT(int64, bits64),
+	[WEFT_UINT64] = REDUCE_INT(uint64, bits64),
+	[WEFT_FP16] = REDUCE_FLOAT(fp16),
+	[WEFT_BF16] = REDUCE_FLOAT(bf16),
+	[WEFT_FP8_E4M3] = REDUCE_FLOAT(e4m3),
+	[WEFT_FP8_E5M2] = REDUCE_FLOAT(e5m2),
+	[WEFT_FP32] = REDUCE_FLOAT(fp32),
+	[WEFT_FP64] = REDUCE_FLOAT(fp64),
 };
 
 #endif

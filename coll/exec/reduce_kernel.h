@@ -16,10 +16,10 @@
 typedef void reduce_fn(void *dst, const void *a, const void *b, size_t count);
 typedef void reduce_scale_fn(void *dst, const void *src, size_t count, uint64_t divisor);
 
-/* All NULL for a type that has no reductions. */
 struct reduce_kernel {
 	reduce_fn *sum, *prod, *min, *max;
 	reduce_scale_fn *scale;
+	reduce_fn *band, *bor, *bxor; /* of integers; NULL elsewhere */
 };
 
 struct reduce_isa {

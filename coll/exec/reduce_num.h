@@ -93,6 +93,83 @@ static inline uint16_t num_to_bf16(float f)
 	return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
 }
 
+/*
+ * fp8. Which of two results counts is chosen by masks: of a condition compilers make a
+ * branch, with floating-point arithmetic behind it, and then no vectors.
+ */
+static inline uint32_t num_pick(uint32_t first, uint32_t yes, uint32_t no)
+{
+	const uint32_t mask = 0u - first;
+
+	return (yes & mask) | (no & ~mask);
+}
+
+/* mag: exponent above `mant` bits of mantissa. A whole number times a power of two. */
+static inline float num_from_small(uint32_t mag, uint32_t mant, uint32_t bias)
+{
+	const uint32_t exp = mag >> mant, normal = exp > 0;
+	const uint32_t frac = (mag & ((1u << mant) - 1)) | normal << mant;
+
+	return (float)(int32_t)frac *
+	       num_float((exp + !normal + 127u - bias - mant) << 23);
+}
+
+/* The reverse for |f|, to nearest even; grows beyond what there is room for. */
+static inline uint32_t num_to_small(uint32_t mag, uint32_t mant, uint32_t bias)
+{
+	const uint32_t shift = 23u - mant, least = (127u - bias + 1u) << 23;
+	const uint32_t odd = (mag >> shift) & 1u, is_small = mag < least;
+	const uint32_t normal =
+		(mag - ((127u - bias) << 23) + (1u << (shift - 1)) - 1u + odd) >> shift;
+	/* The addition rounds to the unit of a denormal, which is the last place of
+	 * this: 2^(1 - bias - mant + 23). */
+	const uint32_t unit = (127u + 24u - bias - mant) << 23;
+	const uint32_t denormal =
+		num_bits32(num_float(mag & (0u - is_small)) + num_float(unit)) - unit;
+
+	return num_pick(is_small, denormal, normal);
+}
+
+/* 4 exponent bits (OCP E4M3): no infinity, one NaN per sign. Exact. */
+static inline float num_from_e4m3(uint8_t v)
+{
+	const uint32_t mag = v & 0x7fu;
+	const uint32_t u = num_bits32(num_from_small(mag, 3, 7));
+
+	return num_float(num_pick(mag == 0x7fu, 0x7fc00000u, u) | (uint32_t)(v & 0x80u)
+									  << 24);
+}
+
+/* What rounds to more than 448, the largest, becomes NaN: an overflow is seen. */
+static inline uint8_t num_to_e4m3(float f)
+{
+	const uint32_t u = num_bits32(f);
+	const uint32_t v = num_to_small(u & 0x7fffffffu, 3, 7);
+
+	return (uint8_t)(num_pick(v > 0x7fu, 0x7fu, v) | (u >> 24 & 0x80u));
+}
+
+/* 5 exponent bits (OCP E5M2): the upper half of a binary16. Exact. */
+static inline float num_from_e5m2(uint8_t v)
+{
+	const uint32_t mag = v & 0x7fu;
+	const uint32_t u = num_bits32(num_from_small(mag, 2, 15));
+
+	return num_float(num_pick(mag >= 0x7cu, 0x7f800000u | (mag & 3u) << 21, u) |
+			 (uint32_t)(v & 0x80u) << 24);
+}
+
+/* Beyond 57344, the largest, is infinity. */
+static inline uint8_t num_to_e5m2(float f)
+{
+	const uint32_t u = num_bits32(f), mag = u & 0x7fffffffu;
+	uint32_t v = num_to_small(mag, 2, 15);
+
+	v = num_pick(v > 0x7cu, 0x7cu, v);
+	v = num_pick(mag > 0x7f800000u, 0x7eu, v);
+	return (uint8_t)(v | (u >> 24 & 0x80u));
+}
+
 static inline float num_as_is_float(float f)
 {
 	return f;

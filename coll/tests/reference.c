@@ -36,6 +36,29 @@ static uint16_t half_from_float(float f)
 			  ((int)ldexpf(mantissa, 11) & 1023));
 }
 
+/* fp8 with so many stored bits of mantissa; the tests have no specials. */
+static float small_to_float(uint8_t v, int mant, int bias)
+{
+	const int exponent = (v & 127) >> mant, mantissa = v & ((1 << mant) - 1);
+	const float f =
+		exponent ? ldexpf((float)((1 << mant) + mantissa), exponent - bias - mant)
+			 : ldexpf((float)mantissa, 1 - bias - mant);
+
+	return v & 128 ? -f : f;
+}
+
+/* Exact for the whole numbers up to 8 that the tests use. */
+static uint8_t small_from_float(float f, int mant, int bias)
+{
+	int exponent;
+	float mantissa = frexpf(fabsf(f), &exponent);
+
+	if (f == 0)
+		return 0;
+	return (uint8_t)((f < 0 ? 128 : 0) | (exponent - 1 + bias) << mant |
+			 ((int)ldexpf(mantissa, mant + 1) & ((1 << mant) - 1)));
+}
+
 static double ref_get(enum weft_type type, const void *buf, uint64_t i)
 {
 	uint32_t word;
@@ -58,6 +81,10 @@ static double ref_get(enum weft_type type, const void *buf, uint64_t i)
 		return (double)((const int64_t *)buf)[i];
 	case WEFT_FP16:
 		return half_to_float(((const uint16_t *)buf)[i]);
+	case WEFT_FP8_E4M3:
+		return small_to_float(((const uint8_t *)buf)[i], 3, 7);
+	case WEFT_FP8_E5M2:
+		return small_to_float(((const uint8_t *)buf)[i], 2, 15);
 	case WEFT_BF16:
 		word = (uint32_t)((const uint16_t *)buf)[i] << 16;
 		memcpy(&f, &word, sizeof(f));
@@ -101,6 +128,12 @@ static void ref_set(enum weft_type type, void *buf, uint64_t i, double value)
 	case WEFT_FP16:
 		((uint16_t *)buf)[i] = half_from_float(f);
 		break;
+	case WEFT_FP8_E4M3:
+		((uint8_t *)buf)[i] = small_from_float(f, 3, 7);
+		break;
+	case WEFT_FP8_E5M2:
+		((uint8_t *)buf)[i] = small_from_float(f, 2, 15);
+		break;
 	case WEFT_BF16:
 		memcpy(&word, &f, sizeof(word));
 		((uint16_t *)buf)[i] = (uint16_t)(word >> 16);
@@ -125,6 +158,10 @@ static double ref_tolerance(enum weft_type type)
 		return 0x1p-10;
 	case WEFT_BF16:
 		return 0x1p-7;
+	case WEFT_FP8_E4M3:
+		return 0x1p-3;
+	case WEFT_FP8_E5M2:
+		return 0x1p-2;
 	case WEFT_FP32:
 		return 0x1p-22;
 	case WEFT_FP64:
@@ -141,6 +178,16 @@ bool ref_reduces(enum weft_coll coll)
 {
 	return coll == WEFT_COLL_ALLREDUCE || coll == WEFT_COLL_REDUCE ||
 	       coll == WEFT_COLL_REDUCE_SCATTER || coll == WEFT_COLL_REDUCE_SCATTERV;
+}
+
+static bool op_is_bitwise(enum weft_op op)
+{
+	return op == WEFT_BAND || op == WEFT_BOR || op == WEFT_BXOR;
+}
+
+bool ref_supported(enum weft_type type, enum weft_op op)
+{
+	return !op_is_bitwise(op) || !ref_tolerance(type);
 }
 
 bool ref_rooted(enum weft_coll coll)
@@ -250,7 +297,13 @@ static double ref_value(const struct ref_case *c, int32_t rank, int32_t to, uint
 
 	const bool is_signed = c->type != WEFT_UINT8 && c->type != WEFT_UINT16 &&
 			       c->type != WEFT_UINT32 && c->type != WEFT_UINT64;
+	const bool fp8 = c->type == WEFT_FP8_E4M3 || c->type == WEFT_FP8_E5M2;
 
+	/* Sums of at most 8, which fp8 has exactly. */
+	if (ref_reduces(c->coll) && fp8 && (c->op == WEFT_SUM || c->op == WEFT_AVG))
+		return rank < 8 ? (double)(x % 3) - 1 : 0;
+	if (ref_reduces(c->coll) && op_is_bitwise(c->op))
+		return (double)(x % 128) - (is_signed ? 64 : 0);
 	/* A byte has no room for products of many. */
 	if (ref_reduces(c->coll) && c->op == WEFT_PROD && weft_type_size(c->type) == 1)
 		return x % 8 == 0 && is_signed ? -1.0 : 1.0;
@@ -285,6 +338,15 @@ static double ref_reduced(const struct ref_case *c, int32_t to, int32_t size, ui
 			break;
 		case WEFT_MAX:
 			value = fmax(value, next);
+			break;
+		case WEFT_BAND:
+			value = (double)((int64_t)value & (int64_t)next);
+			break;
+		case WEFT_BOR:
+			value = (double)((int64_t)value | (int64_t)next);
+			break;
+		case WEFT_BXOR:
+			value = (double)((int64_t)value ^ (int64_t)next);
 			break;
 		default:
 			value += next;

@@ -27,6 +27,9 @@ struct ref_case {
 bool ref_reduces(enum weft_coll coll);
 bool ref_rooted(enum weft_coll coll);
 
+/* Whether the type has the operation: bitwise ones are of integers. */
+bool ref_supported(enum weft_type type, enum weft_op op);
+
 bool ref_vector(enum weft_coll coll);
 
 #define REF_RANKS_MAX 16

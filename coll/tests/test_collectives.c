@@ -21,10 +21,11 @@
 #define CALL_TIMEOUT   INT64_C(20000000)
 
 static const enum weft_type matrix_types[] = {
-	WEFT_INT32, WEFT_INT64, WEFT_FP16,  WEFT_BF16,	 WEFT_FP32,   WEFT_FP64,
-	WEFT_INT8,  WEFT_UINT8, WEFT_INT16, WEFT_UINT16, WEFT_UINT32, WEFT_UINT64};
+	WEFT_INT32,  WEFT_INT64,  WEFT_FP16,	 WEFT_BF16,    WEFT_FP32,
+	WEFT_FP64,   WEFT_INT8,	  WEFT_UINT8,	 WEFT_INT16,   WEFT_UINT16,
+	WEFT_UINT32, WEFT_UINT64, WEFT_FP8_E4M3, WEFT_FP8_E5M2};
 static const enum weft_op matrix_ops[] = {WEFT_SUM, WEFT_PROD, WEFT_MIN, WEFT_MAX,
-					  WEFT_AVG};
+					  WEFT_AVG, WEFT_BAND, WEFT_BOR, WEFT_BXOR};
 static const uint64_t matrix_counts[] = {0, 1, 7, 8, 1024, 65536, 262147};
 static const int32_t matrix_ranks[] = {1, 2, 3, 4, 5, 7, 8};
 
@@ -80,7 +81,8 @@ static uint64_t matrix_size(void)
 	       2 * algo_count;
 }
 
-/* Dimensions that a collective does not have are not run five times over. */
+/* Dimensions that a collective does not have are not run many times over, nor what a
+ * type does not have. */
 static bool matrix_repeats(const struct ref_case *c)
 {
 	if (c->coll == WEFT_COLL_BARRIER)
@@ -89,7 +91,9 @@ static bool matrix_repeats(const struct ref_case *c)
 	if ((c->coll == WEFT_COLL_BROADCAST || c->coll == WEFT_COLL_ALLTOALLV) &&
 	    c->in_place)
 		return true;
-	return !ref_reduces(c->coll) && c->op != WEFT_SUM;
+	if (ref_reduces(c->coll))
+		return !ref_supported(c->type, c->op);
+	return c->op != WEFT_SUM;
 }
 
 /* Ranks must hold the same bits where all get the same. */

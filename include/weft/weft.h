@@ -82,20 +82,27 @@ enum weft_type {
 	WEFT_UINT64,
 	WEFT_FP16,     /* IEEE binary16 */
 	WEFT_BF16,     /* bfloat16 */
-	WEFT_FP8_E4M3, /* OCP 8-bit float, 4 exponent bits */
-	WEFT_FP8_E5M2, /* OCP 8-bit float, 5 exponent bits */
+	WEFT_FP8_E4M3, /* OCP 8-bit float, 4 exponent bits; no infinity, up to 448 */
+	WEFT_FP8_E5M2, /* OCP 8-bit float, 5 exponent bits; up to 57344 */
 	WEFT_FP32,
 	WEFT_FP64,
 	WEFT_TYPE_COUNT
 };
 
+/*
+ * What reductions do. Sums and products of integers wrap, and are exact but for that.
+ * fp16, bf16 and fp8 are computed in fp32 and rounded to nearest even after each step:
+ * results beyond the type's largest become infinity, and NaN in fp8_e4m3, which has no
+ * infinity. Minimum and maximum return NaN where an operand is one; -0 is less than 0. An
+ * average is a sum first, with all that a sum may lose, then divided once.
+ */
 enum weft_op {
 	WEFT_SUM,
 	WEFT_PROD,
 	WEFT_MIN,
 	WEFT_MAX,
 	WEFT_AVG, /* sum divided by the number of ranks; integers truncate towards zero */
-	WEFT_BAND,
+	WEFT_BAND, /* bitwise: of integers, refused of others */
 	WEFT_BOR,
 	WEFT_BXOR,
 	WEFT_OP_COUNT
@@ -341,7 +348,7 @@ WEFT_API enum weft_result weft_allgather_start(struct weft_comm *comm, const voi
 
 /*
  * src, dst: count elements each. In place when src equals dst; other overlaps give
- * WEFT_ERR_ARG. fp16 and bf16 are added in fp32. All ranks get the same bits.
+ * WEFT_ERR_ARG. All ranks get the same bits.
  */
 WEFT_API enum weft_result weft_allreduce(struct weft_comm *comm, const void *src,
 					 void *dst, uint64_t count, enum weft_type type,
@@ -355,7 +362,7 @@ WEFT_API enum weft_result weft_allreduce_start(struct weft_comm *comm, const voi
 /*
  * src: size * count elements in rank order; dst: count elements, the reduction over all
  * ranks of their block for this rank. In place when dst is src + rank * count elements;
- * the other blocks stay as they are. fp16 and bf16 are added in fp32.
+ * the other blocks stay as they are.
  */
 WEFT_API enum weft_result weft_reduce_scatter(struct weft_comm *comm, const void *src,
 					      void *dst, uint64_t count,

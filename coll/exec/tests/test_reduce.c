@@ -2,7 +2,8 @@
 /*
  * The reductions against slow references of higher precision, for each instruction set
  * that this CPU has: every type and operation, odd counts, misaligned starts, dst equal
- * to a or b, bytes around dst untouched, every bit pattern of fp16 and bf16.
+ * to a or b, bytes around dst untouched, every bit pattern of fp16 and bf16, every pair
+ * of fp8.
  */
 #include "config.h"
 
@@ -48,71 +49,105 @@ static uint64_t rng(void)
 
 static bool is_float(enum weft_type t)
 {
-	return t == WEFT_FP16 || t == WEFT_BF16 || t == WEFT_FP32 || t == WEFT_FP64;
+	return t == WEFT_FP16 || t == WEFT_BF16 || t == WEFT_FP32 || t == WEFT_FP64 ||
+	       t == WEFT_FP8_E4M3 || t == WEFT_FP8_E5M2;
 }
+
+static bool is_bitwise(enum weft_op op)
+{
+	return op == WEFT_BAND || op == WEFT_BOR || op == WEFT_BXOR;
+}
+
+static const enum weft_op all_ops[] = {WEFT_SUM, WEFT_PROD, WEFT_MIN, WEFT_MAX,
+				       WEFT_AVG, WEFT_BAND, WEFT_BOR, WEFT_BXOR};
+#define ALL_OPS (sizeof(all_ops) / sizeof(all_ops[0]))
 
 /* ---- references ------------------------------------------------------------------- */
 
-/* Small float with `mant` stored bits of mantissa, from its definition. */
-static double small_decode(uint16_t h, int mant, int bias, int exp_max)
+/* A small float by its definition; `top` is the largest exponent field. Of E4M3 that has
+ * numbers as well, and only its last mantissa is a NaN. */
+struct format {
+	int bits, mant, bias, top;
+	bool finite;
+};
+
+static const struct format *format_of(enum weft_type t)
 {
-	int exp = (h & 0x7fff) >> mant;
-	int frac = h & ((1 << mant) - 1);
+	static const struct format fp16 = {16, 10, 15, 31, false},
+				   bf16 = {16, 7, 127, 255, false},
+				   e4m3 = {8, 3, 7, 15, true},
+				   e5m2 = {8, 2, 15, 31, false};
+
+	switch (t) {
+	case WEFT_FP16:
+		return &fp16;
+	case WEFT_BF16:
+		return &bf16;
+	case WEFT_FP8_E4M3:
+		return &e4m3;
+	case WEFT_FP8_E5M2:
+		return &e5m2;
+	default:
+		return NULL;
+	}
+}
+
+static double small_decode(uint16_t h, const struct format *f)
+{
+	const int sign = 1 << (f->bits - 1);
+	int exp = (h & (sign - 1)) >> f->mant;
+	int frac = h & ((1 << f->mant) - 1);
 	double v;
 
-	if (exp == exp_max)
+	if (exp == f->top && !f->finite)
 		v = frac ? (double)NAN : (double)INFINITY;
+	else if (exp == f->top && frac == (1 << f->mant) - 1)
+		v = (double)NAN;
 	else if (exp == 0)
-		v = ldexp(frac, 1 - bias - mant);
+		v = ldexp(frac, 1 - f->bias - f->mant);
 	else
-		v = ldexp((1 << mant) + frac, exp - bias - mant);
-	return h & 0x8000 ? -v : v;
+		v = ldexp((1 << f->mant) + frac, exp - f->bias - f->mant);
+	return h & sign ? -v : v;
 }
 
 /* v rounded to nearest even to the values such a float can have. */
-static double small_round(double v, int mant, int bias, int exp_max)
+static double small_round(double v, const struct format *f)
 {
 	int exp, unit;
 	double r;
 
-	if (isnan(v) || isinf(v) || v == 0)
+	if (isnan(v) || v == 0)
 		return v;
+	if (isinf(v))
+		return f->finite ? (double)NAN : v;
 	frexp(v, &exp); /* |v| in [2^(exp-1), 2^exp) */
-	unit = exp - 1 - mant;
-	if (unit < 1 - bias - mant)
-		unit = 1 - bias - mant;
+	unit = exp - 1 - f->mant;
+	if (unit < 1 - f->bias - f->mant)
+		unit = 1 - f->bias - f->mant;
 	r = ldexp(nearbyint(ldexp(v, -unit)), unit);
-	if (fabs(r) >= ldexp(1, exp_max - bias))
+	if (f->finite && fabs(r) >= ldexp((2 << f->mant) - 1, f->top - f->bias - f->mant))
+		return (double)NAN;
+	if (!f->finite && fabs(r) >= ldexp(1, f->top - f->bias))
 		r = copysign(INFINITY, v);
 	return copysign(r, v);
 }
 
 static double decode(enum weft_type t, const struct value *v)
 {
-	switch (t) {
-	case WEFT_FP16:
-		return small_decode(v->u16, 10, 15, 31);
-	case WEFT_BF16:
-		return small_decode(v->u16, 7, 127, 255);
-	case WEFT_FP32:
-		return v->f32;
-	default:
-		return v->f64;
-	}
+	const struct format *f = format_of(t);
+
+	if (f)
+		return small_decode(f->bits == 8 ? v->u8 : v->u16, f);
+	return t == WEFT_FP32 ? v->f32 : v->f64;
 }
 
 static double round_to(enum weft_type t, double v)
 {
-	switch (t) {
-	case WEFT_FP16:
-		return small_round((float)v, 10, 15, 31);
-	case WEFT_BF16:
-		return small_round((float)v, 7, 127, 255);
-	case WEFT_FP32:
-		return (float)v;
-	default:
-		return v;
-	}
+	const struct format *f = format_of(t);
+
+	if (f)
+		return small_round((float)v, f);
+	return t == WEFT_FP32 ? (float)v : v;
 }
 
 static double float_min(double a, double b)
@@ -179,6 +214,12 @@ static uint64_t int_want(enum weft_op op, __int128 a, __int128 b, uint64_t divis
 		return (uint64_t)(a < b ? a : b);
 	case WEFT_MAX:
 		return (uint64_t)(a > b ? a : b);
+	case WEFT_BAND:
+		return (uint64_t)a & (uint64_t)b;
+	case WEFT_BOR:
+		return (uint64_t)a | (uint64_t)b;
+	case WEFT_BXOR:
+		return (uint64_t)a ^ (uint64_t)b;
 	default:
 		return (uint64_t)(a / (__int128)divisor);
 	}
@@ -243,6 +284,15 @@ static void apply(const struct reduce_kernel *k, enum weft_op op, void *d, const
 		break;
 	case WEFT_MAX:
 		k->max(d, a, b, n);
+		break;
+	case WEFT_BAND:
+		k->band(d, a, b, n);
+		break;
+	case WEFT_BOR:
+		k->bor(d, a, b, n);
+		break;
+	case WEFT_BXOR:
+		k->bxor(d, a, b, n);
 		break;
 	default:
 		k->scale(d, a, n, divisor);
@@ -312,17 +362,17 @@ static void check_shapes(const struct reduce_isa *isa, enum weft_type t)
 					    (uint64_t)1 << 32,
 					    ((uint64_t)1 << 32) + 1,
 					    UINT64_MAX};
-	static const enum weft_op ops[] = {WEFT_SUM, WEFT_PROD, WEFT_MIN, WEFT_MAX,
-					   WEFT_AVG};
 	bool good = true;
 
-	for (size_t o = 0; good && o < 5; o++) {
+	for (size_t o = 0; good && o < ALL_OPS; o++) {
+		if (is_bitwise(all_ops[o]) && is_float(t))
+			continue;
 		for (size_t c = 0; good && c < sizeof(counts) / sizeof(*counts); c++) {
 			for (size_t shift = 0; good && shift < 8; shift += 1 + shift % 2)
 				for (int mode = 0; good && mode < 3; mode++)
-					good = one_run(&isa->kernel[t], t, ops[o],
+					good = one_run(&isa->kernel[t], t, all_ops[o],
 						       counts[c], shift,
-						       ops[o] == WEFT_AVG && mode == 2
+						       all_ops[o] == WEFT_AVG && mode == 2
 							       ? 0
 							       : mode,
 						       divisors[(c + shift) % 11]);
@@ -376,6 +426,34 @@ static void check_patterns(const struct reduce_isa *isa, enum weft_type t)
 	tap_is_int(bad, 0, t == WEFT_FP16 ? "all fp16 patterns" : "all bf16 patterns");
 }
 
+/* Every fp8 with every other. */
+static void check_bytes(const struct reduce_isa *isa, enum weft_type t)
+{
+	static uint8_t a[65536], b[65536], d[65536];
+	int bad = 0;
+
+	for (int i = 0; i < 65536; i++) {
+		a[i] = (uint8_t)i;
+		b[i] = (uint8_t)(i >> 8);
+	}
+	for (size_t o = 0; o < ALL_OPS; o++) {
+		if (is_bitwise(all_ops[o]))
+			continue;
+		apply(&isa->kernel[t], all_ops[o], d, a, b, 65536, 3 + o);
+		for (int i = 0; i < 65536; i++) {
+			struct value x = value_at(&a[i], 1), y = value_at(&b[i], 1),
+				     z = value_at(&d[i], 1);
+
+			if (value_good(t, all_ops[o], &z, &x, &y, 3 + o))
+				continue;
+			if (bad++ == 0)
+				tap_diag("%s of 0x%02x and 0x%02x is 0x%02x",
+					 weft_op_name(all_ops[o]), a[i], b[i], d[i]);
+		}
+	}
+	tap_ok(bad == 0, "%s %s: all pairs", isa->name, weft_type_name(t));
+}
+
 static void check_public(void)
 {
 	int32_t i[5] = {-7, 7, -1, INT32_MIN, INT32_MAX}, one[5] = {1, 1, 1, 1, 1}, d[5];
@@ -394,7 +472,7 @@ static void check_public(void)
 	for (int t = 0; t < WEFT_TYPE_COUNT; t++)
 		for (int op = 0; op < WEFT_OP_COUNT; op++)
 			refused += !reduce_supported((enum weft_type)t, (enum weft_op)op);
-	tap_is_int(refused, 2 * 8 + 12 * 3, "fp8 and bitwise operations are refused");
+	tap_is_int(refused, 6 * 3, "bitwise operations of floats are refused");
 	tap_ok(!reduce_supported(WEFT_TYPE_COUNT, WEFT_SUM) &&
 		       !reduce_supported(WEFT_FP32, WEFT_OP_COUNT) &&
 		       !reduce_supported((enum weft_type) - 1, (enum weft_op) - 1),
@@ -422,6 +500,8 @@ int main(void)
 				check_shapes(isa, (enum weft_type)t);
 		check_patterns(isa, WEFT_FP16);
 		check_patterns(isa, WEFT_BF16);
+		check_bytes(isa, WEFT_FP8_E4M3);
+		check_bytes(isa, WEFT_FP8_E5M2);
 	}
 	return tap_done();
 }
