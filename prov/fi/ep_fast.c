@@ -68,7 +68,7 @@ FAST bool fast_send_kind(struct wfi_ep *ep, const void *buf, size_t len, uint64_
 			fast_report(cq, context,
 				    FI_SEND | (kind & PROTO_TAGGED ? FI_TAGGED : FI_MSG));
 		}
-		proto_small_commit(ep->proto, pp, len, kind);
+		proto_small_commit(pp, len, kind);
 		if (report) {
 			wfi_wait_signal(&cq->wait);
 		}

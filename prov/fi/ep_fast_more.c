@@ -44,7 +44,7 @@ FAST bool more_send(struct wfi_ep *ep, const void *buf, size_t len, uint64_t dat
 	}
 	if (__builtin_expect(pp != NULL, 1)) {
 		proto_small_write(pp, buf, len, tag, data, kind, true);
-		proto_small_commit(ep->proto, pp, len, kind);
+		proto_small_commit(pp, len, kind);
 		if (report) {
 			more_report(cq, context,
 				    FI_SEND | (kind & PROTO_TAGGED ? FI_TAGGED : FI_MSG));

@@ -45,13 +45,13 @@ FAST bool fast_move(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
 		return false;
 	}
 	if (!kind.write) {
-		return proto_now_get(ep->proto, pp, key, addr, buf, len);
+		return proto_now_get(pp, key, addr, buf, len);
 	}
-	if (!proto_now_put(ep->proto, pp, key, addr, buf, len)) {
+	if (!proto_now_put(pp, key, addr, buf, len)) {
 		return false;
 	}
 	if (kind.data) {
-		proto_now_event(ep->proto, pp, data, len);
+		proto_now_event(pp, data, len);
 	}
 	return true;
 }

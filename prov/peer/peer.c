@@ -308,7 +308,7 @@ static void poll_peer(struct peer_table *t, struct peer *p)
 		return;
 	}
 	/* DIALLING, and no answer until the deadline. */
-	t->wire->hangup(p->dialled);
+	wire_link_base(p->dialled)->ops->hangup(p->dialled);
 	p->dialled = NULL;
 	set_state(t, p, PEER_DOWN);
 	t->ops->down(t->arg, p, -FI_ETIMEDOUT);
@@ -338,7 +338,7 @@ int peer_table_progress(struct peer_table *t)
 		struct wire_link *link = t->doomed;
 
 		doom_forget(t, link);
-		t->wire->hangup(link);
+		wire_link_base(link)->ops->hangup(link);
 		t->ops->hung_up(t->arg, link);
 		done++;
 	}

@@ -16,7 +16,7 @@
 static bool pay(struct proto_ep *ep, struct arrival *a)
 {
 	struct wire_link *link = a->peer->peer.link;
-	void *pkt = ep->wire->pkt_reserve(link, sizeof(struct pkt_cts), WIRE_CONTROL);
+	void *pkt = link_reserve(link, sizeof(struct pkt_cts), WIRE_CONTROL);
 	size_t len;
 
 	if (!pkt) {
@@ -26,7 +26,7 @@ static bool pay(struct proto_ep *ep, struct arrival *a)
 	if (a->state == ARRIVAL_OWES_CTS) {
 		len = pkt_put_cts(pkt, a->bulk ? PKT_F_BULK : 0, a->tx_id, pool_id(a),
 				  a->want);
-		ep->wire->pkt_commit(link, pkt, len);
+		link_commit(link, pkt, len);
 		arrival_set_state(a, ARRIVAL_STREAM);
 		list_push_back(&a->peer->streams_in, &a->node);
 		if (a->can_pull) {
@@ -40,7 +40,7 @@ static bool pay(struct proto_ep *ep, struct arrival *a)
 	} else {
 		len = pkt_put_ack(pkt, a->tx_id);
 	}
-	ep->wire->pkt_commit(link, pkt, len);
+	link_commit(link, pkt, len);
 	arrival_release(ep, a);
 	return true;
 }
@@ -74,7 +74,7 @@ int owed_run(struct proto_ep *ep, struct proto_peer *pp)
 		paid++;
 	}
 	if (unlikely(pp->bulk_in.owes_taken)) {
-		paid += taken_run(ep, pp);
+		paid += taken_run(pp);
 	}
 	if (pp->credit_owed) {
 		paid += credit_return(ep, pp);

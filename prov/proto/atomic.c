@@ -69,7 +69,7 @@ static void request_describe(const struct tx *tx, size_t len, struct pkt_view *v
 }
 
 /* Before the first request of several: all of them or none. False: not now. */
-static bool check_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+static bool check_send(struct proto_peer *pp, struct tx *tx)
 {
 	struct pkt_view v;
 	void *pkt;
@@ -77,20 +77,20 @@ static bool check_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx
 	if (pp->atomics_cost + atomic_cost(0) > ATOMIC_WINDOW) {
 		return false;
 	}
-	pkt = ep->wire->pkt_reserve(pp->peer.link, PKT_ATOMIC_HEAD_MAX, WIRE_DATA);
+	pkt = link_reserve(pp->peer.link, PKT_ATOMIC_HEAD_MAX, WIRE_DATA);
 	if (!pkt) {
 		return false;
 	}
 	request_describe(tx, tx->x.total, &v);
 	v.flags |= PKT_F_CHECK | PKT_F_MORE;
-	ep->wire->pkt_commit(pp->peer.link, pkt, pkt_put_atomic(pkt, &v));
+	link_commit(pp->peer.link, pkt, pkt_put_atomic(pkt, &v));
 	pp->atomics_cost += atomic_cost(0);
 	tx->out->check_sent = true;
 	return true;
 }
 
 /* The next request of tx; false: not now. */
-static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+static bool request_send(struct proto_peer *pp, struct tx *tx)
 {
 	struct atomic_out *out = tx->out;
 	size_t left = tx->x.total - out->sent;
@@ -101,7 +101,7 @@ static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *
 	if (out->sent == 0) {
 		out->chunk = chunk_most(pp, out);
 		if (left > out->chunk && !out->check_sent) {
-			return check_send(ep, pp, tx);
+			return check_send(pp, tx);
 		}
 	}
 	left = left < out->chunk ? left : out->chunk;
@@ -111,7 +111,7 @@ static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *
 	request_describe(tx, left, &v);
 	size = sizeof(struct pkt_atomic) + v.count * sizeof(struct pkt_atomic_iov) +
 	       (size_t)out->operands * v.len;
-	pkt = ep->wire->pkt_reserve(pp->peer.link, size, WIRE_DATA);
+	pkt = link_reserve(pp->peer.link, size, WIRE_DATA);
 	if (!pkt) {
 		return false;
 	}
@@ -123,7 +123,7 @@ static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *
 		iov_gather(out->compare, out->compare_count, out->sent,
 			   pkt + left + v.len, v.len);
 	}
-	ep->wire->pkt_commit(pp->peer.link, pkt, size);
+	link_commit(pp->peer.link, pkt, size);
 	out->sent += v.len;
 	pp->atomics_cost += atomic_cost(v.len);
 	return true;
@@ -138,14 +138,14 @@ static void all_sent(struct proto_peer *pp, struct tx *tx)
 	pp->atomics_sent++;
 }
 
-int atomics_run(struct proto_ep *ep, struct proto_peer *pp)
+int atomics_run(struct proto_peer *pp)
 {
 	int sent = 0;
 
 	while (!list_empty(&pp->atomics)) {
 		struct tx *tx = container_of(pp->atomics.next, struct tx, node);
 
-		if (pp->rma_done < tx->rma_barrier || !request_send(ep, pp, tx)) {
+		if (pp->rma_done < tx->rma_barrier || !request_send(pp, tx)) {
 			return sent;
 		}
 		if (tx->out->sent == tx->x.total) {
@@ -231,7 +231,7 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 	pp->atomics_posted++;
 	list_push_back(&pp->atomics, &tx->node);
 	if (proto_peer_is_up(pp)) {
-		atomics_run(ep, pp);
+		atomics_run(pp);
 	} else {
 		peer_connect(&ep->peers, &pp->peer);
 	}

@@ -128,14 +128,14 @@ static bool answer(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 	char *pkt = NULL;
 
 	if (list_empty(&pp->results)) {
-		pkt = ep->wire->pkt_reserve(link, head + len, WIRE_DATA);
+		pkt = link_reserve(link, head + len, WIRE_DATA);
 	}
 	if (likely(pkt)) {
 		if (!err && !check) {
 			carry_out(v, p, len ? pkt + head : NULL);
 		}
 		pkt_put_result(pkt, v->id, -err, len);
-		ep->wire->pkt_commit(link, pkt, head + len);
+		link_commit(link, pkt, head + len);
 		return true;
 	}
 	a = result_keep(ep, pp, link, v, len);
@@ -209,7 +209,7 @@ int results_run(struct proto_ep *ep, struct proto_peer *pp)
 
 	while (!list_empty(&pp->results)) {
 		struct arrival *a = container_of(pp->results.next, struct arrival, node);
-		char *pkt = ep->wire->pkt_reserve(a->link, head + a->len, WIRE_DATA);
+		char *pkt = link_reserve(a->link, head + a->len, WIRE_DATA);
 
 		if (!pkt) {
 			break;
@@ -218,7 +218,7 @@ int results_run(struct proto_ep *ep, struct proto_peer *pp)
 		if (a->len) {
 			memcpy(pkt + head, a->payload, a->len);
 		}
-		ep->wire->pkt_commit(a->link, pkt, head + a->len);
+		link_commit(a->link, pkt, head + a->len);
 		pp->results_kept -= atomic_cost(a->len);
 		arrival_release(ep, a);
 		sent++;

@@ -75,19 +75,19 @@ static enum sent chunk_send(struct proto_ep *ep, struct proto_peer *pp, struct t
 	struct wire_bulk slot;
 	void *pkt;
 
-	pkt = ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_chunk), WIRE_DATA);
+	pkt = link_reserve(pp->peer.link, sizeof(struct pkt_chunk), WIRE_DATA);
 	if (!pkt) {
 		return SENT_NONE;
 	}
 	if (ep->wire->bulk_get(ep->wep, &slot)) {
 		/* With slots out, one comes back soon. */
-		if (pp->bulk_out || !stream_packet(ep, pp, tx)) {
+		if (pp->bulk_out || !stream_packet(pp, tx)) {
 			return SENT_NONE;
 		}
 		return stream_is_over(pp, tx) ? SENT_LAST : SENT_ONE;
 	}
 	bulk_gather(tx->x.local, tx->x.local_count, tx->stream_off, slot.at, len);
-	ep->wire->pkt_commit(
+	link_commit(
 		pp->peer.link, pkt,
 		pkt_put_chunk(pkt, tx->rx_id, tx->stream_off, len, slot.slot, slot.turn));
 	tx->stream_off += len;
@@ -185,21 +185,19 @@ void bulk_unwatch(struct arrival *a)
 }
 
 /* False: no room. */
-static bool taken_send(struct proto_ep *ep, struct proto_peer *pp, struct arrival *a)
+static bool taken_send(struct proto_peer *pp, struct arrival *a)
 {
-	void *pkt = ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_taken),
-					  WIRE_CONTROL);
+	void *pkt = link_reserve(pp->peer.link, sizeof(struct pkt_taken), WIRE_CONTROL);
 
 	a->owes_taken = !pkt;
 	if (!pkt) {
 		return false;
 	}
-	ep->wire->pkt_commit(pp->peer.link, pkt,
-			     pkt_put_taken(pkt, a->tx_id, a->arrived));
+	link_commit(pp->peer.link, pkt, pkt_put_taken(pkt, a->tx_id, a->arrived));
 	return true;
 }
 
-int taken_run(struct proto_ep *ep, struct proto_peer *pp)
+int taken_run(struct proto_peer *pp)
 {
 	int sent = 0;
 
@@ -210,7 +208,7 @@ int taken_run(struct proto_ep *ep, struct proto_peer *pp)
 		if (!a->owes_taken) {
 			continue;
 		}
-		if (!taken_send(ep, pp, a)) {
+		if (!taken_send(pp, a)) {
 			pp->bulk_in.owes_taken = true;
 			break;
 		}
@@ -233,12 +231,12 @@ void chunk_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		return; /* failed meanwhile, or taken over */
 	}
 	if (!a->bulk || v->offset != a->arrived || v->len > a->want - a->arrived ||
-	    !(at = ep->wire->bulk_peer(from, v->slot, v->len))) {
+	    !(at = link_ops(from)->bulk_peer(from, v->slot, v->len))) {
 		proto_violation(ep, link);
 		return;
 	}
 	bulk_scatter(a->claim.iov, a->claim.count, v->offset, at, v->len);
-	if (!ep->wire->bulk_holds(from, v->slot, v->turn)) {
+	if (!link_ops(from)->bulk_holds(from, v->slot, v->turn)) {
 		proto_violation(ep, link);
 		return;
 	}
@@ -248,7 +246,7 @@ void chunk_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		return;
 	}
 	rndv_placed(ep, a, v->len);
-	if (!taken_send(ep, pp, a)) {
+	if (!taken_send(pp, a)) {
 		pp->bulk_in.owes_taken = true;
 		proto_activate(ep, pp);
 	}

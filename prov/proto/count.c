@@ -11,9 +11,11 @@
 #include "prov/mem/keytab.h"
 #include "prov/proto/ep.h"
 
-uint32_t counts_wanted(const struct proto_ep *ep, const struct proto_peer *pp)
+uint32_t counts_wanted(const struct proto_peer *pp)
 {
-	return ep->wire->events ? ep->wire->events(pp->peer.link) : 0;
+	struct wire_link *link = pp->peer.link;
+
+	return link_ops(link)->events ? link_ops(link)->events(link) : 0;
 }
 
 static struct count_row *row_find(struct counts *c, uint64_t key, uint8_t flags)
@@ -105,15 +107,14 @@ int counts_run(struct proto_ep *ep, struct proto_peer *pp)
 
 	while (sent < c->rows) {
 		const struct count_row *row = &c->row[sent];
-		void *pkt = ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_count),
-						  WIRE_DATA);
+		void *pkt =
+			link_reserve(pp->peer.link, sizeof(struct pkt_count), WIRE_DATA);
 
 		if (!pkt) {
 			break;
 		}
-		ep->wire->pkt_commit(
-			pp->peer.link, pkt,
-			pkt_put_count(pkt, row->flags, row->count, row->key));
+		link_commit(pp->peer.link, pkt,
+			    pkt_put_count(pkt, row->flags, row->count, row->key));
 		sent++;
 	}
 	if (sent) {

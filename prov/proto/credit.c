@@ -44,8 +44,7 @@ int credit_return(struct proto_ep *ep, struct proto_peer *pp)
 	if (!proto_peer_is_up(pp)) {
 		return 0;
 	}
-	pkt = ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_credit),
-				    WIRE_CONTROL);
+	pkt = link_reserve(pp->peer.link, sizeof(struct pkt_credit), WIRE_CONTROL);
 	if (!pkt) {
 		pp->credit_owed = true;
 		proto_activate(ep, pp);
@@ -56,8 +55,7 @@ int credit_return(struct proto_ep *ep, struct proto_peer *pp)
 		ep->granted += more;
 		window_set(pp, pp->window + more);
 	}
-	ep->wire->pkt_commit(pp->peer.link, pkt,
-			     pkt_put_credit(pkt, pp->consumed + more));
+	link_commit(pp->peer.link, pkt, pkt_put_credit(pkt, pp->consumed + more));
 	pp->consumed = 0;
 	pp->credit_owed = false;
 	return 1;

@@ -60,7 +60,7 @@ ssize_t proto_send(struct proto_ep *ep, struct proto_peer *pp, const struct prot
 		     (m->flags & (PROTO_DELIVERY | PROTO_FENCE)))) {
 		return send_queued(ep, pp, m);
 	}
-	pkt = ep->wire->pkt_reserve(pp->peer.link, head + m->len, WIRE_DATA);
+	pkt = link_reserve(pp->peer.link, head + m->len, WIRE_DATA);
 	if (unlikely(!pkt)) {
 		return send_queued(ep, pp, m);
 	}
@@ -72,7 +72,7 @@ ssize_t proto_send(struct proto_ep *ep, struct proto_peer *pp, const struct prot
 	} else {
 		iov_gather(m->iov, m->count, 0, at, m->len);
 	}
-	ep->wire->pkt_commit(pp->peer.link, pkt, head + m->len);
+	link_commit(pp->peer.link, pkt, head + m->len);
 	pp->credit -= credit_cost(m->len);
 	d.context = m->context;
 	d.flags = FI_SEND | ((flags & PROTO_TAGGED) ? FI_TAGGED : FI_MSG);
@@ -94,7 +94,7 @@ static bool eager_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx
 	bool ack = tx->flags & PROTO_DELIVERY;
 	uint8_t flags = (tx->flags & MSG_PKT_FLAGS) | (ack ? PKT_F_ACK : 0);
 	size_t len = tx->x.total, head = pkt_eager_head(flags);
-	void *pkt = ep->wire->pkt_reserve(pp->peer.link, head + len, WIRE_DATA);
+	void *pkt = link_reserve(pp->peer.link, head + len, WIRE_DATA);
 	void *at;
 
 	if (!pkt) {
@@ -102,7 +102,7 @@ static bool eager_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx
 	}
 	at = pkt_put_eager(pkt, flags, len, tx->tag, tx->data, pool_id(tx));
 	iov_gather(tx->x.local, tx->x.local_count, 0, at, len);
-	ep->wire->pkt_commit(pp->peer.link, pkt, head + len);
+	link_commit(pp->peer.link, pkt, head + len);
 	pp->credit -= credit_cost(len);
 	if (!ack) {
 		tx_complete(ep, tx, 0);
@@ -130,7 +130,7 @@ int msgs_run(struct proto_ep *ep, struct proto_peer *pp)
 		    pp->credit >= credit_cost(tx->x.total)) {
 			left = eager_send(ep, pp, tx);
 		} else {
-			left = rts_send(ep, pp, tx);
+			left = rts_send(pp, tx);
 		}
 		if (!left) {
 			return sent;

@@ -108,18 +108,15 @@ static int regs_open(struct proto_ep *ep)
 						       (uint32_t)p->mr_cache_max_count,
 					       .max_size = p->mr_cache_max_size};
 
-	return ep->wire->caps.local
-		       ? mem_regcache_open(&attr, &wire_ep_base(ep->wep)->regs)
-		       : 0;
+	return ep->wire->caps.local ? mem_regcache_open(&attr, &ep->regs) : 0;
 }
 
 /* What is under way is over with the endpoint, so its memory may go before. */
 static void wire_close(struct proto_ep *ep)
 {
-	struct mem_regcache *regs = wire_ep_base(ep->wep)->regs;
-
-	if (regs) {
-		mem_regcache_close(regs);
+	if (ep->regs) {
+		mem_regcache_close(ep->regs);
+		ep->regs = NULL;
 	}
 	ep->wire->ep_close(ep->wep);
 }
@@ -469,7 +466,7 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 	moved += results_run(ep, pp);
 	moved += rma_run(ep, pp);
 	moved += counts_run(ep, pp);
-	moved += atomics_run(ep, pp);
+	moved += atomics_run(pp);
 	moved += msgs_run(ep, pp);
 	moved += streams_run(ep, pp);
 	moved += bulks_run(ep, pp);

@@ -112,6 +112,7 @@ struct mem_keyview;
 struct proto_ep {
 	const struct wire_ops *wire;
 	struct wire_ep *wep;
+	struct mem_regcache *regs; /* NULL unless some link may need it (caps.local) */
 	const struct proto_up *up;
 	void *arg;
 	bool closing;
@@ -155,6 +156,22 @@ struct proto_ep {
 	struct mem_keyview *keys; /* our own table, for them; or NULL */
 	struct mem_probe probe;
 };
+
+/* What is done on a link is its own wire's; an endpoint may have links of two. */
+static inline const struct wire_ops *link_ops(struct wire_link *link)
+{
+	return wire_link_base(link)->ops;
+}
+
+static inline void *link_reserve(struct wire_link *link, size_t len, enum wire_class cls)
+{
+	return link_ops(link)->pkt_reserve(link, len, cls);
+}
+
+static inline void link_commit(struct wire_link *link, void *pkt, size_t len)
+{
+	link_ops(link)->pkt_commit(link, pkt, len);
+}
 
 static inline struct proto_peer *proto_peer_of(struct peer *p)
 {
@@ -281,7 +298,7 @@ void eager_discard(struct proto_ep *ep, struct arrival *a);
 
 /* ---- rndv.c: announced messages */
 
-bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
+bool rts_send(struct proto_peer *pp, struct tx *tx);
 void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		 const struct pkt_view *v);
 /* An announced message got its receive, which is in a->claim. */
@@ -302,7 +319,7 @@ int streams_run(struct proto_ep *ep, struct proto_peer *pp);
 void rndv_fail(struct proto_ep *ep, struct arrival *a, int err);
 
 /* The next DATA packet of a stream; false: no room. */
-bool stream_packet(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
+bool stream_packet(struct proto_peer *pp, struct tx *tx);
 /* After a piece: was it the last? Then FIN is awaited. */
 bool stream_is_over(struct proto_peer *pp, struct tx *tx);
 /* The rest of a message whose pieces don't come. */
@@ -328,7 +345,7 @@ void bulk_watch(struct proto_ep *ep, struct arrival *a);
 void bulk_unwatch(struct arrival *a);
 int bulks_in_run(struct proto_ep *ep, struct proto_peer *pp);
 /* TAKENs that found no room. */
-int taken_run(struct proto_ep *ep, struct proto_peer *pp);
+int taken_run(struct proto_peer *pp);
 void bulk_in_reset(struct proto_peer *pp);
 
 /* ---- joint.c: pulled messages whose sender pushes at the same time */
@@ -357,7 +374,7 @@ void event_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 /* ---- count.c: remote accesses that are counted at the target */
 
 /* Whether the peer wants to hear of this operation, which was done: MEM_EVENTS_*. */
-uint32_t counts_wanted(const struct proto_ep *ep, const struct proto_peer *pp);
+uint32_t counts_wanted(const struct proto_peer *pp);
 /* Notes it; false: no place for it until something left. */
 bool counts_add(struct proto_ep *ep, struct proto_peer *pp, const struct tx *tx,
 		uint32_t wanted);
@@ -379,7 +396,7 @@ static inline uint32_t atomic_cost(size_t len)
 	return ATOMIC_REQUEST + (uint32_t)len;
 }
 
-int atomics_run(struct proto_ep *ep, struct proto_peer *pp);
+int atomics_run(struct proto_peer *pp);
 void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		    const struct pkt_view *v);
 /* The peer is gone: all that were not sent end. */

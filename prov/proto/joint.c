@@ -71,17 +71,17 @@ bool joint_offer(struct proto_ep *ep, struct arrival *a)
 
 	if (a->want < ep->joint_size || !wire_link_base(link)->caps.joints ||
 	    a->peer->joint_broken || pieces < 2 || pieces > WIRE_JOINT_MAX ||
-	    ep->wire->joint_open(link, (uint32_t)pieces, &a->j)) {
+	    link_ops(link)->joint_open(link, (uint32_t)pieces, &a->j)) {
 		return false;
 	}
-	pkt = ep->wire->pkt_reserve(link, PKT_JOIN_MAX, WIRE_CONTROL);
+	pkt = link_reserve(link, PKT_JOIN_MAX, WIRE_CONTROL);
 	if (!pkt) {
 		return offer_withdraw(ep, a);
 	}
 	v.slot = a->j.cell;
 	v.turn = a->j.turn;
 	v.len = describe(a->claim.iov, a->claim.count, a->want, v.iov);
-	ep->wire->pkt_commit(link, pkt, pkt_put_join(pkt, &v));
+	link_commit(link, pkt, pkt_put_join(pkt, &v));
 	a->joint = true;
 	a->joint_met = false;
 	a->piece = v.piece;
@@ -90,9 +90,9 @@ bool joint_offer(struct proto_ep *ep, struct arrival *a)
 }
 
 /* False: there is none. */
-static bool piece_take(struct proto_ep *ep, struct arrival *a)
+static bool piece_take(struct arrival *a)
 {
-	uint32_t k = ep->wire->joint_take(a->pull_link, &a->j, true);
+	uint32_t k = link_ops(a->pull_link)->joint_take(a->pull_link, &a->j, true);
 	uint64_t end;
 
 	if (k == WIRE_JOINT_NONE) {
@@ -108,7 +108,8 @@ static bool piece_take(struct proto_ep *ep, struct arrival *a)
 static void joint_end(struct proto_ep *ep, struct arrival *a)
 {
 	enum wire_joint_state state =
-		a->x.err ? WIRE_JOINT_BROKEN : ep->wire->joint_look(a->pull_link, &a->j);
+		a->x.err ? WIRE_JOINT_BROKEN
+			 : link_ops(a->pull_link)->joint_look(a->pull_link, &a->j);
 
 	if (state == WIRE_JOINT_BUSY) {
 		return; /* the link gives a sign when that changes */
@@ -134,10 +135,10 @@ int joint_pull(struct proto_ep *ep, struct arrival *a)
 	while (!a->joint_met && moved < JOINT_BURST) {
 		int n;
 
-		if (x->issued == x->total && !piece_take(ep, a)) {
+		if (x->issued == x->total && !piece_take(a)) {
 			break;
 		}
-		n = xfer_run(x, a->pull_link, x->total - x->issued);
+		n = xfer_run(x, a->pull_link, ep->regs, x->total - x->issued);
 		moved += n;
 		if (x->err) {
 			a->joint_met = true;
@@ -240,7 +241,7 @@ static bool help_piece(struct proto_ep *ep, struct tx *tx)
 {
 	struct xfer *x = &tx->x;
 	size_t length = x->total;
-	uint32_t k = ep->wire->joint_take(tx->link, &tx->help.j, false);
+	uint32_t k = link_ops(tx->link)->joint_take(tx->link, &tx->help.j, false);
 	uint64_t start, end;
 
 	if (k == WIRE_JOINT_NONE) {
@@ -252,9 +253,11 @@ static bool help_piece(struct proto_ep *ep, struct tx *tx)
 	x->raw = true;
 	x->total = end < tx->help.want ? end : tx->help.want;
 	xfer_seek(x, start);
-	while (!xfer_is_over(x) && xfer_run(x, tx->link, x->total - x->issued) > 0) {
+	while (!xfer_is_over(x) &&
+	       xfer_run(x, tx->link, ep->regs, x->total - x->issued) > 0) {
 	}
-	ep->wire->joint_did(tx->link, &tx->help.j, !x->err && x->issued == x->total);
+	link_ops(tx->link)->joint_did(tx->link, &tx->help.j,
+				      !x->err && x->issued == x->total);
 	x->err = 0; /* the receiver pulls it, and finds out why */
 	x->total = length;
 	return true;

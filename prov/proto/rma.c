@@ -12,16 +12,14 @@
 
 #include "prov/proto/ep.h"
 
-static bool event_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+static bool event_send(struct proto_peer *pp, struct tx *tx)
 {
-	void *pkt =
-		ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_event), WIRE_DATA);
+	void *pkt = link_reserve(pp->peer.link, sizeof(struct pkt_event), WIRE_DATA);
 
 	if (!pkt) {
 		return false;
 	}
-	ep->wire->pkt_commit(pp->peer.link, pkt,
-			     pkt_put_event(pkt, tx->data, tx->x.total));
+	link_commit(pp->peer.link, pkt, pkt_put_event(pkt, tx->data, tx->x.total));
 	return true;
 }
 
@@ -34,7 +32,7 @@ static bool target_told(struct proto_ep *ep, struct proto_peer *pp, struct tx *t
 		}
 		tx->wanted = 0;
 	}
-	return !(tx->flags & PROTO_DATA) || event_send(ep, pp, tx);
+	return !(tx->flags & PROTO_DATA) || event_send(pp, tx);
 }
 
 /* One turn of one operation; true when the next one may have its turn. */
@@ -51,14 +49,14 @@ static bool rma_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 		int n;
 
 		tx->link = pp->peer.link;
-		n = xfer_run(&tx->x, tx->link, *budget);
+		n = xfer_run(&tx->x, tx->link, ep->regs, *budget);
 		*moved += n;
 		*budget -= tx->x.issued - before;
 		if (!xfer_is_over(&tx->x)) {
 			ep->busy |= n > 0 && !xfer_is_issued(&tx->x);
 			return xfer_is_issued(&tx->x) && !serial;
 		}
-		tx->wanted = tx->x.err ? 0 : counts_wanted(ep, pp);
+		tx->wanted = tx->x.err ? 0 : counts_wanted(pp);
 		tx_set_state(tx, tx->wanted || (!tx->x.err && (tx->flags & PROTO_DATA))
 					 ? TX_EVENT
 					 : TX_OVER);

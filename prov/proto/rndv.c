@@ -16,12 +16,12 @@
 /* DATA packets of one stream in a row, before others get their turn. */
 #define STREAM_BURST 8
 
-bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+bool rts_send(struct proto_peer *pp, struct tx *tx)
 {
 	struct wire_link_base *b = wire_link_base(pp->peer.link);
 	struct pkt_view_iov iov[PKT_IOV_MAX];
 	uint32_t count = b->caps.raw && tx->x.total ? tx->x.local_count : 0;
-	void *pkt = ep->wire->pkt_reserve(pp->peer.link, PKT_RTS_MAX, WIRE_DATA);
+	void *pkt = link_reserve(pp->peer.link, PKT_RTS_MAX, WIRE_DATA);
 	size_t len;
 
 	if (!pkt) {
@@ -33,7 +33,7 @@ bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 	}
 	len = pkt_put_rts(pkt, tx->flags & (PROTO_TAGGED | PROTO_DATA), tx->tag, tx->data,
 			  pool_id(tx), tx->x.total, iov, count);
-	ep->wire->pkt_commit(pp->peer.link, pkt, len);
+	link_commit(pp->peer.link, pkt, len);
 	list_remove(&tx->node);
 	list_push_back(&pp->waiting, &tx->node);
 	tx_set_state(tx, TX_WAIT_CTS);
@@ -124,7 +124,7 @@ static bool pull_step(struct proto_ep *ep, struct arrival *a, int *moved)
 		}
 		/* Over, or the rest is this side's alone. */
 	}
-	n = xfer_run(&a->x, a->pull_link, XFER_STEP);
+	n = xfer_run(&a->x, a->pull_link, ep->regs, XFER_STEP);
 	*moved += n;
 	if (!xfer_is_over(&a->x)) {
 		ep->busy |= n > 0;
@@ -257,21 +257,20 @@ void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 	proto_activate(ep, pp);
 }
 
-bool stream_packet(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+bool stream_packet(struct proto_peer *pp, struct tx *tx)
 {
 	size_t most =
 		wire_link_base(pp->peer.link)->caps.max_packet - sizeof(struct pkt_data);
 	uint64_t left = tx->stream_len - tx->stream_off;
 	size_t len = left < most ? left : most, head;
-	char *pkt = ep->wire->pkt_reserve(pp->peer.link, sizeof(struct pkt_data) + len,
-					  WIRE_DATA);
+	char *pkt = link_reserve(pp->peer.link, sizeof(struct pkt_data) + len, WIRE_DATA);
 
 	if (!pkt) {
 		return false;
 	}
 	head = pkt_put_data(pkt, tx->rx_id, tx->stream_off, len);
 	iov_gather(tx->x.local, tx->x.local_count, tx->stream_off, pkt + head, len);
-	ep->wire->pkt_commit(pp->peer.link, pkt, head + len);
+	link_commit(pp->peer.link, pkt, head + len);
 	tx->stream_off += len;
 	return true;
 }
@@ -291,7 +290,7 @@ bool stream_is_over(struct proto_peer *pp, struct tx *tx)
 static int stream_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
 	for (int sent = 0; sent < STREAM_BURST; sent++) {
-		if (!stream_packet(ep, pp, tx)) {
+		if (!stream_packet(pp, tx)) {
 			return -1;
 		}
 		if (stream_is_over(pp, tx)) {

@@ -63,10 +63,9 @@ static inline void proto_small_write(struct proto_peer *pp, const void *buf, siz
 }
 
 /* It leaves, and is complete: no tx_done follows. */
-static inline void proto_small_commit(struct proto_ep *ep, struct proto_peer *pp,
-				      size_t len, uint32_t flags)
+static inline void proto_small_commit(struct proto_peer *pp, size_t len, uint32_t flags)
 {
-	ep->wire->pkt_commit(pp->peer.link, pp->slot->at, len + proto_small_head(flags));
+	link_commit(pp->peer.link, pp->slot->at, len + proto_small_head(flags));
 }
 
 static inline void rx_fill(struct rx *rx, void *buf, size_t len, void *context,
@@ -139,23 +138,23 @@ static inline struct proto_peer *proto_now_open(struct proto_ep *ep, uint64_t fi
 
 	if (unlikely(!pp || !proto_peer_is_up(pp) || !list_empty(&pp->rma) ||
 		     (pp->atomics_done != pp->atomics_posted && ep->order_atomic) ||
-		     len - 1 >= XFER_STEP || !ep->wire->put_now)) {
+		     len - 1 >= XFER_STEP || !link_ops(pp->peer.link)->put_now)) {
 		return NULL;
 	}
 	return pp;
 }
 
 /* True: it is done and complete, no tx_done follows. */
-static inline bool proto_now_put(struct proto_ep *ep, struct proto_peer *pp, uint64_t key,
-				 uint64_t addr, const void *from, size_t len)
+static inline bool proto_now_put(struct proto_peer *pp, uint64_t key, uint64_t addr,
+				 const void *from, size_t len)
 {
-	return ep->wire->put_now(pp->peer.link, key, addr, from, len);
+	return link_ops(pp->peer.link)->put_now(pp->peer.link, key, addr, from, len);
 }
 
-static inline bool proto_now_get(struct proto_ep *ep, struct proto_peer *pp, uint64_t key,
-				 uint64_t addr, void *to, size_t len)
+static inline bool proto_now_get(struct proto_peer *pp, uint64_t key, uint64_t addr,
+				 void *to, size_t len)
 {
-	return ep->wire->get_now(pp->peer.link, key, addr, to, len);
+	return link_ops(pp->peer.link)->get_now(pp->peer.link, key, addr, to, len);
 }
 
 /* Whether the remote event of a put can leave behind it; asked before the put. */
@@ -164,12 +163,11 @@ static inline bool proto_now_has_room(const struct proto_peer *pp)
 	return pp->slot->room >= (int64_t)sizeof(struct pkt_event);
 }
 
-static inline void proto_now_event(struct proto_ep *ep, struct proto_peer *pp,
-				   uint64_t data, size_t len)
+static inline void proto_now_event(struct proto_peer *pp, uint64_t data, size_t len)
 {
 	void *at = pp->slot->at;
 
-	ep->wire->pkt_commit(pp->peer.link, at, pkt_put_event(at, data, len));
+	link_commit(pp->peer.link, at, pkt_put_event(at, data, len));
 }
 
 #endif

@@ -39,12 +39,12 @@ static void let_go(struct xfer *x)
 	x->regs = NULL;
 }
 
-static int hold(struct xfer *x, const struct wire_link_base *b)
+static int hold(struct xfer *x, struct mem_regcache *regs)
 {
 	if (x->regs) {
 		return 0;
 	}
-	x->regs = wire_ep_base(b->ep)->regs;
+	x->regs = regs;
 	for (uint32_t i = 0; i < x->local_count; i++) {
 		x->reg[i] = NULL;
 	}
@@ -132,7 +132,8 @@ void xfer_seek(struct xfer *x, size_t offset)
 	x->issued = offset;
 }
 
-int xfer_run(struct xfer *x, struct wire_link *link, size_t budget)
+int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
+	     size_t budget)
 {
 	const struct wire_link_base *b = wire_link_base(link);
 	int started = 0;
@@ -147,7 +148,7 @@ int xfer_run(struct xfer *x, struct wire_link *link, size_t budget)
 		size_t len;
 		int ret;
 
-		if (__builtin_expect(b->caps.local, 0) && (x->err = hold(x, b))) {
+		if (__builtin_expect(b->caps.local, 0) && (x->err = hold(x, regs))) {
 			break;
 		}
 		skip_used(x);

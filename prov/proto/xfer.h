@@ -62,8 +62,10 @@ static inline bool xfer_is_issued(const struct xfer *x)
 
 /* Nothing is under way; the next segment begins at `offset`, which is at most total. */
 void xfer_seek(struct xfer *x, size_t offset);
-/* Starts segments worth at most `budget` bytes; the cookie is x. Returns how many. */
-int xfer_run(struct xfer *x, struct wire_link *link, size_t budget);
+/* Starts segments worth at most `budget` bytes; the cookie is x. Returns how many.
+ * regs: the endpoint's, where links need it (caps.local). */
+int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
+	     size_t budget);
 /* A segment that was under way is over. */
 void xfer_segment_done(struct xfer *x, int err);
 

@@ -5,7 +5,12 @@
  *
  * A wire endpoint has links, one for each connection to a peer. A link moves
  *  - packets: small, copied, in order, exactly once while the link lives;
- *  - segments: zero-copy pieces of a put or a get, on a numbered lane, in any order.
+ *  - segments: zero-copy pieces of a put or a get, on a numbered lane, in any order;
+ *  - notices, where it has them: puts whose arrival the peer hears of.
+ *
+ * One endpoint may have links of two wires (joined.h): what is done on a link is done
+ * through the link's own table (wire_link_base.ops), what is done on an endpoint through
+ * the table that opened it.
  *
  * Threading. Everything here except open and close is called with the endpoint's lock
  * held (one thread at a time), and every upcall comes from inside progress() or from
@@ -27,8 +32,12 @@
 struct mem_arena;
 struct mem_keytab;
 struct mem_regcache;
+struct mem_region;
 struct wire_ep;	  /* defined by each wire; begins with struct wire_ep_base */
 struct wire_link; /* defined by each wire; begins with struct wire_link_base */
+
+/* Longest put_notify. */
+#define WIRE_NOTIFY_MAX (UINT64_C(1) << 40)
 
 /* Room for control packets is never taken by data (rule B3). */
 enum wire_class { WIRE_CONTROL, WIRE_DATA };
@@ -42,7 +51,10 @@ struct wire_caps {
 	bool ordered;	    /* segments of one lane arrive in order */
 	bool passive;	    /* put and get need no libfabric call at the target */
 	bool local;  /* memory of ours that segments name must be registered: mem_add */
-	bool raw;    /* put and get may name peer memory by plain address (one copy) */
+	bool raw;    /* put and get may name peer memory by plain address (one copy).
+		      * With `local` the memory is registered at the peer as well, and
+		      * has a name there: mem_name */
+	bool notify; /* put_notify */
 	size_t bulk; /* bytes of one of the peer's bulk slots; 0: none can be read */
 	uint32_t joints; /* transfers that both ends may copy at once; 0: none. Where
 			  * there are any, raw segments are done in the call */
@@ -78,8 +90,21 @@ enum wire_joint_state {
 struct wire_remote {
 	uint64_t addr; /* key: address or offset as the application gave it; raw: address
 			*/
-	uint64_t key;  /* unused when raw */
+	uint64_t key;  /* raw: what mem_name of the peer said of the registration that
+			* the memory is in, and not trusted; unused where the wire has no
+			* mem_name */
 	bool raw; /* no key: memory that the peer itself announced for this transfer */
+};
+
+/*
+ * What the target of put_notify hears. The link carries it and doesn't look into it; the
+ * target can't trust it.
+ */
+struct wire_notice {
+	uint64_t data;
+	uint32_t op;
+	bool ordered; /* the target hears of it after all notices that were given before
+		       * it on this link; not set at the target */
 };
 
 /*
@@ -127,6 +152,10 @@ struct wire_events {
 	 * trusted, and still writable by it: copy a field before it is checked. */
 	void (*packet)(void *arg, struct wire_link *link, const void *pkt, size_t len);
 	void (*segment_done)(void *arg, struct wire_link *link, void *cookie, int err);
+	/* Where caps.notify: all `len` bytes of a put of the peer are in memory (rule
+	 * A8). Once for each put_notify that didn't fail there. */
+	void (*arrived)(void *arg, struct wire_link *link, const struct wire_notice *n,
+			uint64_t len);
 };
 
 struct wire_ep_attr {
@@ -134,12 +163,15 @@ struct wire_ep_attr {
 	bool addr_any;	       /* no host was asked for: answer on every local address */
 	uint64_t incarnation;  /* random, never 0: tells this endpoint from an earlier one
 				* at the same address */
-	struct mem_keytab *keys; /* registrations that peers may use */
+	struct mem_keytab *keys; /* registrations that peers may use; names the domain:
+				  * its endpoints have the same */
 	struct mem_arena *arena; /* memory that some of them are in; NULL: none */
 	const struct wire_events *events;
 	void *arg;
 	bool no_cma;  /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
 	bool no_bulk; /* as if memory for bulk slots were refused */
+	const struct wire_ops *near; /* joined.h: for peers on this host */
+	const struct wire_ops *far;  /* joined.h: for all others */
 };
 
 struct wire_ops {
@@ -182,20 +214,57 @@ struct wire_ops {
 	int (*get)(struct wire_link *link, const struct wire_segment *seg);
 
 	/*
+	 * Where caps.notify: a put that the target hears of by `arrived`, in one call
+	 * whatever its length (up to WIRE_NOTIFY_MAX, and 0: then remote isn't looked
+	 * at); the link cuts and spreads it. Returns as put does, and takes memory as put
+	 * does: `local` is read until segment_done, which says that the target's link has
+	 * consumed it (rule A9), so that `arrived` has been called or is about to be
+	 * without anything more from this side. An operation that fails raises nothing.
+	 */
+	int (*put_notify)(struct wire_link *link, const struct wire_segment *seg,
+			  const struct wire_notice *n);
+
+	/*
 	 * Where caps.local: makes memory of this process known to the hardware, so that
 	 * segments of any link of the endpoint may name it, and makes it unknown again.
 	 * Whole pages; the handle is not NULL. -FI_ENOMEM: there is no room for more at
 	 * this time; -FI_EFAULT: it isn't there. mem_drop may come while segments that
 	 * name it are under way only right before ep_close; they end without touching it.
-	 * Asked through the cache in wire_ep_base.regs (prov/mem/regcache.h), which the
-	 * engine opens, closes and asks while segments are under way. NULL where
-	 * caps.local is false on every link.
+	 * Asked through a cache (prov/mem/regcache.h) which the engine opens, closes and
+	 * asks while segments are under way. NULL where caps.local is false on every
+	 * link.
 	 */
 	int (*mem_add)(struct wire_ep *ep, void *start, size_t len, void **handle);
 	void (*mem_drop)(struct wire_ep *ep, void *handle);
+	/*
+	 * Where caps.local and caps.raw: the name by which the peer of any link of this
+	 * endpoint reaches that registration (wire_remote.key). The same until mem_drop,
+	 * and not used again soon after: a peer that is late must not find other memory.
+	 * NULL where plain addresses are enough.
+	 */
+	uint64_t (*mem_name)(struct wire_ep *ep, void *handle);
+
+	/*
+	 * A key that peers may use from now on, and one that they may not any more, for
+	 * wires whose hardware wants to know the memory of keys; NULL: the table is all
+	 * that the wire looks at. key_add comes before anybody can have heard of the key,
+	 * and for each key that exists when an endpoint is opened; once for each endpoint
+	 * of the domain. What it registers may be shared by all of them: the domain is
+	 * known by wire_ep_attr.keys. Not 0: the registration fails
+	 * with it: -FI_ENOMEM (locked memory, or the device's), -FI_EFAULT (memory
+	 * that isn't there), -FI_EOPNOTSUPP (more than the device can have at once); the
+	 * wire has logged why, in words. region->incarnation isn't set.
+	 *
+	 * key_drop: after the key has left the table, before quiesce; for keys that were
+	 * added, whether or not adding failed at another endpoint. Peers that look it up
+	 * are refused from its return on; quiesce says when none can be using it.
+	 */
+	int (*key_add)(struct wire_ep *ep, uint64_t key, const struct mem_region *region);
+	void (*key_drop)(struct wire_ep *ep, uint64_t key);
 
 	/* Which counters of the peer want to hear of puts and gets on this link
-	 * (MEM_EVENTS_*); once set, for good. NULL: none on any link. */
+	 * (MEM_EVENTS_*); once set, for good. True of a key that was used, once a put or
+	 * get by it is done. NULL: none on any link. */
 	uint32_t (*events)(struct wire_link *link);
 
 	/*
@@ -285,13 +354,12 @@ struct wire_ops {
  * (peer_ctx: by whoever handles link_up). */
 struct wire_ep_base {
 	const struct wire_ops *ops;
-	struct mem_regcache *regs; /* the engine's; NULL unless the wire has caps.local */
-	struct wire_addr addr;	   /* the door's address, port filled in */
+	struct wire_addr addr; /* the door's address, port filled in */
 };
 
 struct wire_link_base {
-	const struct wire_ops *ops;
-	struct wire_ep *ep;
+	const struct wire_ops *ops; /* of the link's own wire */
+	struct wire_ep *ep;	    /* likewise */
 	void *peer_ctx;
 	struct wire_addr peer;	      /* the peer's door */
 	uint64_t peer_incarnation;    /* 0 until up */

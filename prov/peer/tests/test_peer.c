@@ -25,6 +25,8 @@ static struct {
 	bool no_memory; /* for what the user's object holds */
 } fake;
 
+static const struct wire_ops fake_wire;
+
 static int fake_dial(struct wire_ep *ep, const struct wire_addr *to, void *ctx,
 		     struct wire_link **link)
 {
@@ -37,6 +39,7 @@ static int fake_dial(struct wire_ep *ep, const struct wire_addr *to, void *ctx,
 	}
 	fake.link_count++;
 	memset(l, 0, sizeof(*l));
+	l->base.ops = &fake_wire;
 	l->base.peer_ctx = ctx;
 	l->base.peer = *to;
 	*link = (struct wire_link *)l;
@@ -134,6 +137,7 @@ static struct wire_link *accept_from(struct peer_table *t, uint16_t port, uint64
 	struct fake_link *l = &fake.links[fake.link_count++];
 
 	memset(l, 0, sizeof(*l));
+	l->base.ops = &fake_wire;
 	l->base.peer = addr_of(port);
 	l->base.peer_incarnation = inc;
 	peer_link_up(t, (struct wire_link *)l);

@@ -431,7 +431,7 @@ static bool send_small(struct sim *s, struct sim_op *op, const struct proto_msg 
 		return false;
 	}
 	proto_small_write(pp, m->iov[0].iov_base, m->len, m->tag, m->data, kind, any);
-	proto_small_commit(e->ep, pp, m->len, kind);
+	proto_small_commit(pp, m->len, kind);
 	s->small_sent++;
 	done(e, &d, false);
 	return true;
@@ -527,15 +527,14 @@ static bool rma_now(struct sim *s, struct sim_op *op, const struct proto_rma *r)
 	if (!pp || ((r->flags & PROTO_DATA) && !proto_now_has_room(pp))) {
 		return false;
 	}
-	good = op->kind == SIM_WRITE ? proto_now_put(e->ep, pp, remote->key, remote->addr,
-						     op->buf, r->len)
-				     : proto_now_get(e->ep, pp, remote->key, remote->addr,
-						     op->buf, r->len);
+	good = op->kind == SIM_WRITE
+		       ? proto_now_put(pp, remote->key, remote->addr, op->buf, r->len)
+		       : proto_now_get(pp, remote->key, remote->addr, op->buf, r->len);
 	if (!good) {
 		return false;
 	}
 	if (r->flags & PROTO_DATA) {
-		proto_now_event(e->ep, pp, r->data, r->len);
+		proto_now_event(pp, r->data, r->len);
 	}
 	s->moved_now++;
 	done(e, &d, false);

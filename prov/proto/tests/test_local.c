@@ -14,6 +14,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/mem/regcache.h"
+#include "prov/proto/ep.h"
 #include "prov/proto/tests/sim.h"
 #include "util/tap.h"
 
@@ -50,7 +51,7 @@ static struct mem_regcache_stats stats_of(const struct sim *s, int e)
 {
 	struct mem_regcache_stats stats;
 
-	mem_regcache_stats(wire_ep_base(proto_wire_ep(s->eps[e].ep))->regs, &stats);
+	mem_regcache_stats(s->eps[e].ep->regs, &stats);
 	return stats;
 }
 
@@ -111,7 +112,7 @@ static void test_again(void)
 	bool kept;
 
 	local_init(&s, 7, 2, true);
-	kept = mem_regcache_keeps(wire_ep_base(proto_wire_ep(s.eps[0].ep))->regs);
+	kept = mem_regcache_keeps(s.eps[0].ep->regs);
 	for (int i = 0; i < 40; i++) {
 		sim_rma(&s, 0, 1, 100000, 0, KEY, PROTO_WRITE | PROTO_REPORT);
 	}
