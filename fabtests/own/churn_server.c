@@ -319,16 +319,23 @@ void churn_server(struct side *s)
 	struct weft_fi_mem_ops *ops = NULL;
 	struct churn_place place = {0};
 	void *mem[2] = {mem_new(size), NULL};
+	struct fid *sleeps[1];
 	struct fid_mr *mr[2];
 
 	memset(v, 0, sizeof(*v));
 	server_prepare(v);
 	node_open_alone(s, &s->node, &churn_want);
+	/* What sleeping takes is there from the first measure on as well, however late a
+	 * loaded machine lets it sleep. */
+	sleeps[0] = &s->node.cq->fid;
+	fi_trywait(s->node.fabric, sleeps, 1);
 	/* Other providers have ordinary memory twice. */
 	if (fi_open_ops(&s->node.domain->fid, WEFT_FI_MEM_OPS, 0, (void **)&ops, NULL))
 		mem[1] = mem_new(size);
 	else
 		side_must(s, ops->alloc(s->node.domain, size, 0, &mem[1]), "alloc");
+	/* What it has itself is there from the beginning, whichever clients come. */
+	memset(mem[1], 0xee, size);
 	for (int i = 0; i < 2; i++)
 		mr[i] = region(s, mem[i], &place, i);
 	memcpy(place.name, s->node.name, sizeof(place.name));

@@ -304,9 +304,9 @@ static void flood_receiver(struct side *s)
 	}
 	/* The first floods took memory, and window by window; the next find it there. */
 	if (soak_is_exact(&last))
-		side_check(s, last.rss_kb < first.rss_kb + 512,
-			   "%ld KB after %d floods, %ld KB after %d", first.rss_kb,
-			   FLOOD_WARM + 1, last.rss_kb, FLOODS);
+		side_check(s, last.held_kb < first.held_kb + 512,
+			   "%ld KB after %d floods, %ld KB after %d", first.held_kb,
+			   FLOOD_WARM + 1, last.held_kb, FLOODS);
 	side_meet(s);
 	node_close(s, &s->node);
 }

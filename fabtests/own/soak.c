@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,18 +84,33 @@ static long entries_of(const char *path)
 	return n;
 }
 
-static long status_kb(const char *name)
+static bool is_field(const char *line, const char *name)
 {
-	FILE *f = fopen("/proc/self/status", "re");
-	size_t len = strlen(name);
-	char line[256];
+	return strncmp(line, name, strlen(name)) == 0;
+}
+
+/* Of every mapping what isn't a file's, page by page as it is: the counts in "status" are
+ * off by up to 32 pages for every processor of the machine. Without the pages of files,
+ * which the system brings and takes as it likes. */
+static long pages_kb(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	bool shared = false;
+	char line[512];
 	long kb = 0;
 
-	while (f && fgets(line, sizeof(line), f))
-		if (strncmp(line, name, len) == 0)
-			kb = strtol(line + len, NULL, 10);
-	if (f)
-		fclose(f);
+	if (!f)
+		tap_bail("/proc/self/smaps: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		/* A mapping's first line begins with its addresses, others with a name.
+		 */
+		if (line[0] < 'A' || line[0] > 'Z')
+			shared = strstr(line, " /memfd:") || strstr(line, " /dev/shm/") ||
+				 strstr(line, " /dev/zero");
+		else if (is_field(line, shared ? "Rss:" : "Anonymous:"))
+			kb += strtol(strchr(line, ':') + 1, NULL, 10);
+	}
+	fclose(f);
 	return kb;
 }
 
@@ -103,11 +119,56 @@ void soak_measure(struct soak_use *use)
 	struct mallinfo2 heap = mallinfo2();
 
 	use->heap = (long)(heap.uordblks + heap.hblkhd);
-	/* Without pages of files: the system brings and takes those as it likes. */
-	use->rss_kb = status_kb("RssAnon:") + status_kb("RssShmem:");
+	/* How much malloc keeps of what was freed is chance: one piece behind it is
+	 * enough.
+	 */
+	malloc_trim(0);
+	use->held_kb = pages_kb();
 	use->maps = lines_of("/proc/self/maps");
 	use->fds = entries_of("/proc/self/fd") - 1; /* the one that looks */
 	use->threads = entries_of("/proc/self/task");
+}
+
+static long field_of(const struct soak_use *use, size_t offset)
+{
+	long value;
+
+	memcpy(&value, (const char *)use + offset, sizeof(value));
+	return value;
+}
+
+static int long_compare(const void *a, const void *b)
+{
+	long x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+static long growth_of(const struct soak_use *use, int steps, size_t offset)
+{
+	long step[SOAK_MEASURES];
+
+	for (int i = 0; i < steps; i++)
+		step[i] = field_of(&use[i + 1], offset) - field_of(&use[i], offset);
+	qsort(step, (size_t)steps, sizeof(step[0]), long_compare);
+	return step[(steps - 1) / 2] * steps;
+}
+
+struct soak_use soak_growth(const struct soak_use *use, int count)
+{
+	int steps = count - 1;
+
+	if (steps < 1)
+		return (struct soak_use){0};
+	if (count > SOAK_MEASURES)
+		tap_bail("%d measures are more than %d", count, SOAK_MEASURES);
+	return (struct soak_use){
+		.held_kb = growth_of(use, steps, offsetof(struct soak_use, held_kb)),
+		.heap = growth_of(use, steps, offsetof(struct soak_use, heap)),
+		.maps = growth_of(use, steps, offsetof(struct soak_use, maps)),
+	};
 }
 
 bool soak_is_exact(const struct soak_use *use)

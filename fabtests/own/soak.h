@@ -21,14 +21,21 @@ uint32_t soak_random(struct soak *k, uint32_t below);
 
 /* What this process holds. */
 struct soak_use {
-	long rss_kb; /* resident: its own and shared memory, no files */
-	long heap;   /* bytes that malloc gave out */
+	long held_kb; /* pages of its own and of shared memory; none of files, nor any
+		       * that malloc keeps although all of it was freed */
+	long heap;    /* bytes that malloc gave out */
 	long maps;
 	long fds;
 	long threads;
 };
 
 void soak_measure(struct soak_use *use);
+/* By how much memory (pages, heap, mappings) grows over measures that follow each other,
+ * as far as it does so steadily: the number of steps times their median, the lower of
+ * two. A leak is in every step; what a pool takes once, when more than ever before come
+ * at once, is in one. */
+#define SOAK_MEASURES 1000
+struct soak_use soak_growth(const struct soak_use *use, int count);
 /* False under a sanitizer, which keeps what is freed for a while. */
 bool soak_is_exact(const struct soak_use *use);
 
