@@ -221,6 +221,7 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	list_init(&d->eps);
 	list_init(&d->sleeping);
 	list_init(&d->counted);
+	list_init(&d->keyed);
 	list_init(&d->works);
 	list_init(&d->ready);
 	atomic_init(&d->refs, 0);

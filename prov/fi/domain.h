@@ -40,10 +40,11 @@ struct wfi_domain {
 	struct list eps;      /* struct wfi_ep.domain_node: quiesced when an MR closes */
 	struct list sleeping; /* struct wfi_wait.node: somebody sleeps on it */
 	struct list counted;  /* struct wfi_mr.node: regions with counters */
-	struct list works;    /* struct work.all: work.c */
-	struct list ready;    /* of them: those to be posted */
-	bool works_ready;     /* there are some */
-	bool works_running;   /* somebody posts them just now */
+	struct list keyed; /* struct wfi_mr.keyed: regions that wires know by their key */
+	struct list works; /* struct work.all: work.c */
+	struct list ready; /* of them: those to be posted */
+	bool works_ready;  /* there are some */
+	bool works_running;	       /* somebody posts them just now */
 	struct wfi_progress *progress; /* NULL: manual progress */
 	struct wfi_eq *eq;	       /* bound; NULL: none */
 	uint32_t addr_format;	       /* of addresses inserted into its vectors */
@@ -91,12 +92,16 @@ static inline void wfi_domain_put(struct wfi_domain *d)
 	atomic_fetch_sub_explicit(&d->refs, 1, memory_order_release);
 }
 
-/* One row of domain->eps: how fi_mr reaches the wires without knowing endpoints.
- */
+/* One row of domain->eps: how fi_mr reaches the wires without knowing endpoints. All
+ * three as in wire.h; of an endpoint whose door isn't open yet they do nothing. NULL: the
+ * wire wants to hear of no keys. */
 struct wfi_quiesce {
 	struct list node;
 	struct wfi_pollable *pollable; /* who drives the wire */
 	int (*quiesce)(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns);
+	int (*key_add)(struct wfi_quiesce *q, uint64_t key,
+		       const struct mem_region *region);
+	void (*key_drop)(struct wfi_quiesce *q, uint64_t key);
 };
 
 #endif

@@ -129,6 +129,27 @@ static int ep_quiesce(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns)
 	return wire_ep_base(wep)->ops->quiesce(wep, key, deadline_ns);
 }
 
+static int ep_key_add(struct wfi_quiesce *q, uint64_t key,
+		      const struct mem_region *region)
+{
+	struct wfi_ep *ep = container_of(q, struct wfi_ep, quiesce);
+	struct wire_ep *wep = ep->proto ? proto_wire_ep(ep->proto) : NULL;
+	const struct wire_ops *ops = wep ? wire_ep_base(wep)->ops : NULL;
+
+	return ops && ops->key_add ? ops->key_add(wep, key, region) : 0;
+}
+
+static void ep_key_drop(struct wfi_quiesce *q, uint64_t key)
+{
+	struct wfi_ep *ep = container_of(q, struct wfi_ep, quiesce);
+	struct wire_ep *wep = ep->proto ? proto_wire_ep(ep->proto) : NULL;
+	const struct wire_ops *ops = wep ? wire_ep_base(wep)->ops : NULL;
+
+	if (ops && ops->key_drop) {
+		ops->key_drop(wep, key);
+	}
+}
+
 LOCK_HELD(lock_domain)
 static void ep_av_inserted(struct wfi_av_user *u, fi_addr_t fi_addr)
 {
@@ -239,6 +260,12 @@ int wfi_ep_door(struct wfi_ep *ep)
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
 			"endpoint: the door at %s cannot be opened: %s\n",
 			wire_addr_text(&ep->addr, text), fi_strerror(-ret));
+		return ret;
+	}
+	ret = wfi_mr_introduce(ep->domain, &ep->quiesce);
+	if (ret) {
+		proto_ep_close(ep->proto);
+		ep->proto = NULL;
 		return ret;
 	}
 	proto_set_min_multi_recv(ep->proto, ep->min_multi_recv);
@@ -399,6 +426,8 @@ struct wfi_ep *wfi_ep_alloc(size_t size, struct wfi_domain *d, size_t fclass,
 	ep->serial = atomic_fetch_add(&serial, 1) + 1;
 	ep->pollable.ops = &ep_pollable_ops;
 	ep->quiesce.quiesce = ep_quiesce;
+	ep->quiesce.key_add = ep_key_add;
+	ep->quiesce.key_drop = ep_key_drop;
 	ep->quiesce.pollable = &ep->pollable;
 	ep->av_user.inserted = ep_av_inserted;
 	ep->av_user.removed = ep_av_removed;

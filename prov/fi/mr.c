@@ -40,6 +40,7 @@ struct wfi_mr {
 	bool remote;		  /* was in the table: peers may be using it */
 	bool events; /* FI_RMA_EVENT: it may have counters even where that must be told */
 	struct list node;	   /* wfi_domain.counted, while it has counters */
+	struct list keyed;	   /* wfi_domain.keyed, while wires know the key */
 	struct wfi_cntr *cntrs[2]; /* by MR_READS, MR_WRITES; NULL: none */
 };
 
@@ -86,6 +87,79 @@ static void mr_drop(struct wfi_mr *mr)
 		if (mr->region.share[i])
 			mem_arena_drop(mr->domain->arena, mr->region.share[i]);
 	}
+}
+
+/* ---- what wires hear of keys
+ * -------------------------------------------------------------------------- */
+
+LOCK_HELD(lock_domain)
+static void rows_forget(struct wfi_domain *d, const struct list *until, uint64_t key)
+{
+	for (struct list *n = d->eps.next; n != until; n = n->next) {
+		struct wfi_quiesce *q = container_of(n, struct wfi_quiesce, node);
+
+		if (q->key_drop)
+			q->key_drop(q, key);
+	}
+}
+
+/* All or none. Before a peer can use the key: nothing has to be waited for. */
+static int keys_tell(struct wfi_mr *mr)
+{
+	struct wfi_domain *d = mr->domain;
+	int rc = 0;
+
+	wfi_domain_lock(d);
+	list_foreach (n, &d->eps) {
+		struct wfi_quiesce *q = container_of(n, struct wfi_quiesce, node);
+
+		rc = q->key_add ? q->key_add(q, mr->key, &mr->region) : 0;
+		if (rc) {
+			rows_forget(d, n, mr->key);
+			break;
+		}
+	}
+	if (!rc)
+		list_push_back(&d->keyed, &mr->keyed);
+	wfi_domain_unlock(d);
+	if (rc)
+		FI_WARN(&weft_provider, FI_LOG_MR,
+			"registration: the network's devices can't have the memory of "
+			"key 0x%llx (%u pieces, the first of %zu bytes at %p): %s\n",
+			(unsigned long long)mr->key, mr->region.iov_count,
+			mr->region.iov[0].iov_len, mr->region.iov[0].iov_base,
+			fi_strerror(-rc));
+	return rc;
+}
+
+/* The key has left the table. */
+static void keys_untell(struct wfi_mr *mr)
+{
+	wfi_domain_lock(mr->domain);
+	if (!list_empty(&mr->keyed)) {
+		list_remove(&mr->keyed);
+		rows_forget(mr->domain, &mr->domain->eps, mr->key);
+	}
+	wfi_domain_unlock(mr->domain);
+}
+
+int wfi_mr_introduce(struct wfi_domain *d, struct wfi_quiesce *q)
+{
+	list_foreach (n, &d->keyed) {
+		struct wfi_mr *mr = container_of(n, struct wfi_mr, keyed);
+		int rc = q->key_add ? q->key_add(q, mr->key, &mr->region) : 0;
+
+		if (!rc)
+			continue;
+		for (struct list *p = d->keyed.next; p != n && q->key_drop; p = p->next)
+			q->key_drop(q, container_of(p, struct wfi_mr, keyed)->key);
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"endpoint: the network's devices can't have the memory of key "
+			"0x%llx, which was registered before: %s\n",
+			(unsigned long long)mr->key, fi_strerror(-rc));
+		return rc;
+	}
+	return 0;
 }
 
 /* ---- counters
@@ -216,6 +290,7 @@ static int mr_close(struct fid *fid)
 			return rc;
 		mr->in_table = false;
 	}
+	keys_untell(mr);
 	if (mr->remote && mr_quiesce(mr)) {
 		FI_WARN(&weft_provider, FI_LOG_MR,
 			"close: a peer may still be using key 0x%llx after 10 s; the "
@@ -297,6 +372,19 @@ static void key_show(struct wfi_mr *mr)
 	mr->fid.key = hidden ? FI_KEY_NOTAVAIL : mr->key;
 }
 
+/* Wires know the memory before peers may use it. */
+static int mr_grant(struct wfi_mr *mr)
+{
+	int rc = keys_tell(mr);
+
+	if (rc)
+		return rc;
+	rc = mem_keytab_grant(mr->domain->keys, mr->key, mr->region.access);
+	if (rc)
+		keys_untell(mr);
+	return rc;
+}
+
 static int mr_enable(struct wfi_mr *mr)
 {
 	int rc = 0;
@@ -310,7 +398,7 @@ static int mr_enable(struct wfi_mr *mr)
 		return -FI_EOPBADSTATE;
 	}
 	if (mr->in_table)
-		rc = mem_keytab_grant(mr->domain->keys, mr->key, mr->region.access);
+		rc = mr_grant(mr);
 	if (rc)
 		return rc;
 	mr->enabled = true;
@@ -333,9 +421,10 @@ static bool is_inside(const struct wfi_mr *mr, const struct iovec *iov)
 	return false;
 }
 
-/* Peers go through the page tables of this process, or share the memory itself: pages
- * that came anew are found by them without a word from here. */
-static int mr_refresh(const struct wfi_mr *mr, const struct fi_mr_modify *modify)
+/* Peers on this host go through the page tables of this process, or share the memory
+ * itself: pages that came anew are found by them without a word from here. Devices that
+ * were told of the memory are told again. */
+static int mr_refresh(struct wfi_mr *mr, const struct fi_mr_modify *modify)
 {
 	if (!modify)
 		return -FI_EINVAL;
@@ -350,7 +439,10 @@ static int mr_refresh(const struct wfi_mr *mr, const struct fi_mr_modify *modify
 			return -FI_EINVAL;
 		}
 	}
-	return 0;
+	if (list_empty(&mr->keyed))
+		return 0;
+	keys_untell(mr);
+	return keys_tell(mr);
 }
 
 static int raw_get(const struct wfi_mr *mr, const struct fi_mr_raw_attr *attr)
@@ -430,8 +522,7 @@ static int mr_insert(struct wfi_mr *mr, const struct fi_mr_attr *attr)
 		own->share[i] = mem_arena_hold(d->arena, attr->mr_iov[i].iov_base,
 					       attr->mr_iov[i].iov_len);
 	region = *own;
-	if (!mr->enabled)
-		region.access = 0;
+	region.access = 0; /* until it is granted */
 	if (d->mr_prov_key) {
 		rc = mem_keytab_insert(d->keys, &region, &mr->key);
 	} else {
@@ -443,6 +534,12 @@ static int mr_insert(struct wfi_mr *mr, const struct fi_mr_attr *attr)
 	if (rc) {
 		FI_INFO(&weft_provider, FI_LOG_MR, "key 0x%llx: %s\n",
 			(unsigned long long)attr->requested_key, fi_strerror(-rc));
+		return rc;
+	}
+	if (mr->enabled)
+		rc = mr_grant(mr);
+	if (rc) {
+		mem_keytab_remove(d->keys, mr->key);
 		return rc;
 	}
 	mr->in_table = mr->remote = true;
@@ -468,6 +565,7 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t
 		return -FI_ENOMEM;
 	mr->domain = d;
 	list_init(&mr->node);
+	list_init(&mr->keyed);
 	mr->region.iov_count = (uint32_t)attr->iov_count;
 	mr->region.access = attr->access;
 	mr->region.virt_addr = d->mr_virt_addr;

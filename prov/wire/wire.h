@@ -245,19 +245,21 @@ struct wire_ops {
 	uint64_t (*mem_name)(struct wire_ep *ep, void *handle);
 
 	/*
-	 * A key that peers may use from now on, and one that they may not any more, for
+	 * A key that peers will be able to use, and one that they may not any more, for
 	 * wires whose hardware wants to know the memory of keys; NULL: the table is all
-	 * that the wire looks at. key_add comes before anybody can have heard of the key,
-	 * and for each key that exists when an endpoint is opened; once for each endpoint
-	 * of the domain. What it registers may be shared by all of them: the domain is
-	 * known by wire_ep_attr.keys. Not 0: the registration fails
-	 * with it: -FI_ENOMEM (locked memory, or the device's), -FI_EFAULT (memory
-	 * that isn't there), -FI_EOPNOTSUPP (more than the device can have at once); the
-	 * wire has logged why, in words. region->incarnation isn't set.
+	 * that the wire looks at. key_add comes before peers may use the key, and
+	 * directly after ep_open for each key that exists then (a peer that is faster is
+	 * refused as if the key weren't there yet); once for each endpoint of the domain.
+	 * What it registers may be shared by all of them: the domain is known by
+	 * wire_ep_attr.keys. Not 0: the registration fails with it: -FI_ENOMEM (locked
+	 * memory, or the device's), -FI_EFAULT (memory that isn't there), -FI_EOPNOTSUPP
+	 * (more than the device can have at once); the wire has logged why, in words.
+	 * region->incarnation isn't set.
 	 *
-	 * key_drop: after the key has left the table, before quiesce; for keys that were
-	 * added, whether or not adding failed at another endpoint. Peers that look it up
-	 * are refused from its return on; quiesce says when none can be using it.
+	 * key_drop: after the key has left the table, before quiesce; for each key that
+	 * was added; ep_close drops what is left. One that is dropped and added again at
+	 * once (its pages changed) stays in the table. Peers that look it up are refused
+	 * from its return on; quiesce says when none can be using it.
 	 */
 	int (*key_add)(struct wire_ep *ep, uint64_t key, const struct mem_region *region);
 	void (*key_drop)(struct wire_ep *ep, uint64_t key);

@@ -2,11 +2,13 @@
 /* Registration: keys, access, modes; closing waits for peers (rule D3). */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/fi/mr.h"
 #include "prov/fi/tests/fi_test.h"
 #include "prov/fi/wait.h"
 #include "prov/mem/keytab.h"
@@ -30,6 +32,60 @@ static int slow_quiesce(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_n
 	(void)deadline_ns;
 	s->key = key;
 	return s->asked++ < s->ready_after ? -FI_EBUSY : 0;
+}
+
+/* Stands for an endpoint whose wire wants to hear of keys. */
+struct told {
+	struct wfi_quiesce base; /* first */
+	struct env *e;
+	char log[256]; /* "+key", "-key", "?key": added, dropped, asked whether quiet */
+	int refuse;    /* what it says of the next key that is added */
+	bool granted;  /* whether peers could use the last key when it was added */
+	bool left;     /* whether it was in the table when it was dropped */
+	struct mem_region region; /* of the last key */
+};
+
+static int find(struct env *e, uint64_t key, uint64_t addr, uint64_t access);
+
+static void told_log(struct told *t, char what, uint64_t key)
+{
+	size_t at = strlen(t->log);
+
+	snprintf(t->log + at, sizeof(t->log) - at, "%c%d ", what, (int)key);
+}
+
+static int told_add(struct wfi_quiesce *q, uint64_t key, const struct mem_region *region)
+{
+	struct told *t = (struct told *)q;
+
+	told_log(t, '+', key);
+	t->region = *region;
+	t->granted = find(t->e, key, 0, FI_REMOTE_WRITE) == 0;
+	return t->refuse;
+}
+
+static void told_drop(struct wfi_quiesce *q, uint64_t key)
+{
+	struct told *t = (struct told *)q;
+
+	told_log(t, '-', key);
+	t->left = find(t->e, key, 0, FI_REMOTE_WRITE) == -FI_ENOKEY;
+}
+
+static int told_quiesce(struct wfi_quiesce *q, uint64_t key, uint64_t deadline_ns)
+{
+	(void)deadline_ns;
+	told_log((struct told *)q, '?', key);
+	return 0;
+}
+
+static void told_init(struct told *t, struct env *e)
+{
+	*t = (struct told){.base = {.key_add = told_add,
+				    .key_drop = told_drop,
+				    .quiesce = told_quiesce},
+			   .e = e};
+	list_init(&t->base.node);
 }
 
 static int find(struct env *e, uint64_t key, uint64_t addr, uint64_t access)
@@ -419,6 +475,103 @@ static void test_rule_d3_close_waits(void)
 	env_close(&e);
 }
 
+/* A wire whose devices must know memory hears of it before peers may use it, and that
+ * they may not any more before it is asked whether they still do. */
+static void test_wire_hears(void)
+{
+	struct iovec iov[2] = {{memory, 64}, {memory + 128, 32}};
+	struct fid_mr *mr, *local;
+	struct told t;
+	struct env e;
+
+	env_open(&e, &(struct env_want){0});
+	told_init(&t, &e);
+	list_push_back(&wfi_domain_of(e.domain)->eps, &t.base.node);
+	fi_mr_reg(e.domain, memory, 8, FI_SEND | FI_RECV, 0, 1, 0, &local, NULL);
+	tap_ok(t.log[0] == '\0', "local memory: it hears nothing");
+	fi_close(&local->fid);
+	tap_is_int(fi_mr_regv(e.domain, iov, 2, FI_REMOTE_WRITE, 0, 7, 0, &mr, NULL), 0,
+		   "two pieces that peers may write");
+	tap_ok(!strcmp(t.log, "+7 ") && !t.granted, "it hears before they may: %s",
+	       t.log);
+	tap_ok(t.region.iov_count == 2 && t.region.iov[1].iov_base == memory + 128 &&
+		       t.region.iov[1].iov_len == 32 &&
+		       t.region.access == FI_REMOTE_WRITE,
+	       "all about it");
+	tap_is_int(find(&e, 7, 0, FI_REMOTE_WRITE), 0, "then they may");
+	tap_is_int(fi_close(&mr->fid), 0, "close");
+	tap_ok(!strcmp(t.log, "+7 -7 ?7 ") && t.left,
+	       "out of the table, dropped, waited for: %s", t.log);
+	list_remove(&t.base.node);
+	env_close(&e);
+}
+
+static void test_wire_refuses(void)
+{
+	struct told a, b, c;
+	struct fid_mr *mr;
+	struct env e;
+
+	env_open(&e, &(struct env_want){0});
+	told_init(&a, &e);
+	told_init(&b, &e);
+	told_init(&c, &e);
+	list_push_back(&wfi_domain_of(e.domain)->eps, &a.base.node);
+	list_push_back(&wfi_domain_of(e.domain)->eps, &b.base.node);
+	b.refuse = -FI_ENOMEM;
+	tap_is_int(fi_mr_reg(e.domain, memory, 8, FI_REMOTE_WRITE, 0, 7, 0, &mr, NULL),
+		   -FI_ENOMEM, "the second wire can't have it: no registration");
+	tap_ok(!strcmp(a.log, "+7 -7 ") && !strcmp(b.log, "+7 "),
+	       "the first one forgets it: %s", a.log);
+	tap_is_int(find(&e, 7, 0, FI_REMOTE_WRITE), -FI_ENOKEY, "the key is free");
+	b.refuse = 0;
+	fi_mr_reg(e.domain, memory, 8, FI_REMOTE_WRITE, 0, 7, 0, &mr, NULL);
+	tap_is_int(wfi_mr_introduce(wfi_domain_of(e.domain), &c.base), 0,
+		   "an endpoint that comes later");
+	tap_ok(!strcmp(c.log, "+7 "), "hears of what is there: %s", c.log);
+	c.refuse = -FI_EFAULT;
+	tap_is_int(wfi_mr_introduce(wfi_domain_of(e.domain), &c.base), -FI_EFAULT,
+		   "or can't be opened");
+	fi_close(&mr->fid);
+	list_remove(&a.base.node);
+	list_remove(&b.base.node);
+	env_close(&e);
+}
+
+static void test_wire_and_enable(void)
+{
+	struct fi_mr_modify modify = {0};
+	struct fid_mr *mr;
+	struct fid_ep *ep;
+	struct told t;
+	struct env e;
+
+	env_open_as(&e, FI_MR_ENDPOINT);
+	ep = ep_new(&e);
+	told_init(&t, &e);
+	list_push_back(&wfi_domain_of(e.domain)->eps, &t.base.node);
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_WRITE, 0, 5, 0, &mr, NULL);
+	fi_mr_bind(mr, &ep->fid, 0);
+	tap_ok(t.log[0] == '\0', "a region that isn't enabled: it hears nothing");
+	t.refuse = -FI_ENOMEM;
+	tap_is_int(fi_mr_enable(mr), -FI_ENOMEM, "it can't have it");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_WRITE), -FI_EACCES, "so it isn't enabled");
+	t.refuse = 0;
+	tap_is_int(fi_mr_enable(mr), 0, "enabled later");
+	tap_is_int(find(&e, 5, 0, FI_REMOTE_WRITE), 0, "and usable");
+	t.log[0] = '\0';
+	tap_is_int(fi_control(&mr->fid, FI_REFRESH, &modify), 0, "refreshed");
+	tap_ok(!strcmp(t.log, "-5 +5 "), "it is told again: %s", t.log);
+	fi_close(&mr->fid);
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_WRITE, 0, 6, 0, &mr, NULL);
+	t.log[0] = '\0';
+	fi_close(&mr->fid);
+	tap_ok(!strchr(t.log, '-'), "never enabled: nothing to drop: %s", t.log);
+	list_remove(&t.base.node);
+	fi_close(&ep->fid);
+	env_close(&e);
+}
+
 int main(void)
 {
 	test_user_keys();
@@ -429,6 +582,9 @@ int main(void)
 	test_raw_keys();
 	test_refresh();
 	test_odd();
+	test_wire_hears();
+	test_wire_refuses();
+	test_wire_and_enable();
 	test_rule_d3_close_waits();
 	return tap_done();
 }
