@@ -130,7 +130,7 @@ int msgs_run(struct proto_ep *ep, struct proto_peer *pp)
 		    pp->credit >= credit_cost(tx->x.total)) {
 			left = eager_send(ep, pp, tx);
 		} else {
-			left = rts_send(pp, tx);
+			left = rts_send(ep, pp, tx);
 		}
 		if (!left) {
 			return sent;

@@ -298,7 +298,7 @@ void eager_discard(struct proto_ep *ep, struct arrival *a);
 
 /* ---- rndv.c: announced messages */
 
-bool rts_send(struct proto_peer *pp, struct tx *tx);
+bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
 void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		 const struct pkt_view *v);
 /* An announced message got its receive, which is in a->claim. */

@@ -11,28 +11,49 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/regcache.h"
 #include "prov/proto/ep.h"
 
 /* DATA packets of one stream in a row, before others get their turn. */
 #define STREAM_BURST 8
 
-bool rts_send(struct proto_peer *pp, struct tx *tx)
+/* What the receiver needs to pull the message: its pieces, and where they must be
+ * registered, their names. Returns how many; 0: it has to be streamed. */
+static uint32_t pieces_name(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
+			    struct pkt_view_iov iov[PKT_IOV_MAX],
+			    uint64_t names[PKT_IOV_MAX])
 {
-	struct wire_link_base *b = wire_link_base(pp->peer.link);
+	const struct wire_caps *caps = &wire_link_base(pp->peer.link)->caps;
+	struct xfer *x = &tx->x;
+
+	if (!caps->raw || !x->total || (caps->local && xfer_hold(x, ep->regs))) {
+		return 0;
+	}
+	for (uint32_t i = 0; i < x->local_count; i++) {
+		iov[i].addr = (uintptr_t)x->local[i].iov_base;
+		iov[i].len = x->local[i].iov_len;
+		names[i] = caps->local && x->reg[i]
+				   ? ep->wire->mem_name(ep->wep, x->reg[i]->handle)
+				   : 0;
+	}
+	return x->local_count;
+}
+
+bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
+{
 	struct pkt_view_iov iov[PKT_IOV_MAX];
-	uint32_t count = b->caps.raw && tx->x.total ? tx->x.local_count : 0;
+	uint64_t names[PKT_IOV_MAX];
 	void *pkt = link_reserve(pp->peer.link, PKT_RTS_MAX, WIRE_DATA);
+	uint32_t flags = tx->flags & (PROTO_TAGGED | PROTO_DATA), count;
 	size_t len;
 
 	if (!pkt) {
 		return false;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		iov[i].addr = (uintptr_t)tx->x.local[i].iov_base;
-		iov[i].len = tx->x.local[i].iov_len;
-	}
-	len = pkt_put_rts(pkt, tx->flags & (PROTO_TAGGED | PROTO_DATA), tx->tag, tx->data,
-			  pool_id(tx), tx->x.total, iov, count);
+	count = pieces_name(ep, pp, tx, iov, names);
+	flags |= tx->x.regs ? PKT_F_NAMED : 0;
+	len = pkt_put_rts(pkt, (uint8_t)flags, tx->tag, tx->data, pool_id(tx),
+			  tx->x.total, iov, names, count);
 	link_commit(pp->peer.link, pkt, len);
 	list_remove(&tx->node);
 	list_push_back(&pp->waiting, &tx->node);
@@ -60,9 +81,13 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 	a->len = v->total;
 	a->tx_id = v->id;
 	a->x.remote_count = v->len;
+	if (wire_link_base(link)->caps.local && !(v->flags & PKT_F_NAMED)) {
+		a->x.remote_count = 0; /* memory without a name can't be reached */
+	}
 	for (uint32_t i = 0; i < v->len; i++) {
 		a->x.remote[i].addr = v->iov[i].addr;
 		a->x.remote[i].len = v->iov[i].len;
+		a->x.remote[i].key = v->flags & PKT_F_NAMED ? v->keys[i] : 0;
 	}
 	if (receiver_take(ep, pp, v->flags & PKT_F_TAGGED, v->tag, a->len, &a->claim)) {
 		rndv_start(ep, a);
@@ -130,7 +155,7 @@ static bool pull_step(struct proto_ep *ep, struct arrival *a, int *moved)
 		ep->busy |= n > 0;
 		return false;
 	}
-	if (a->x.err && is_refusal(a->x.err) && !a->lost) {
+	if (a->x.err && (a->x.unheld || is_refusal(a->x.err)) && !a->lost) {
 		pull_refused(ep, a);
 	} else {
 		rndv_finish(ep, a, a->x.err);

@@ -155,6 +155,9 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	if (unlikely(tx->bulk.count)) {
 		bulk_release(ep, tx, UINT64_MAX);
 	}
+	if (unlikely(tx->x.regs)) { /* what it had announced by name */
+		xfer_let_go(&tx->x);
+	}
 	if (tx->flags & PROTO_INJECT) {
 		ep->injected--;
 	}

@@ -40,20 +40,43 @@ static void put_iov(char *at, const struct pkt_view_iov *iov, uint32_t count)
 	}
 }
 
+/* Any value may be one. */
+static void decode_names(const char *at, struct pkt_view *v)
+{
+	for (uint32_t i = 0; i < v->len; i++) {
+		struct le64 name;
+
+		memcpy(&name, at + i * sizeof(name), sizeof(name));
+		v->keys[i] = le64_get(name);
+	}
+}
+
 static bool decode_rts(const void *pkt, size_t len, struct pkt_view *v)
 {
 	struct pkt_rts h;
+	size_t each;
 
 	memcpy(&h, pkt, sizeof(h));
 	v->tag = le64_get(h.tag);
 	v->data = le64_get(h.data);
 	v->id = le64_get(h.id);
 	v->total = le64_get(h.total);
-	if ((v->flags & ~(PKT_F_TAGGED | PKT_F_DATA)) || v->total > PKT_MSG_MAX ||
-	    v->len > PKT_IOV_MAX || len != sizeof(h) + v->len * sizeof(struct pkt_iov)) {
+	each = sizeof(struct pkt_iov) +
+	       (v->flags & PKT_F_NAMED ? sizeof(struct le64) : 0);
+	if ((v->flags & ~(PKT_F_TAGGED | PKT_F_DATA | PKT_F_NAMED)) ||
+	    v->total > PKT_MSG_MAX || v->len > PKT_IOV_MAX ||
+	    len != sizeof(h) + v->len * each) {
 		return false;
 	}
-	return v->len == 0 || decode_iov((const char *)pkt + sizeof(h), v);
+	if (v->len == 0) {
+		return !(v->flags & PKT_F_NAMED);
+	}
+	if (v->flags & PKT_F_NAMED) {
+		decode_names((const char *)pkt + sizeof(h) +
+				     v->len * sizeof(struct pkt_iov),
+			     v);
+	}
+	return decode_iov((const char *)pkt + sizeof(h), v);
 }
 
 static bool decode_cts(const void *pkt, size_t len, struct pkt_view *v)
@@ -209,17 +232,26 @@ static struct pkt_head head_of(uint8_t kind, uint8_t flags, uint32_t len)
 }
 
 size_t pkt_put_rts(void *pkt, uint8_t flags, uint64_t tag, uint64_t data, uint64_t id,
-		   uint64_t total, const struct pkt_view_iov *iov, uint32_t count)
+		   uint64_t total, const struct pkt_view_iov *iov, const uint64_t *names,
+		   uint32_t count)
 {
 	struct pkt_rts h = {.head = head_of(PKT_RTS, flags, count),
 			    .tag = le64_of(tag),
 			    .data = le64_of(data),
 			    .id = le64_of(id),
 			    .total = le64_of(total)};
+	size_t len;
 
 	memcpy(pkt, &h, sizeof(h));
 	put_iov((char *)pkt + sizeof(h), iov, count);
-	return sizeof(h) + count * sizeof(struct pkt_iov);
+	len = sizeof(h) + count * sizeof(struct pkt_iov);
+	for (uint32_t i = 0; i < count && (flags & PKT_F_NAMED); i++) {
+		struct le64 name = le64_of(names[i]);
+
+		memcpy((char *)pkt + len, &name, sizeof(name));
+		len += sizeof(name);
+	}
+	return len;
 }
 
 size_t pkt_put_cts(void *pkt, uint8_t flags, uint64_t tx_id, uint64_t rx_id,

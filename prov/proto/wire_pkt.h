@@ -43,6 +43,7 @@ enum pkt_kind {
 #define PKT_F_BULK   0x08 /* CTS: pieces may come in bulk slots */
 #define PKT_F_MORE   0x10 /* ATOMIC: more requests of the same operation follow */
 #define PKT_F_CHECK  0x20 /* ATOMIC: would the whole of it be carried out? */
+#define PKT_F_NAMED  0x40 /* RTS: each iov's memory has a name, by which it is reached */
 
 #define PKT_IOV_MAX 4
 /* Largest error number that a packet may carry: libfabric's own end well below. */
@@ -68,7 +69,8 @@ struct pkt_iov {
 	struct le64 len;
 };
 
-/* len: how many iov follow; 0 when the memory can't be named by address. */
+/* len: how many iov follow; 0 when the memory can't be named by address. With NAMED, as
+ * many le64 follow them: the name of each (mem_name in wire.h). */
 struct pkt_rts {
 	struct pkt_head head;
 	struct le64 tag;
@@ -146,8 +148,10 @@ struct pkt_join {
 };
 
 #define PKT_EAGER_HEAD_MAX (sizeof(struct pkt_eager) + 16)
-#define PKT_RTS_MAX	   (sizeof(struct pkt_rts) + PKT_IOV_MAX * sizeof(struct pkt_iov))
-#define PKT_JOIN_MAX	   (sizeof(struct pkt_join) + PKT_IOV_MAX * sizeof(struct pkt_iov))
+#define PKT_RTS_MAX               \
+	(sizeof(struct pkt_rts) + \
+	 PKT_IOV_MAX * (sizeof(struct pkt_iov) + sizeof(struct le64)))
+#define PKT_JOIN_MAX (sizeof(struct pkt_join) + PKT_IOV_MAX * sizeof(struct pkt_iov))
 /* Pieces of a joint transfer. */
 #define PKT_JOIN_PIECES 0xffffffu
 
@@ -188,13 +192,13 @@ struct pkt_view {
 	uint32_t turn;	 /* CHUNK, JOIN */
 	uint32_t piece;	 /* JOIN */
 	struct pkt_view_iov iov[PKT_IOV_MAX];
-	const void *payload; /* EAGER, DATA, RESULT; ATOMIC: operands or NULL */
+	const void *payload;	    /* EAGER, DATA, RESULT; ATOMIC: operands or NULL */
+	uint64_t keys[PKT_IOV_MAX]; /* of iov: ATOMIC; RTS with NAMED: the names */
 	/* ATOMIC only */
-	uint8_t mode;  /* enum atomic_mode */
-	uint8_t op;    /* enum fi_op */
-	uint8_t type;  /* enum fi_datatype */
-	uint8_t count; /* of iov and keys */
-	uint64_t keys[PKT_IOV_MAX];
+	uint8_t mode;	     /* enum atomic_mode */
+	uint8_t op;	     /* enum fi_op */
+	uint8_t type;	     /* enum fi_datatype */
+	uint8_t count;	     /* of iov and keys */
 	const void *compare; /* or NULL */
 };
 
@@ -348,9 +352,10 @@ static inline void *pkt_put_eager(void *pkt, uint8_t flags, uint32_t len, uint64
 	return at;
 }
 
-/* Each returns the packet's length. */
+/* Each returns the packet's length. names: with NAMED, of each iov. */
 size_t pkt_put_rts(void *pkt, uint8_t flags, uint64_t tag, uint64_t data, uint64_t id,
-		   uint64_t total, const struct pkt_view_iov *iov, uint32_t count);
+		   uint64_t total, const struct pkt_view_iov *iov, const uint64_t *names,
+		   uint32_t count);
 size_t pkt_put_cts(void *pkt, uint8_t flags, uint64_t tx_id, uint64_t rx_id,
 		   uint64_t want);
 /* The payload follows at the returned length. */

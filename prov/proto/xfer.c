@@ -28,8 +28,11 @@ static void skip_used(struct xfer *x)
 /* ---- registered memory, where the wire needs it: from the first segment until none is
  * under way */
 
-static void let_go(struct xfer *x)
+void xfer_let_go(struct xfer *x)
 {
+	if (!x->regs) {
+		return;
+	}
 	for (uint32_t i = 0; i < x->local_count; i++) {
 		if (x->reg[i]) {
 			mem_regcache_put(x->regs, x->reg[i]);
@@ -39,7 +42,7 @@ static void let_go(struct xfer *x)
 	x->regs = NULL;
 }
 
-static int hold(struct xfer *x, struct mem_regcache *regs)
+int xfer_hold(struct xfer *x, struct mem_regcache *regs)
 {
 	if (x->regs) {
 		return 0;
@@ -56,7 +59,7 @@ static int hold(struct xfer *x, struct mem_regcache *regs)
 
 		if (rc) {
 			x->reg[i] = NULL;
-			let_go(x);
+			xfer_let_go(x);
 			return rc;
 		}
 	}
@@ -118,6 +121,7 @@ void xfer_seek(struct xfer *x, size_t offset)
 	x->issued = 0;
 	x->inflight = 0;
 	x->err = 0;
+	x->unheld = false;
 	while (x->remote_at < x->remote_count && left >= x->remote[x->remote_at].len) {
 		left -= x->remote[x->remote_at].len;
 		x->remote_at++;
@@ -148,7 +152,8 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 		size_t len;
 		int ret;
 
-		if (__builtin_expect(b->caps.local, 0) && (x->err = hold(x, regs))) {
+		if (__builtin_expect(b->caps.local, 0) && (x->err = xfer_hold(x, regs))) {
+			x->unheld = true;
 			break;
 		}
 		skip_used(x);
@@ -177,7 +182,7 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 		started++;
 	}
 	if (__builtin_expect(x->regs != NULL, 0) && x->inflight == 0) {
-		let_go(x);
+		xfer_let_go(x);
 	}
 	return started;
 }
@@ -189,7 +194,7 @@ void xfer_segment_done(struct xfer *x, int err)
 		x->err = err;
 	}
 	if (__builtin_expect(x->regs != NULL, 0) && x->inflight == 0) {
-		let_go(x);
+		xfer_let_go(x);
 	}
 }
 

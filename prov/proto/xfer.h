@@ -44,6 +44,8 @@ struct xfer {
 	int err; /* 0 or the first -fi_errno */
 	struct iovec local[XFER_IOV_MAX];
 	struct xfer_remote remote[XFER_IOV_MAX];
+	bool unheld;			   /* err says why memory of ours can't be
+					    * registered */
 	struct mem_regcache *regs;	   /* NULL: nothing is registered for it */
 	struct mem_reg *reg[XFER_IOV_MAX]; /* of each local piece, while segments are
 					    * under way; NULL: an empty one */
@@ -68,6 +70,12 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 	     size_t budget);
 /* A segment that was under way is over. */
 void xfer_segment_done(struct xfer *x, int err);
+
+/* Registers the local pieces, if they aren't. 0, or what the cache says; then none is.
+ * xfer_run does so by itself. Given back when no segment is under way any more, or by
+ * xfer_let_go, which may come when nothing is held. */
+int xfer_hold(struct xfer *x, struct mem_regcache *regs);
+void xfer_let_go(struct xfer *x);
 
 /* Copies between memory and pieces, from `offset` of the pieces on. The caller has
  * checked that it fits. */

@@ -38,7 +38,8 @@ bool fuzz_one(const uint8_t *data, size_t size)
 
 	if (good) {
 		fuzz_require(v.kind > 0 && v.kind < PKT_KINDS);
-		fuzz_require(!(v.flags & ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE)));
+		fuzz_require(!(v.flags &
+			       ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE | PKT_F_NAMED)));
 		if (v.kind == PKT_EAGER || v.kind == PKT_DATA || v.kind == PKT_RESULT) {
 			const uint8_t *at = v.payload;
 
@@ -61,6 +62,7 @@ bool fuzz_one(const uint8_t *data, size_t size)
 size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 {
 	static const struct pkt_view_iov iov[2] = {{4096, 100000}, {8192, 100000}};
+	static const uint64_t names[2] = {1, UINT64_MAX};
 	struct pkt_view atomic = {.len = 16,
 				  .id = 3,
 				  .total = 32,
@@ -80,7 +82,7 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		end = pkt_put_eager(room, PKT_F_ALL, 3, 42, 7, 9);
 		return (size_t)(end - room) + 3;
 	case 2:
-		return pkt_put_rts(room, PKT_F_TAGGED, 42, 7, 1, 200000, iov, 2);
+		return pkt_put_rts(room, PKT_F_TAGGED, 42, 7, 1, 200000, iov, NULL, 2);
 	case 3:
 		return pkt_put_cts(room, PKT_F_BULK, 1, 2, 200000);
 	case 4:
@@ -116,6 +118,8 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		return pkt_put_atomic(room, &atomic);
 	case 15:
 		return pkt_put_result(room, 1, 0, 16) + 16;
+	case 16:
+		return pkt_put_rts(room, PKT_F_NAMED, 42, 7, 1, 200000, iov, names, 2);
 	default:
 		return 0;
 	}

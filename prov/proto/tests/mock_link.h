@@ -27,6 +27,7 @@ struct mock_mem {
 	struct list node;
 	char *start;
 	size_t len;
+	uint64_t name; /* by which peers reach it */
 	bool dropped;
 };
 

@@ -270,6 +270,7 @@ static int mem_add(struct wire_ep *wep, void *start, size_t len, void **handle)
 	m = calloc(1, sizeof(*m));
 	m->start = start;
 	m->len = len;
+	m->name = mock_random(ep->net) | 1;
 	list_push_back(&ep->mems, &m->node);
 	ep->net->mems++;
 	*handle = m;
@@ -287,6 +288,17 @@ static void mem_drop(struct wire_ep *wep, void *handle)
 	ep_of(wep)->net->mems_dropped++;
 }
 
+static uint64_t mem_name(struct wire_ep *wep, void *handle)
+{
+	const struct mock_mem *m = handle;
+
+	(void)wep;
+	if (m->dropped) {
+		abort();
+	}
+	return m->name;
+}
+
 /* What a segment names is registered, as the hardware would have it. */
 static void check_local(const struct mock_link *l, const struct wire_segment *seg)
 {
@@ -301,6 +313,35 @@ static void check_local(const struct mock_link *l, const struct wire_segment *se
 	}
 }
 
+/* Memory of the peer that it announced by name. */
+static char *resolve_named(struct mock_ep *target, const struct wire_segment *seg,
+			   int *err)
+{
+	char *at = (char *)(uintptr_t)seg->remote.addr;
+
+	*err = -FI_ENOKEY;
+	if (!target) {
+		return NULL;
+	}
+	list_foreach (n, &target->mems) {
+		const struct mock_mem *m = container_of(n, struct mock_mem, node);
+
+		if (m->name != seg->remote.key) {
+			continue;
+		}
+		if (at < m->start || at + seg->len > m->start + m->len) {
+			abort(); /* the engine announced what isn't registered */
+		}
+		if (m->dropped) {
+			target->net->named_late++;
+			return NULL;
+		}
+		target->net->named++;
+		return at;
+	}
+	return NULL;
+}
+
 /* Where the target keeps it; NULL: refused, *err says why. */
 static char *resolve(struct mock_link *l, const struct wire_segment *seg, bool put,
 		     int *err)
@@ -309,8 +350,11 @@ static char *resolve(struct mock_link *l, const struct wire_segment *seg, bool p
 
 	if (seg->remote.raw) {
 		*err = -FI_EACCES;
-		return l->ep->net->raw_refused ? NULL
-					       : (char *)(uintptr_t)seg->remote.addr;
+		if (l->ep->net->raw_refused) {
+			return NULL;
+		}
+		return l->base.caps.local ? resolve_named(target, seg, err)
+					  : (char *)(uintptr_t)seg->remote.addr;
 	}
 	*err = -FI_ENOKEY;
 	for (int i = 0; target && i < target->region_count; i++) {
@@ -662,6 +706,7 @@ const struct wire_ops mock_wire = {
 	.get_now = get_now,
 	.mem_add = mem_add,
 	.mem_drop = mem_drop,
+	.mem_name = mem_name,
 	.bulk_get = bulk_get,
 	.bulk_put = bulk_put,
 	.bulk_peer = bulk_peer,

@@ -62,6 +62,9 @@ struct mock_net {
 	struct wire_ep *eps[MOCK_EPS];
 	uint32_t refuse_mem;	     /* percent: there is no room to register more */
 	uint64_t mems, mems_dropped; /* that were registered */
+	/* Raw segments of links with caps.local: done by a name that its owner gave
+	 * back before, and all of them. */
+	uint64_t named_late, named;
 	uint64_t links_killed;
 	uint64_t packets;
 };

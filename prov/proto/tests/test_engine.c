@@ -240,7 +240,7 @@ static void test_b2_announced_flood(void)
 			break;
 		}
 		mock_inject(link, pkt,
-			    pkt_put_rts(pkt, PKT_F_TAGGED, 2, 0, i, 100, NULL, 0));
+			    pkt_put_rts(pkt, PKT_F_TAGGED, 2, 0, i, 100, NULL, NULL, 0));
 		if (i % 32 == 0) {
 			sim_step(&s, 1000);
 		}
@@ -632,7 +632,7 @@ static void lie(struct sim *s)
 		len = pkt_put_credit(pkt, mock_random(&s->net));
 		break;
 	case 5:
-		len = pkt_put_rts(pkt, PKT_F_TAGGED, 0, 1, id, 5000, NULL, 0);
+		len = pkt_put_rts(pkt, PKT_F_TAGGED, 0, 1, id, 5000, NULL, NULL, 0);
 		break;
 	case 6:
 		len = pkt_put_chunk(pkt, id, mock_random(&s->net) % 3 * MOCK_SLOT_SIZE,

@@ -37,12 +37,21 @@ static void local_init(struct sim *s, uint64_t seed, int eps, bool local)
 	}
 }
 
+/* Nothing is under way: no registration is held for anything. */
+static bool nothing_held(struct sim *s)
+{
+	for (int i = 0; i < s->ep_count; i++) {
+		mem_regcache_flush(s->eps[i].ep->regs);
+	}
+	return s->net.mems == s->net.mems_dropped;
+}
+
 static bool local_fini(struct sim *s)
 {
 	bool good;
 
 	sim_check(s);
-	good = s->bad == 0 && s->open == 0;
+	good = s->bad == 0 && s->open == 0 && nothing_held(s);
 	sim_fini(s);
 	return good && s->net.mems == s->net.mems_dropped;
 }
@@ -92,6 +101,8 @@ static void test_all(void)
 	mems = s.net.mems;
 	tap_is_int((int64_t)errors_of(&s), 0, "messages, writes and reads: no error");
 	tap_ok(a.misses > 0 && b.misses > 0 && mems > 0, "by registered memory");
+	tap_ok(s.net.named > 0 && s.net.named_late == 0,
+	       "what is pulled has a name until that is over");
 	tap_ok(mems == a.misses + b.misses, "each that was not known was registered");
 	tap_diag("%" PRIu64 " registrations, %" PRIu64 " found again", mems,
 		 a.hits + b.hits);
@@ -147,6 +158,97 @@ static void test_no_room(void)
 	tap_ok(local_fini(&s), "nothing is left");
 }
 
+/* Messages arrive all the same: streamed. Which side has no room, and when: from the
+ * beginning, or for the receiver once it was announced. */
+static void test_streamed(void)
+{
+	struct sim s;
+
+	local_init(&s, 4, 2, true);
+	s.net.refuse_mem = 100;
+	for (int i = 0; i < 5; i++) {
+		sim_recv(&s, 1, 0, 100000, (uint64_t)i, 0, PROTO_TAGGED | PROTO_REPORT);
+		sim_send(&s, 0, 1, 100000, (uint64_t)i, FLAGS);
+	}
+	sim_settle(&s);
+	tap_is_int((int64_t)errors_of(&s), 0, "no room at the sender: no error");
+	tap_is_int((int64_t)s.net.named, 0, "nothing was pulled");
+	s.net.refuse_mem = 0;
+	for (int i = 0; i < 5; i++) {
+		sim_send(&s, 0, 1, 100000, 10 + (uint64_t)i, FLAGS);
+	}
+	sim_settle(&s);
+	tap_ok(!nothing_held(&s), "announced: the names are kept");
+	s.net.refuse_mem = 100;
+	for (int i = 0; i < 5; i++) {
+		sim_recv(&s, 1, 0, 100000, 10 + (uint64_t)i, 0,
+			 PROTO_TAGGED | PROTO_REPORT);
+	}
+	sim_settle(&s);
+	tap_is_int((int64_t)errors_of(&s), 0, "no room at the receiver: no error");
+	tap_is_int((int64_t)s.net.named, 0, "nothing was pulled");
+	tap_ok(local_fini(&s), "nothing is left");
+
+	local_init(&s, 5, 2, true);
+	s.net.raw_refused = true;
+	traffic(&s, 5);
+	tap_is_int((int64_t)errors_of(&s), 0, "names that are refused: no error");
+	tap_ok(local_fini(&s), "nothing is left");
+}
+
+/* Several pieces, one of them empty; each is registered and named by itself. */
+static void test_pieces(void)
+{
+	static char from[300000], to[300000];
+	const struct iovec iov[4] = {{from, 70000},
+				     {from + 70000, 0},
+				     {from + 70000, 130000},
+				     {from + 200000, 100000}};
+	struct iovec into[2] = {{to, 1000}, {to + 1000, 299000}};
+	struct proto_recv r = {.iov = into, .count = 2, .tag = 1, .flags = PROTO_TAGGED};
+	struct proto_msg m = {.iov = iov,
+			      .count = 4,
+			      .len = sizeof(from),
+			      .tag = 1,
+			      .flags = PROTO_TAGGED};
+	struct sim s;
+
+	local_init(&s, 6, 2, true);
+	sim_pattern(from, sizeof(from), 77);
+	proto_send(s.eps[0].ep, sim_peer(&s, 0, 1), &m);
+	sim_settle(&s);
+	proto_recv(s.eps[1].ep, &r);
+	sim_settle(&s);
+	tap_ok(sim_is_pattern(to, sizeof(to), 77), "pieces of a message arrive");
+	tap_ok(s.net.named > 0 && s.net.named_late == 0, "by their names");
+	tap_ok(nothing_held(&s), "which are given back");
+	sim_fini(&s);
+}
+
+/* Its receiver dies, or never says that it is done, or the sender's end closes. */
+static void test_names_end(void)
+{
+	struct sim s;
+
+	local_init(&s, 8, 2, true);
+	sim_send(&s, 0, 1, 100000, 1, FLAGS);
+	sim_settle(&s);
+	tap_ok(!nothing_held(&s) && s.open == 1, "announced");
+	while (s.net.links_killed == 0) {
+		mock_kill_pair(&s.net);
+	}
+	sim_settle(&s);
+	tap_ok(s.ops[0].done && s.ops[0].err, "its link dies: an error");
+	tap_ok(local_fini(&s), "nothing is held any more");
+
+	local_init(&s, 9, 2, true);
+	sim_send(&s, 0, 1, 100000, 1, FLAGS);
+	sim_settle(&s);
+	sim_fini(&s);
+	tap_ok(s.net.mems > 0 && s.net.mems == s.net.mems_dropped,
+	       "closed while it is announced: all is dropped");
+}
+
 /* Closed in the middle: what is registered is dropped all the same. */
 static void test_close(void)
 {
@@ -177,9 +279,13 @@ static bool storm(uint64_t seed)
 	local_init(&s, seed, 3, true);
 	s.net.refuse_mem = seed % 3 == 0 ? 20 : 0;
 	s.net.refuse_segment = 10;
+	s.net.raw_refused = seed % 7 == 0;
 	good = sim_storm(&s, 150, seed % 2 ? 3 : 0);
 	sim_check(&s);
-	good &= s.bad == 0 && s.open == 0;
+	good &= s.bad == 0 && s.open == 0 && nothing_held(&s);
+	/* A name outlives its last reader, unless the reader's link isn't the one that
+	 * died. */
+	good &= s.net.links_killed || s.net.named_late == 0;
 	sim_fini(&s);
 	return good && s.net.mems == s.net.mems_dropped;
 }
@@ -196,6 +302,9 @@ int main(int argc, char **argv)
 	test_all();
 	test_again();
 	test_no_room();
+	test_streamed();
+	test_pieces();
+	test_names_end();
 	test_close();
 	for (int i = 0; i < count; i++) {
 		if (!storm(first + (uint64_t)i)) {

@@ -28,6 +28,15 @@ static void test_golden(void)
 				      0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0,
 				      0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,
 				      2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0};
+	static const uint8_t named[] = {
+		2, 0x40, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,  /* head, tag */
+		6, 0,	 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0,  /* data, id */
+		3, 0,	 0, 0, 0, 0, 0, 0,			    /* total */
+		1, 0,	 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,  /* address, length */
+		4, 0,	 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,  /* the second one */
+		8, 7,	 6, 5, 4, 3, 2, 1, 9, 0, 0, 0, 0, 0, 0, 0}; /* their names */
+	static const struct pkt_view_iov two[] = {{1, 2}, {4, 1}};
+	static const uint64_t names[] = {0x0102030405060708, 9};
 	static const uint8_t cts[] = {3, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
 				      2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0};
 	static const uint8_t data[] = {4, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
@@ -73,6 +82,7 @@ static void test_golden(void)
 					 .iov = {{0x20000, 8}},
 					 .keys = {0x0100000000000006}};
 	struct pkt_view_iov iov = {0x20000, 0x100};
+	struct pkt_view v;
 	uint8_t buf[128];
 	char *at;
 
@@ -80,9 +90,15 @@ static void test_golden(void)
 			   0x2122232425262728);
 	memcpy(at, "abc", 3);
 	tap_is_mem(buf, eager, sizeof(eager), "eager");
-	tap_is_int(pkt_put_rts(buf, PKT_F_TAGGED, 5, 6, 7, 0x100, &iov, 1), sizeof(rts),
-		   "rts length");
+	tap_is_int(pkt_put_rts(buf, PKT_F_TAGGED, 5, 6, 7, 0x100, &iov, NULL, 1),
+		   sizeof(rts), "rts length");
 	tap_is_mem(buf, rts, sizeof(rts), "rts");
+	tap_is_int(pkt_put_rts(buf, PKT_F_NAMED, 5, 6, 7, 3, two, names, 2),
+		   sizeof(named), "length of an rts with names");
+	tap_is_mem(buf, named, sizeof(named), "rts with names");
+	tap_ok(pkt_parse(buf, sizeof(named), &v) == 0 && v.keys[0] == names[0] &&
+		       v.keys[1] == names[1],
+	       "which are read again");
 	tap_is_int(pkt_put_cts(buf, PKT_F_BULK, 1, 2, 3), sizeof(cts), "cts length");
 	tap_is_mem(buf, cts, sizeof(cts), "cts");
 	tap_is_int(pkt_put_data(buf, 2, 3, 1), sizeof(data), "data length");
@@ -135,6 +151,7 @@ static size_t make_atomic(uint8_t *buf)
 static size_t make(uint8_t *buf, uint8_t kind)
 {
 	struct pkt_view_iov iov[PKT_IOV_MAX] = {{0x1000, 10}, {0x2000, 0}, {7, 90}};
+	const uint64_t names[PKT_IOV_MAX] = {next_random(), 0, UINT64_MAX};
 	uint8_t flags = next_random() & PKT_F_ALL;
 
 	switch (kind) {
@@ -142,7 +159,9 @@ static size_t make(uint8_t *buf, uint8_t kind)
 		memset(pkt_put_eager(buf, flags, 5, next_random(), 1, 2), 0x77, 5);
 		return pkt_eager_head(flags) + 5;
 	case PKT_RTS:
-		return pkt_put_rts(buf, flags & ~PKT_F_ACK, 1, 2, 3, 100, iov, 3);
+		return pkt_put_rts(buf,
+				   (flags & ~PKT_F_ACK) | (next_random() & PKT_F_NAMED),
+				   1, 2, 3, 100, iov, names, 3);
 	case PKT_CTS:
 		return pkt_put_cts(buf, next_random() & PKT_F_BULK, next_random(),
 				   next_random(), 1000);
@@ -213,7 +232,7 @@ static bool in_range(const struct pkt_view *v, const uint8_t *pkt, size_t len)
 	uint64_t sum = 0;
 
 	if (v->kind == 0 || v->kind >= PKT_KINDS ||
-	    (v->flags & ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE))) {
+	    (v->flags & ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE | PKT_F_NAMED))) {
 		return false;
 	}
 	switch (v->kind) {
@@ -225,7 +244,8 @@ static bool in_range(const struct pkt_view *v, const uint8_t *pkt, size_t len)
 		return (const uint8_t *)v->payload >= pkt &&
 		       (const uint8_t *)v->payload + v->len == pkt + len;
 	case PKT_RTS:
-		if (v->len > PKT_IOV_MAX || v->total > PKT_MSG_MAX) {
+		if (v->len > PKT_IOV_MAX || v->total > PKT_MSG_MAX ||
+		    ((v->flags & PKT_F_NAMED) && v->len == 0)) {
 			return false;
 		}
 		for (uint32_t i = 0; i < v->len; i++) {
@@ -287,12 +307,14 @@ static void test_ranges(void)
 	struct pkt_view v;
 	size_t len;
 
-	len = pkt_put_rts(buf, 0, 0, 0, 0, 10, &wraps, 1);
+	len = pkt_put_rts(buf, 0, 0, 0, 0, 10, &wraps, NULL, 1);
 	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: memory that wraps round");
-	len = pkt_put_rts(buf, 0, 0, 0, 0, 10, &longer, 1);
+	len = pkt_put_rts(buf, 0, 0, 0, 0, 10, &longer, NULL, 1);
 	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: memory longer than the message");
-	len = pkt_put_rts(buf, 0, 0, 0, 0, UINT64_MAX, NULL, 0);
+	len = pkt_put_rts(buf, 0, 0, 0, 0, UINT64_MAX, NULL, NULL, 0);
 	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: message too long");
+	len = pkt_put_rts(buf, PKT_F_NAMED, 0, 0, 0, 10, NULL, NULL, 0);
+	tap_ok(pkt_parse(buf, len, &v) != 0, "rts: names of nothing");
 	v = (struct pkt_view){.total = 10, .piece = 0, .len = 1, .iov = {{0x1000, 10}}};
 	tap_ok(pkt_parse(buf, pkt_put_join(buf, &v), &v) != 0, "join: pieces of nothing");
 	v = (struct pkt_view){.total = 10, .piece = 5, .len = 1, .iov = {{0x1000, 9}}};
