@@ -113,6 +113,39 @@ AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
 ]])], [weft_fi_CFLAGS=-Wno-deprecated-declarations], [weft_fi_CFLAGS=])
 CPPFLAGS=$weft_save_CPPFLAGS])
 
+# WEFT_VERBS: --with-verbs[=PATH|no], peers on other hosts by RDMA devices. Only the headers
+# of libibverbs are needed: the library is loaded when the provider runs. Defines HAVE_VERBS,
+# and HAVE_MLX5DV where the header of the vendor's library is there too.
+AC_DEFUN([WEFT_VERBS], [dnl
+AC_ARG_WITH([verbs],
+  [AS_HELP_STRING([--with-verbs@<:@=PATH|no@:>@], [peers on other hosts by libibverbs (its headers under PATH/include); default: if they are there])],
+  [], [with_verbs=auto])
+VERBS_CFLAGS=
+AS_CASE(["$with_verbs"],
+  [no|auto|yes], [],
+  [/*], [VERBS_CFLAGS=-I$with_verbs/include],
+  [AC_MSG_ERROR([--with-verbs=$with_verbs: want "yes", "no" or an absolute prefix])])
+weft_have=no
+weft_save_CPPFLAGS=$CPPFLAGS
+CPPFLAGS="$CPPFLAGS $VERBS_CFLAGS"
+AS_IF([test "x$with_verbs" != xno],
+  [AC_CHECK_TYPES([struct ibv_gid_entry], [weft_have=yes], [],
+     [[#include <infiniband/verbs.h>]])])
+AS_IF([test "x$weft_have" = xno && test "x$with_verbs" != xno && test "x$with_verbs" != xauto],
+  [AC_MSG_ERROR([--with-verbs was asked for, but there is no infiniband/verbs.h that has struct ibv_gid_entry. Install the headers of libibverbs 33 or newer (Debian and Ubuntu: libibverbs-dev), name their prefix with --with-verbs=PATH, or leave the option out.])])
+AS_IF([test "x$weft_have" = xyes],
+  [AC_DEFINE([HAVE_VERBS], [1], [Define to 1 if there are libibverbs' headers.])
+   AC_CHECK_HEADERS([infiniband/mlx5dv.h],
+     [AC_CHECK_DECLS([MLX5DV_CONTEXT_MASK_OOO_RECV_WRS], [], [],
+        [[#include <infiniband/mlx5dv.h>]])])
+   WEFT_ROW([verbs], [found], [peers on other hosts, where libibverbs finds a device at run time])],
+  [VERBS_CFLAGS=
+   AS_IF([test "x$with_verbs" = xno], [weft_verbs=["turned off"]], [weft_verbs=["not found"]])
+   WEFT_ROW([verbs], [$weft_verbs], [no peers on other hosts by RDMA devices])])
+CPPFLAGS=$weft_save_CPPFLAGS
+AC_SUBST([VERBS_CFLAGS])
+AM_CONDITIONAL([HAVE_VERBS], [test "x$weft_have" = xyes])])
+
 # WEFT_PROVIDER_DIR: --with-providerdir. Sets providerdir, where the provider is installed;
 # the table says whether libfabric looks there by itself. The folder that it looks in was
 # compiled into it: lib/libfabric under the prefix that its .pc file names.

@@ -1,6 +1,7 @@
 # The wire contract, and one folder per wire.
 PROV_SOURCES += %D%/wire.h %D%/addr.c %D%/addr.h %D%/wires.c
 include prov/wire/shm/local.mk
+include prov/wire/verbs/local.mk
 
 EXTRA_DIST += %D%/README.md
 
