@@ -123,7 +123,10 @@ AC_ARG_WITH([verbs],
 VERBS_CFLAGS=
 AS_CASE(["$with_verbs"],
   [no|auto|yes], [],
-  [/*], [VERBS_CFLAGS=-I$with_verbs/include],
+  [/*],
+  [AS_IF([test ! -f "$with_verbs/include/infiniband/verbs.h"],
+     [AC_MSG_ERROR([--with-verbs=$with_verbs: looked for include/infiniband/verbs.h under that prefix and found none. Give the prefix that libibverbs was installed with, or leave the option out to use the system's.])])
+   VERBS_CFLAGS=-I$with_verbs/include],
   [AC_MSG_ERROR([--with-verbs=$with_verbs: want "yes", "no" or an absolute prefix])])
 weft_have=no
 weft_save_CPPFLAGS=$CPPFLAGS

@@ -40,6 +40,9 @@ refused "libfabric left out" 'cannot be built without libfabric' --with-libfabri
 refused "a prefix without the library" 'looked for lib/pkgconfig/hwloc.pc' \
 	--with-hwloc="$tmp/nothing"
 refused "a prefix that is none" 'want "yes", "no" or an absolute prefix' --with-hwloc=maybe
+refused "a prefix without the headers" 'looked for include/infiniband/verbs.h' \
+	--with-verbs="$tmp/nothing"
+refused "no prefix of headers" 'want "yes", "no" or an absolute prefix' --with-verbs=maybe
 if ! echo '#ifndef __clang__
 #error
 #endif' | $cc -E -x c - >/dev/null 2>&1; then
@@ -54,12 +57,14 @@ refused "asked for and missing" '--with-hwloc was asked for' --with-hwloc "${alo
 ok "not asked for and missing is a row" configure "${alone[@]}"
 ok "which says so" grep -qE '^ +hwloc +not found +[a-z]' "$tmp/out"
 ok "and where the provider goes" grep -qE '^ +provider +(by path|found) +[a-z]' "$tmp/out"
-ok "turned off is another" configure --with-hwloc=no --enable-debug \
+ok "turned off is another" configure --with-hwloc=no --with-verbs=no --enable-debug \
 	--with-providerdir=system
 ok "the provider goes to where libfabric looks" grep -qx \
 	"providerdir = $(pkg-config --variable=libdir libfabric)/libfabric" "$tmp/build/Makefile"
 ok "the table says so" grep -qE '^ +provider +found +libfabric looks in /' "$tmp/out"
 ok "which says so" grep -qE '^ +hwloc +turned off +[a-z]' "$tmp/out"
+ok "of verbs too" grep -qE '^ +verbs +turned off +[a-z]' "$tmp/out"
+ok "HAVE_VERBS is not defined" grep -q 'undef HAVE_VERBS' "$tmp/build/config.h"
 ok "and the table ends the output" test "$(grep -v '^$' "$tmp/out" | tail -n 1 |
 	awk '{ print $1, $2 }')" = "debug on"
 ok "HAVE_HWLOC is not defined" grep -q 'undef HAVE_HWLOC' "$tmp/build/config.h"

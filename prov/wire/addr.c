@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 bool wire_addr_from_sockaddr(struct wire_addr *out, const struct sockaddr *sa,
 			     socklen_t len)
@@ -111,4 +112,42 @@ const char *wire_addr_text(const struct wire_addr *a, char text[WIRE_ADDR_TEXT_M
 		break;
 	}
 	return text;
+}
+
+bool wire_addr_has_host(const struct wire_addr *a)
+{
+	if (a->sa.sa_family == AF_INET6)
+		return !IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+	return a->in.sin_addr.s_addr != htonl(INADDR_ANY);
+}
+
+void wire_addr_find_host(struct wire_addr *a)
+{
+	struct wire_addr out = {.sa.sa_family = a->sa.sa_family}, got;
+	socklen_t len = wire_addr_len(a);
+	int fd;
+
+	if (a->sa.sa_family == AF_INET6) {
+		inet_pton(AF_INET6, "2001:db8::1", &out.in6.sin6_addr);
+		a->in6.sin6_addr = in6addr_loopback;
+	} else {
+		inet_pton(AF_INET, "192.0.2.1", &out.in.sin_addr);
+		a->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	}
+	if (a->sa.sa_family == AF_INET6)
+		out.in6.sin6_port = htons(9);
+	else
+		out.in.sin_port = htons(9);
+	fd = socket(a->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	memset(&got, 0, sizeof(got));
+	if (connect(fd, &out.sa, len) == 0 && getsockname(fd, &got.sa, &len) == 0 &&
+	    wire_addr_has_host(&got)) {
+		if (a->sa.sa_family == AF_INET6)
+			a->in6.sin6_addr = got.in6.sin6_addr;
+		else
+			a->in.sin_addr = got.in.sin_addr;
+	}
+	close(fd);
 }

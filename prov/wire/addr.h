@@ -29,6 +29,12 @@ socklen_t wire_addr_len(const struct wire_addr *a);
 bool wire_addr_equal(const struct wire_addr *a, const struct wire_addr *b);
 uint32_t wire_addr_hash(const struct wire_addr *a);
 
+/* Not 0.0.0.0 or [::]. */
+bool wire_addr_has_host(const struct wire_addr *a);
+/* Puts the local address there that routes outward, found by connecting a datagram socket
+ * to an address that is reserved for documentation: no packet is sent. Else loopback. */
+void wire_addr_find_host(struct wire_addr *a);
+
 #define WIRE_ADDR_TEXT_MAX 64
 /* "127.0.0.1:9228", "[::1]:9228"; "127.0.0.1:9228/3" of context 3. Returns text. */
 const char *wire_addr_text(const struct wire_addr *a, char text[WIRE_ADDR_TEXT_MAX]);

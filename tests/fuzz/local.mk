@@ -82,3 +82,12 @@ check_PROGRAMS += %D%/test_fabric_map
 TESTS += %D%/test_fabric_map
 %C%_test_fabric_map_SOURCES = %D%/fabric_map.c %D%/random.c
 %C%_test_fabric_map_LDADD = topo/libtopo.la
+
+FUZZERS += %D%/fuzz_verbs_card
+%C%_fuzz_verbs_card_SOURCES = %D%/verbs_card.c %D%/engine.c
+%C%_fuzz_verbs_card_LDADD = prov/libprov.la
+%C%_fuzz_verbs_card_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_verbs_card
+TESTS += %D%/test_verbs_card
+%C%_test_verbs_card_SOURCES = %D%/verbs_card.c %D%/random.c
+%C%_test_verbs_card_LDADD = prov/libprov.la

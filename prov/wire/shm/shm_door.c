@@ -51,13 +51,6 @@ static void addr_set_port(struct wire_addr *a, in_port_t port)
 		a->in.sin_port = port;
 }
 
-static bool addr_has_host(const struct wire_addr *a)
-{
-	if (a->sa.sa_family == AF_INET6)
-		return !IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
-	return a->in.sin_addr.s_addr != htonl(INADDR_ANY);
-}
-
 /* The abstract name of a door; any: the one that stands for every local address. */
 static socklen_t door_name(const struct wire_addr *a, bool any, struct sockaddr_un *un)
 {
@@ -105,36 +98,6 @@ static int port_reserve(struct wire_addr *a, int *fd_out)
 	return 0;
 }
 
-/* The local address that routes outward, found by connecting a datagram socket to an
- * address that is reserved for documentation: no packet is sent. Else loopback. */
-static void host_find(struct wire_addr *a)
-{
-	struct wire_addr out = {.sa.sa_family = a->sa.sa_family}, got;
-	socklen_t len = wire_addr_len(a);
-	int fd;
-
-	if (a->sa.sa_family == AF_INET6) {
-		inet_pton(AF_INET6, "2001:db8::1", &out.in6.sin6_addr);
-		a->in6.sin6_addr = in6addr_loopback;
-	} else {
-		inet_pton(AF_INET, "192.0.2.1", &out.in.sin_addr);
-		a->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	}
-	addr_set_port(&out, htons(9));
-	fd = socket(a->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	memset(&got, 0, sizeof(got));
-	if (connect(fd, &out.sa, len) == 0 && getsockname(fd, &got.sa, &len) == 0 &&
-	    addr_has_host(&got)) {
-		if (a->sa.sa_family == AF_INET6)
-			a->in6.sin6_addr = got.in6.sin6_addr;
-		else
-			a->in.sin_addr = got.in.sin_addr;
-	}
-	close(fd);
-}
-
 static int name_listen(const struct wire_addr *a, bool any, int *fd_out)
 {
 	struct sockaddr_un un;
@@ -166,7 +129,7 @@ static int door_try(struct shm_door *door, const struct wire_addr *want, bool an
 		return ret;
 	door->addr = bound;
 	if (any && !want->context)
-		host_find(&door->addr);
+		wire_addr_find_host(&door->addr);
 	ret = name_listen(&door->addr, false, &door->listen_fd);
 	if (ret)
 		goto err_port;
@@ -192,9 +155,9 @@ int shm_door_open(struct shm_door *door, const struct wire_addr *want, bool any)
 
 	if (want->sa.sa_family != AF_INET && want->sa.sa_family != AF_INET6)
 		return -FI_EADDRNOTAVAIL;
-	if (want->context && (!addr_port(want) || !addr_has_host(want)))
+	if (want->context && (!addr_port(want) || !wire_addr_has_host(want)))
 		return -FI_EADDRNOTAVAIL;
-	any = any || !addr_has_host(want);
+	any = any || !wire_addr_has_host(want);
 	/* Whoever holds the name of a port that was free: another one will do, unless
 	 * just this one was asked for. */
 	for (int i = 0; i < DOOR_TRIES && ret == -FI_EADDRINUSE; i++) {

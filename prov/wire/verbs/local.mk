@@ -1,13 +1,43 @@
 # Sources of the verbs wire and the unit tests beside them. Cards and doors need no header
 # of libibverbs and are built everywhere.
 PROV_SOURCES += \
-	%D%/verbs_auth.h \
-	%D%/verbs_card.h \
-	%D%/verbs_door.h \
-	%D%/verbs_helper.h
+	%D%/verbs_auth.c %D%/verbs_auth.h \
+	%D%/verbs_call.c %D%/verbs_call.h \
+	%D%/verbs_card.c %D%/verbs_card.h \
+	%D%/verbs_door.c %D%/verbs_door.h \
+	%D%/verbs_exchange.c \
+	%D%/verbs_frame.c %D%/verbs_frame.h \
+	%D%/verbs_helper.c %D%/verbs_helper.h \
+	%D%/verbs_listen.c %D%/verbs_listen.h
 if HAVE_VERBS
 PROV_SOURCES += \
 	%D%/verbs_dev.h \
 	%D%/verbs_lib.h \
 	%D%/verbs_ooo.h
 endif
+
+check_PROGRAMS += %D%/tests/test_card
+TESTS += %D%/tests/test_card
+%C%_tests_test_card_SOURCES = %D%/tests/test_card.c %D%/tests/card_make.h
+%C%_tests_test_card_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_verbs_door
+TESTS += %D%/tests/test_verbs_door
+%C%_tests_test_verbs_door_SOURCES = \
+	%D%/tests/test_verbs_door.c %D%/tests/door_rig.h %D%/tests/card_make.h
+%C%_tests_test_verbs_door_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_verbs_keys
+TESTS += %D%/tests/test_verbs_keys
+%C%_tests_test_verbs_keys_SOURCES = \
+	%D%/tests/test_verbs_keys.c %D%/tests/door_rig.h %D%/tests/card_make.h
+%C%_tests_test_verbs_keys_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_verbs_helper
+TESTS += %D%/tests/test_verbs_helper
+THREAD_TESTS += %D%/tests/test_verbs_helper
+%C%_tests_test_verbs_helper_SOURCES = \
+	%D%/tests/test_verbs_helper.c %D%/tests/door_rig.h %D%/tests/card_make.h
+%C%_tests_test_verbs_helper_LDADD = prov/libprov.la
+
+EXTRA_DIST += %D%/README.md

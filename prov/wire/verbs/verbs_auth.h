@@ -15,6 +15,7 @@
 #define VERBS_NONCE   32
 #define VERBS_PROOF   32
 #define VERBS_KEY_MIN 16 /* characters */
+#define VERBS_KEY_MAX 1024
 
 struct verbs_auth;
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "prov/dqplb/imm.h"
 #include "prov/dqplb/rails.h"
 #include "prov/wire/addr.h"
 #include "topo/fabric/place.h"
@@ -24,10 +25,10 @@
 /* Control queue pair and first data lanes: at most one for each rail, and the control's.
  */
 #define VERBS_CARD_QPS	 (DQPLB_RAILS_MAX + 1u)
-#define VERBS_CARD_LANES 256u
+#define VERBS_CARD_LANES DQPLB_LANES_MAX
 
 /* Longest: with all rails and queue pairs. */
-#define VERBS_CARD_MAX 2048u
+#define VERBS_CARD_MAX 1056u
 
 /* lane of the control queue pair. */
 #define VERBS_LANE_CONTROL UINT16_MAX
@@ -79,10 +80,10 @@ struct verbs_card {
 	/* The link. A dialler names it at random; who dials again because the control
 	 * channel died (rule C5) says the same name, `round` one higher, and what it has
 	 * heard. The answerer repeats name and round. */
-	uint64_t session; /* never 0 */
-	uint32_t round;	  /* 0: a new link */
-	uint64_t heard;	  /* packets (rule B1) of the session that arrived in order */
-	uint64_t epoch;	  /* of the number space, for its generation */
+	uint64_t session;    /* never 0 */
+	uint32_t round;	     /* 0: a new link */
+	uint64_t heard;	     /* packets (rule B1) of the session that arrived in order */
+	uint32_t generation; /* of its number space (A1), 0 to 63 */
 
 	/* Control channel: bytes of one packet, receives that are posted. */
 	uint32_t packet;

@@ -18,13 +18,14 @@
  * was cut by something between the hosts are dialled again (rule C5).
  *
  * Threads: one caller at a time; the wire holds its mutex (not the endpoint's lock) for
- * every call here, and events come from inside verbs_door_progress with it held. A helper
- * thread (verbs_helper.h) waits for the descriptor and calls progress, so that doors are
- * answered while the application makes no call (rule D6).
+ * every call here but open and close, and events come from inside verbs_door_progress
+ *with it held. A helper thread (verbs_helper.h) waits for the descriptor and calls
+ *progress, so that doors are answered while the application makes no call (rule D6).
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_DOOR_H
 #define WEFT_WIRE_VERBS_VERBS_DOOR_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -43,10 +44,10 @@ enum verbs_door_event_kind {
 	/* The dialler of a call that was answered: its queue pairs can receive. */
 	VERBS_CALL_READY,
 	/* It is over, and the call is gone when the event returns. err as of link_down:
-	 * -FI_ECONNREFUSED, -FI_EHOSTUNREACH (unreachable, another version or wire, cards
-	 * that don't fit), -FI_ECONNRESET, -FI_EACCES (the keys differ, or only one has
-	 * one), -FI_ESHUTDOWN (it closed its endpoint), -FI_ETIMEDOUT (no answer in
-	 * time). */
+	 * -FI_ECONNREFUSED (nobody there, not now, or no answer in time: try again),
+	 * -FI_EHOSTUNREACH (no way to it, another version or wire, cards that don't
+	 * fit), -FI_ECONNRESET (it died, or broke a rule), -FI_EACCES (the keys differ,
+	 * or only one has one), -FI_ESHUTDOWN (it closed its endpoint). */
 	VERBS_CALL_DOWN
 };
 
@@ -65,6 +66,8 @@ struct verbs_door_config {
 	struct verbs_auth *auth; /* NULL: no key. The caller's, outlives the door */
 	uint64_t timeout_ns;	 /* an exchange is over by then; 0: 10 s */
 	uint32_t half_open;	 /* strangers listened to at a time; 0: 64 */
+	pthread_mutex_t *mutex;	 /* the wire's, held while the process forks; NULL in
+				  * tests that don't */
 	void (*event)(void *arg, const struct verbs_door_event *event);
 	void *arg;
 };
@@ -80,7 +83,7 @@ const struct wire_addr *verbs_door_addr(const struct verbs_door *door);
 /* Readable when verbs_door_progress has something to do. */
 int verbs_door_fd(const struct verbs_door *door);
 /* Monotonic ns when progress must be called although the descriptor isn't readable;
- * UINT64_MAX: never. Any call here may make it sooner. */
+ * UINT64_MAX: never. Calls that make it sooner make the descriptor readable. */
 uint64_t verbs_door_due(const struct verbs_door *door);
 /* Moves what is there; returns how many events there were. In an event every call of this
  * header but open, close and progress is allowed. */

@@ -12,7 +12,7 @@ struct verbs_door;
 struct verbs_helper;
 
 /* mutex: the wire's, which every call of the door holds. `more` is called after each
- * turn with it held; may be NULL. -FI_ENOMEM, -FI_EAGAIN. */
+ * turn with it held; may be NULL. -FI_ENOMEM, -FI_EMFILE, -FI_EAGAIN (no thread). */
 int verbs_helper_start(struct verbs_door *door, pthread_mutex_t *mutex,
 		       void (*more)(void *arg), void *arg, struct verbs_helper **helper);
 /* Mutex held: the door's due time may have become sooner. */

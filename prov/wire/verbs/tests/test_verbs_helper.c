@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Doors that helper threads answer (rule D6), and processes that die. */
+#include "config.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/verbs/tests/door_rig.h"
+#include "prov/wire/verbs/verbs_helper.h"
+
+struct aided {
+	struct side side;
+	pthread_mutex_t mutex;
+	struct verbs_helper *helper;
+	unsigned turns;
+};
+
+static void turn_count(void *arg)
+{
+	struct aided *x = arg;
+
+	x->turns++;
+}
+
+static void aided_open(struct aided *x, const char *host)
+{
+	struct verbs_door_config config = {.mutex = &x->mutex};
+
+	pthread_mutex_init(&x->mutex, NULL);
+	x->turns = 0;
+	if (side_open_with(&x->side, host, config) ||
+	    verbs_helper_start(x->side.door, &x->mutex, turn_count, x, &x->helper))
+		tap_bail("no door with a helper");
+}
+
+static void aided_close(struct aided *x)
+{
+	verbs_helper_stop(x->helper);
+	side_close(&x->side);
+	pthread_mutex_destroy(&x->mutex);
+}
+
+/* Sleeps until the counter has that value. */
+static bool aided_until(struct aided *x, const unsigned *counter, unsigned want)
+{
+	bool there = false;
+
+	for (int ms = 0; ms < RIG_PATIENCE_MS && !there; ms++) {
+		pthread_mutex_lock(&x->mutex);
+		there = *counter >= want;
+		pthread_mutex_unlock(&x->mutex);
+		if (!there)
+			usleep(1000);
+	}
+	return there;
+}
+
+static void test_answers(void)
+{
+	static struct aided a, b;
+	struct verbs_call *call;
+	unsigned turns;
+
+	aided_open(&a, "node1");
+	aided_open(&b, "node2");
+	pthread_mutex_lock(&a.mutex);
+	side_dial(&a.side, verbs_door_addr(b.side.door), 1, NULL, &call);
+	pthread_mutex_unlock(&a.mutex);
+	tap_ok(aided_until(&b, &b.side.readies, 1),
+	       "D6: a door is answered while nobody makes progress");
+	pthread_mutex_lock(&b.mutex);
+	turns = b.turns;
+	pthread_mutex_unlock(&b.mutex);
+	usleep(50000);
+	pthread_mutex_lock(&b.mutex);
+	tap_ok(b.turns - turns <= 2, "and the helper sleeps when there is nothing to do");
+	pthread_mutex_unlock(&b.mutex);
+	pthread_mutex_lock(&a.mutex);
+	verbs_call_drop(call, 0);
+	pthread_mutex_unlock(&a.mutex);
+	tap_ok(aided_until(&b, &b.side.downs, 1) && b.side.last_err == -FI_ESHUTDOWN,
+	       "an end is heard likewise");
+	aided_close(&a);
+	aided_close(&b);
+}
+
+/* The child: a peer with a child of its own, which holds on to what it inherited. */
+static void peer_run(const struct wire_addr *to, int tell)
+{
+	static struct aided own;
+	struct verbs_call *call;
+	char word = 'u';
+
+	aided_open(&own, "node9");
+	pthread_mutex_lock(&own.mutex);
+	side_dial(&own.side, to, 9, NULL, &call);
+	pthread_mutex_unlock(&own.mutex);
+	if (!aided_until(&own, &own.side.answers, 1))
+		_exit(1);
+	if (fork() == 0) {
+		/* Ends with the test, whose pipe this is. */
+		while (write(tell, "", 1) == 1)
+			usleep(20000);
+		_exit(0);
+	}
+	(void)!write(tell, &word, 1);
+	for (;;)
+		pause();
+}
+
+static void test_death(void)
+{
+	static struct aided a;
+	struct wire_addr at;
+	char word = 0;
+	int tell[2];
+	pid_t child;
+
+	aided_open(&a, "node1");
+	at = *verbs_door_addr(a.side.door);
+	signal(SIGPIPE, SIG_IGN);
+	if (pipe(tell))
+		tap_bail("pipe: %m");
+	child = fork();
+	if (child == 0) {
+		close(tell[0]);
+		signal(SIGPIPE, SIG_DFL);
+		peer_run(&at, tell[1]);
+	}
+	close(tell[1]);
+	while (read(tell[0], &word, 1) == 1 && word != 'u')
+		;
+	tap_ok(word == 'u' && aided_until(&a, &a.side.readies, 1),
+	       "a forked child has doors of its own");
+	tap_is_int(a.side.downs, 0, "its peer is there");
+	kill(child, SIGKILL);
+	tap_ok(aided_until(&a, &a.side.downs, 1) && a.side.last_err == -FI_ECONNRESET,
+	       "a process that is killed is down, though a child of it lives");
+	waitpid(child, NULL, 0);
+	close(tell[0]);
+	aided_close(&a);
+}
+
+int main(void)
+{
+	test_answers();
+	test_death();
+	return tap_done();
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The helper thread. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/fork.h"
+#include "prov/wire/verbs/verbs_door.h"
+
+struct verbs_helper {
+	struct verbs_door *door;
+	pthread_mutex_t *mutex;
+	void (*more)(void *arg);
+	void *arg;
+	int kick_fd;
+	uint32_t generation; /* of the process that has the thread */
+	_Atomic(bool) stop;
+	pthread_t thread;
+};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Milliseconds until `due`, rounded up; -1: for ever. */
+static int wait_ms(uint64_t due)
+{
+	uint64_t now = clock_ns(), ms;
+
+	if (due == UINT64_MAX)
+		return -1;
+	if (due <= now)
+		return 0;
+	ms = (due - now + 999999) / 1000000;
+	return ms > 60000 ? 60000 : (int)ms;
+}
+
+static void *helper_main(void *arg)
+{
+	struct verbs_helper *h = arg;
+	uint64_t due = 0, count;
+
+	while (!h->stop) {
+		struct pollfd fds[2] = {
+			{.fd = verbs_door_fd(h->door), .events = POLLIN},
+			{.fd = h->kick_fd, .events = POLLIN},
+		};
+
+		poll(fds, 2, wait_ms(due));
+		if (fds[1].revents)
+			(void)!read(h->kick_fd, &count, sizeof(count));
+		pthread_mutex_lock(h->mutex);
+		if (!h->stop) {
+			verbs_door_progress(h->door, clock_ns());
+			if (h->more)
+				h->more(h->arg);
+		}
+		due = verbs_door_due(h->door);
+		pthread_mutex_unlock(h->mutex);
+	}
+	return NULL;
+}
+
+void verbs_helper_kick(struct verbs_helper *h)
+{
+	uint64_t one = 1;
+
+	(void)!write(h->kick_fd, &one, sizeof(one));
+}
+
+/* Signals are the application's: this thread takes none. */
+static int thread_start(struct verbs_helper *h)
+{
+	sigset_t all, was;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	rc = pthread_create(&h->thread, NULL, helper_main, h);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	return rc;
+}
+
+int verbs_helper_start(struct verbs_door *door, pthread_mutex_t *mutex,
+		       void (*more)(void *arg), void *arg, struct verbs_helper **out)
+{
+	struct verbs_helper *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -FI_ENOMEM;
+	h->door = door;
+	h->mutex = mutex;
+	h->more = more;
+	h->arg = arg;
+	h->generation = mem_fork_generation();
+	h->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->kick_fd < 0) {
+		free(h);
+		return -FI_EMFILE;
+	}
+	if (thread_start(h)) {
+		close(h->kick_fd);
+		free(h);
+		return -FI_EAGAIN;
+	}
+	*out = h;
+	return 0;
+}
+
+void verbs_helper_stop(struct verbs_helper *h)
+{
+	h->stop = true;
+	/* A forked child has the object and not the thread. */
+	if (h->generation == mem_fork_generation()) {
+		verbs_helper_kick(h);
+		pthread_join(h->thread, NULL);
+	}
+	close(h->kick_fd);
+	free(h);
+}
