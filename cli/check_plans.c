@@ -170,14 +170,16 @@ static void set_check(struct worker *w, const struct task *t,
 	w->report.task_done = 0;
 	snprintf(w->report.text, sizeof(w->report.text),
 		 "%s/%s: %d ranks, %" PRIu64 " elements of %u bytes, chunk %" PRIu64
-		 ", root %d%s%s: %s",
+		 ", root %d%s%s%s: %s",
 		 t->algo->coll, t->algo->name, call->size, call->count, call->elem_size,
 		 call->chunk_bytes, call->root, call->in_place ? ", in place" : "",
-		 call->average ? ", average" : "", why);
+		 call->average ? ", average" : "", call->ordered ? ", in order" : "",
+		 why);
 	report_send(w);
 }
 
-/* Variants of a call: in place or not, average or not, a few roots. */
+/* Variants of a call: in place or not, a few roots; plain, an average, or in the order
+ * of ranks. */
 static unsigned roots_of(const struct algo *algo, int32_t size)
 {
 	if (!plan_goal_rooted(algo->goal))
@@ -189,7 +191,7 @@ static unsigned variants(const struct algo *algo, int32_t size)
 {
 	if (algo->goal == PLAN_GOAL_BARRIER)
 		return 1;
-	return 2 * roots_of(algo, size) * (plan_goal_reduces(algo->goal) ? 2 : 1);
+	return 2 * roots_of(algo, size) * (plan_goal_reduces(algo->goal) ? 3 : 1);
 }
 
 static struct plan_call call_make(const struct algo *algo, int32_t size, size_t shape,
@@ -207,7 +209,8 @@ static struct plan_call call_make(const struct algo *algo, int32_t size, size_t 
 		.elem_size = s->elem_size,
 		.in_place = variant % 2,
 		.root = (int32_t[]){0, size - 1, size / 2}[variant / 2 % roots],
-		.average = variant / 2 / roots,
+		.average = variant / 2 / roots == 1,
+		.ordered = variant / 2 / roots == 2,
 		.vector = algo->vector,
 		.chunk_bytes = s->chunk_bytes};
 }

@@ -63,6 +63,12 @@ static bool any_size(const struct plan_call *call)
 	return call->size >= 1;
 }
 
+/* Adds up in an order of its own. */
+static bool commutes(const struct plan_call *call)
+{
+	return call->size >= 1 && !call->ordered;
+}
+
 /* Exchanging blocks of different lengths in one buffer is not done. */
 static bool apart(const struct plan_call *call)
 {
@@ -97,7 +103,7 @@ const struct algo algo_table[] = {
 	 PLAN_GOAL_ALLGATHER, any_size, allgather_ffbruck_build, false},
 	{"allreduce", "ring",
 	 "reduce-scatter and all-gather between neighbours, in chunks: 2(n-1)(a + m/n b)",
-	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_ring_build, false},
+	 PLAN_GOAL_ALLREDUCE, commutes, allreduce_ring_build, false},
 	{"allreduce", "recursive-doubling",
 	 "log2 n rounds of whole vectors, two more unless n is a power of two: "
 	 "log2 n * (a + m b)",
@@ -106,13 +112,13 @@ const struct algo algo_table[] = {
 	 "reduce-scatter and all-gather by halves, two rounds more unless n is a power "
 	 "of "
 	 "two: 2 log2 n * a + 2 m b",
-	 PLAN_GOAL_ALLREDUCE, any_size, allreduce_halving_build, false},
+	 PLAN_GOAL_ALLREDUCE, commutes, allreduce_halving_build, false},
 	{"reduce_scatter", "ring",
 	 "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
-	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_ring_build, false},
+	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_ring_build, false},
 	{"reduce_scatter", "recursive-halving",
 	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build, false},
+	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_halving_build, false},
 	{"alltoall", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",
 	 PLAN_GOAL_ALLTOALL, any_size, alltoall_pairwise_build, false},
 	{"alltoall", "direct", "as pairwise, 8 blocks at a time: (n-1)(a/8 + m b)",
@@ -121,7 +127,7 @@ const struct algo algo_table[] = {
 	 PLAN_GOAL_ALLTOALL, any_size, alltoall_bruck_build, false},
 	{"reduce", "binomial",
 	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
-	 PLAN_GOAL_REDUCE, any_size, reduce_binomial_build, false},
+	 PLAN_GOAL_REDUCE, commutes, reduce_binomial_build, false},
 	{"reduce", "chain", "from rank to rank, in C chunks: (C + n) (a + m/C b)",
 	 PLAN_GOAL_REDUCE, any_size, reduce_chain_build, false},
 	{"gather", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
@@ -138,10 +144,10 @@ const struct algo algo_table[] = {
 	 "ceil(log2 n) rounds, blocks straight to their places: log2 n * a + (n-1) m b",
 	 PLAN_GOAL_ALLGATHER, any_size, allgather_doubling_build, true},
 	{"reduce_scatterv", "ring", "n - 1 steps between neighbours: (n-1)(a + m b)",
-	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_ring_build, true},
+	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_ring_build, true},
 	{"reduce_scatterv", "recursive-halving",
 	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build, true},
+	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_halving_build, true},
 	{"alltoallv", "direct", "n - 1 steps, 8 blocks at a time: (n-1)(a/8 + m b)",
 	 PLAN_GOAL_ALLTOALL, apart, alltoall_direct_build, true},
 	{"alltoallv", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",

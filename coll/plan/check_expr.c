@@ -78,6 +78,15 @@ static bool expr_add(struct check_exprs *e, struct check_expr x, uint32_t *out)
 	return true;
 }
 
+/* Whether an operand comes before the other: all ranks of a below all of b. */
+static bool sets_ascend(const struct check_exprs *e, struct check_set a,
+			struct check_set b)
+{
+	const struct check_set_span *span = e->pool.span;
+
+	return span[a.at + a.count - 1].hi <= span[b.at].lo;
+}
+
 enum check_expr_fault check_expr_reduce(struct check_exprs *e, uint32_t a, uint32_t b,
 					uint32_t *out, uint32_t *twice)
 {
@@ -92,6 +101,10 @@ enum check_expr_fault check_expr_reduce(struct check_exprs *e, uint32_t a, uint3
 		return CHECK_EXPR_NOMEM;
 	if (*twice != UINT32_MAX)
 		return CHECK_EXPR_TWICE;
+	if (e->ordered && !sets_ascend(e, e->expr[a].set, e->expr[b].set)) {
+		*twice = e->pool.span[e->expr[b].set.at].lo;
+		return CHECK_EXPR_ORDER;
+	}
 	return expr_add(e, x, out) ? CHECK_EXPR_GOOD : CHECK_EXPR_NOMEM;
 }
 

@@ -24,6 +24,7 @@ struct check_exprs {
 	uint32_t *slot; /* open addressing by (a, b); 0: free */
 	size_t slots;	/* a power of two */
 	struct check_set_pool pool;
+	bool ordered; /* the operation does not commute */
 };
 
 enum check_expr_fault {
@@ -32,6 +33,7 @@ enum check_expr_fault {
 	CHECK_EXPR_TWICE,  /* a rank's element would go in twice */
 	CHECK_EXPR_SCALED, /* an operand is divided already */
 	CHECK_EXPR_PART,   /* divided before every rank's element went in */
+	CHECK_EXPR_ORDER,  /* a rank of the second operand is below one of the first */
 };
 
 /* Leaves 1..size for ranks 0..size-1. */
@@ -43,7 +45,7 @@ static inline uint32_t check_expr_leaf(uint32_t rank)
 	return rank + 1;
 }
 
-/* *twice: the rank, of fault TWICE. */
+/* *twice: the rank, of faults TWICE and ORDER. */
 enum check_expr_fault check_expr_reduce(struct check_exprs *e, uint32_t a, uint32_t b,
 					uint32_t *out, uint32_t *twice);
 enum check_expr_fault check_expr_scale(struct check_exprs *e, uint32_t a, uint32_t size,

@@ -356,6 +356,7 @@ int check_job_init(struct check_job *job, const struct plan_check *check, char *
 	job->rank = calloc((size_t)job->size, sizeof(*job->rank));
 	if (!job->rank || !check_exprs_init(&job->exprs, (uint32_t)job->size))
 		return -ENOMEM;
+	job->exprs.ordered = job->call->ordered;
 	for (int32_t r = 0; !ret && r < job->size; r++)
 		ret = rank_prepare(job, r);
 	return ret ? ret : pairs_count(job);

@@ -154,6 +154,11 @@ static int expr_fault(struct run *run, int32_t rank, uint64_t number,
 	case CHECK_EXPR_SCALED:
 		return check_fault_at(run->job, rank, number,
 				      "scale: an operand is divided already");
+	case CHECK_EXPR_ORDER:
+		return check_fault_at(run->job, rank, number,
+				      "order: rank %u's comes behind one of a higher "
+				      "rank, and the operation does not commute",
+				      twice);
 	case CHECK_EXPR_PART:
 		break;
 	}

@@ -185,7 +185,8 @@ struct plan_call {
 			     * that there can be in a buffer that scratch mirrors */
 	uint32_t elem_size; /* bytes: only for choosing chunk sizes */
 	int32_t root;
-	bool average;  /* the result is to be divided by size once per element */
+	bool average; /* the result is to be divided by size once per element */
+	bool ordered; /* the operation does not commute: operands in the order of ranks */
 	bool in_place; /* DST and SRC share memory as plan_goal_in_place() says. Of rooted
 			* ones only the root's plan may depend on it */
 	bool vector;   /* a (v) form: blocks of any lengths */

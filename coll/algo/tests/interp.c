@@ -39,6 +39,14 @@ uint64_t interp_random(uint64_t *seed)
 	return *seed * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+uint64_t interp_compose(uint64_t f, uint64_t g)
+{
+	const uint32_t a = (uint32_t)(f >> 32), b = (uint32_t)f, c = (uint32_t)(g >> 32),
+		       d = (uint32_t)g;
+
+	return (uint64_t)(a * c) << 32 | (uint32_t)(a * d + b);
+}
+
 /* Addresses of the elements of a range, in order; *count of them. */
 static uint64_t **range_elements(const struct interp_rank *r,
 				 const struct plan_range *range, uint64_t *count)
@@ -120,6 +128,9 @@ static bool local_do(struct run *run, int32_t rank, const struct plan_instance *
 
 	for (uint64_t i = 0; good && i < nd; i++) {
 		uint64_t v = *s[i] + (reduce ? *s2[i] : 0);
+
+		if (reduce && r->ordered)
+			v = interp_compose(*s[i], *s2[i]);
 
 		*d[i] = in->flags & PLAN_SCALE ? v / r->plan->divisor : v;
 	}

@@ -14,7 +14,11 @@ struct interp_rank {
 	uint64_t *buf[3];    /* by enum plan_buf */
 	uint64_t buf_len[3]; /* elements, without guards */
 	const struct plan_binding *bind;
+	bool ordered; /* REDUCE is interp_compose() */
 };
+
+/* Associative, and not commutative: halves a and b as the function x -> a x + b. */
+uint64_t interp_compose(uint64_t f, uint64_t g);
 
 /* Runs until all are finished. false and a sentence when a rule is broken or nothing can
  * go on. seed is advanced. REDUCE adds; PLAN_SCALE divides. */

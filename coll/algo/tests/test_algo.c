@@ -68,6 +68,7 @@ static void rank_open(struct job *j, int32_t r, uint64_t *seed)
 		tap_bail("%s/%s rank %d of %d: %s", j->algo->coll, j->algo->name, r,
 			 call.size, why);
 	k->plan = plan;
+	k->ordered = call.ordered;
 	k->buf_len[PLAN_SRC] = length(j, r, PLAN_SRC);
 	k->buf_len[PLAN_DST] = length(j, r, PLAN_DST);
 	k->buf_len[PLAN_SCRATCH] = plan->buf_len[PLAN_SCRATCH];
@@ -107,8 +108,11 @@ static uint64_t expected(const struct job *j, const struct plan_goal_piece *p, u
 		return GUARD_VAL;
 	if (p->from >= 0)
 		return j->in[p->from][p->pos + i];
-	for (int32_t r = 0; r < j->call.size; r++)
-		sum += j->in[r][p->pos + i];
+	for (int32_t r = 0; r < j->call.size; r++) {
+		const uint64_t next = j->in[r][p->pos + i];
+
+		sum = j->call.ordered && r ? interp_compose(sum, next) : sum + next;
+	}
 	return j->call.average ? sum / (uint64_t)j->call.size : sum;
 }
 
@@ -173,10 +177,11 @@ static bool job_run(struct job *j, uint64_t *seed)
 	       results_good(j);
 	if (!good)
 		tap_diag("%d ranks, count %" PRIu64 ", root %d, chunk %" PRIu64
-			 "%s%s: %s",
+			 "%s%s%s: %s",
 			 j->call.size, j->call.count, j->call.root, j->call.chunk_bytes,
 			 j->call.average ? ", average" : "",
-			 j->call.in_place ? ", in place" : "", why);
+			 j->call.in_place ? ", in place" : "",
+			 j->call.ordered ? ", in order" : "", why);
 	for (int32_t r = 0; r < j->call.size; r++)
 		rank_close(j, r);
 	free(j->rank);
@@ -192,10 +197,13 @@ static struct plan_call random_call(uint64_t *seed)
 		.count = interp_random(seed) % most,
 		.elem_size = 8,
 		.average = interp_random(seed) % 2,
+		.ordered = interp_random(seed) % 3 == 0,
 		.in_place = interp_random(seed) % 2,
 		.chunk_bytes = interp_random(seed) % 3 * 8,
 	};
 
+	if (c.ordered)
+		c.average = false;
 	c.root = (int32_t)(interp_random(seed) % (uint64_t)c.size);
 	return c;
 }
@@ -286,6 +294,12 @@ static void choice_tests(void)
 		   "a tiny one to many: a tree");
 	tap_is_str(algo_choose("alltoall", &c)->name, "bruck",
 		   "a tiny all-to-all of many: fewest rounds");
+	c = (struct plan_call){
+		.size = 4, .count = 1 << 22, .elem_size = 4, .ordered = true};
+	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",
+		   "what does not commute doubles, however long");
+	tap_is_str(algo_choose("reduce", &c)->name, "chain", "or goes by a chain");
+	tap_ok(!algo_choose("reduce_scatter", &c), "or is not there");
 	c = (struct plan_call){.size = 17, .elem_size = 4};
 	tap_ok(!algo_find("barrier", "flat")->supports(&c) &&
 		       !algo_find("broadcast", "flat")->supports(&c),

@@ -203,6 +203,12 @@ static void contribution_tests(void)
 	struct set s = exchange_make(WAITS, false);
 
 	set_expect(&s, NULL, "F6: an exchange is proven");
+	s = exchange_make(WAITS, false);
+	s.call.ordered = true;
+	set_expect(&s, NULL, "F6: lower ranks first is proven in order");
+	s = exchange_make(SWAPPED, false);
+	s.call.ordered = true;
+	set_expect(&s, "order: rank 0's comes behind", "F6: its own first is not");
 	s = exchange_make(RACES, false);
 	set_expect(&s, "readiness: it writes what is read by",
 		   "F6: a sum over what is still being sent");

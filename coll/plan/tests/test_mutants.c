@@ -98,6 +98,8 @@ static struct job job_make(uint64_t *seed)
 		.average = plan_goal_reduces(j.algo->goal) && below(seed, 2),
 		.in_place = below(seed, 2),
 	};
+	j.call.ordered = plan_goal_reduces(j.algo->goal) && !j.call.average;
+	j.call.ordered &= j.algo->supports(&j.call);
 	j.call.chunk_bytes =
 		below(seed, 2) ? (uint64_t)j.call.elem_size * 2 : UINT64_C(1) << 40;
 	j.call.root = (int32_t)below(seed, (uint64_t)j.call.size);
@@ -644,7 +646,7 @@ static bool as_good(const struct job *j, enum mutation m)
 /* What rank r's source element i is. */
 static uint64_t value(int32_t r, uint64_t i)
 {
-	return 1000 * i + (UINT64_C(1) << (20 + r));
+	return 1000 * i + (UINT64_C(1) << (20 + r)) + (UINT64_C(3) << 32);
 }
 
 static uint64_t expected(const struct job *j, const struct plan_goal_piece *p, uint64_t i)
@@ -654,7 +656,8 @@ static uint64_t expected(const struct job *j, const struct plan_goal_piece *p, u
 	if (p->from >= 0)
 		return value(p->from, p->pos + i);
 	for (int32_t r = 0; r < j->call.size; r++)
-		sum += value(r, p->pos + i);
+		sum = j->call.ordered && r ? interp_compose(sum, value(r, p->pos + i))
+					   : sum + value(r, p->pos + i);
 	return j->call.average ? sum / (uint64_t)j->call.size : sum;
 }
 
@@ -664,6 +667,7 @@ static void rank_fill(const struct job *j, struct interp_rank *k, int32_t r)
 		plan_goal_in_place(j->algo->goal, &j->call, r);
 
 	k->plan = j->plans[r];
+	k->ordered = j->call.ordered;
 	for (int b = PLAN_SRC; b <= PLAN_SCRATCH; b++) {
 		k->buf_len[b] = b == PLAN_SCRATCH
 					? k->plan->buf_len[b]
