@@ -80,11 +80,15 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 		       .root = call->plan.root,
 		       .coll = (uint8_t)call->coll,
 		       .type = (uint8_t)call->type,
-		       .op = (uint8_t)call->op,
+		       .op = sig_op(call->op),
 		       .algorithm = req->plan->algorithm},
 	};
 	enum weft_result result = WEFT_SUCCESS;
 
+	if (call->user) {
+		run.apply = call->user->apply;
+		run.apply_arg = call->user->arg;
+	}
 	if (call->plan.vector) {
 		result = call_bind(run.plan, &call->vector, disp);
 		run.bind = &bind;

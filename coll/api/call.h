@@ -19,6 +19,7 @@ struct checked_call {
 	enum weft_coll coll;
 	enum weft_type type;
 	enum weft_op op;
+	const struct comm_op *user; /* what op is, where it is the caller's own */
 	void *src, *dst;
 	struct plan_call plan; /* what the algorithm is asked for */
 	const struct algo *algo;

@@ -393,10 +393,22 @@ static enum weft_result check_overlap(const struct check_job *job, bool *in_plac
 			 weft_coll_name(call->coll), in_place_text(row));
 }
 
-static enum weft_result check_operation(const struct check_job *job)
+static enum weft_result check_operation(const struct check_job *job,
+					struct checked_call *out)
 {
 	const struct weft_call *call = job->call;
 
+	out->user = comm_op_find(job->comm->ctx->op, call->op);
+	if (out->user) {
+		out->plan.ordered = out->user->ordered;
+		return WEFT_SUCCESS;
+	}
+	if ((unsigned)call->op >= WEFT_OP_USER &&
+	    (unsigned)call->op < WEFT_OP_USER + COMM_OPS_MAX)
+		return error_set(WEFT_ERR_ARG,
+				 "op is %d: the context has no such operation "
+				 "(weft_op_create)",
+				 (int)call->op);
 	if ((unsigned)call->op >= WEFT_OP_COUNT)
 		return error_set(WEFT_ERR_ARG, "op is %d, which is no operation",
 				 (int)call->op);
@@ -459,7 +471,7 @@ static enum weft_result check_data(const struct weft_comm *comm,
 	out->plan.vector = row->vector;
 	out->count = row->vector ? out->vector.total : job.count;
 	out->plan.elem_size = (uint32_t)job.elem;
-	return row->reduces ? check_operation(&job) : WEFT_SUCCESS;
+	return row->reduces ? check_operation(&job, out) : WEFT_SUCCESS;
 }
 
 static enum weft_result check_algorithm(const char *name, struct checked_call *out)
@@ -470,6 +482,12 @@ static enum weft_result check_algorithm(const char *name, struct checked_call *o
 	out->algo = name ? algo_find(coll, name) : algo_choose(coll, &out->plan);
 	if (out->algo && out->algo->supports(&out->plan))
 		return WEFT_SUCCESS;
+	if (out->plan.ordered && (out->algo || !name))
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "%s%s%s does not keep the order of ranks, which an "
+				 "operation with WEFT_OP_ORDERED needs: allreduce "
+				 "(recursive-doubling) and reduce (chain) do",
+				 coll, name ? " by " : "", name ? name : "");
 	algo_list(coll, list, sizeof(list));
 	if (out->algo)
 		return error_set(WEFT_ERR_UNSUPPORTED,
@@ -484,8 +502,9 @@ static bool plan_call_same(const struct plan_call *a, const struct plan_call *b)
 {
 	return a->count == b->count && a->elem_size == b->elem_size &&
 	       a->root == b->root && a->average == b->average &&
-	       a->fetches == b->fetches && a->crowded == b->crowded &&
-	       a->in_place == b->in_place && a->rank == b->rank && a->size == b->size &&
+	       a->ordered == b->ordered && a->fetches == b->fetches &&
+	       a->crowded == b->crowded && a->in_place == b->in_place &&
+	       a->rank == b->rank && a->size == b->size &&
 	       a->chunk_bytes == b->chunk_bytes;
 }
 
@@ -581,6 +600,7 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 	out->coll = call->coll;
 	out->type = WEFT_INT8;
 	out->op = row->reduces ? call->op : WEFT_SUM;
+	out->user = NULL;
 	out->src = out->dst = NULL;
 	out->plan = (struct plan_call){
 		.rank = comm->rank,

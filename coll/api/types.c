@@ -2,6 +2,7 @@
 /* Names and sizes of types, operations and collectives: one table each. */
 #include "config.h"
 
+#include "coll/comm/op.h"
 #include "weft/weft.h"
 
 struct type_row {
@@ -57,6 +58,8 @@ const char *weft_type_name(enum weft_type type)
 
 const char *weft_op_name(enum weft_op op)
 {
+	if ((unsigned)op >= WEFT_OP_USER && (unsigned)op < WEFT_OP_USER + COMM_OPS_MAX)
+		return "user";
 	return (unsigned)op < WEFT_OP_COUNT ? op_table[op] : "?";
 }
 

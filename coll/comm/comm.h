@@ -12,6 +12,7 @@
 #include "coll/algo/algo.h"
 #include "coll/boot/boot.h"
 #include "coll/comm/force.h"
+#include "coll/comm/op.h"
 #include "coll/exec/exec.h"
 #include "util/list.h"
 #include "util/lock_note.h"
@@ -25,6 +26,7 @@ struct weft_ctx {
 	uint32_t next_comm;
 	int comms;
 	struct force force[WEFT_COLL_COUNT]; /* by WEFT_ALGO */
+	struct comm_op op[COMM_OPS_MAX];     /* of the caller */
 };
 
 LOCK_TAKE(lock_context) static inline void ctx_lock(struct weft_ctx *ctx)

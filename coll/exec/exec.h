@@ -70,6 +70,10 @@ struct exec_call {
 	uint64_t src_len, dst_len;	 /* elements, where tables are bound late */
 	enum weft_type type;
 	enum weft_op op;
+	/* In place of op: the caller's own operation. NULL: none. */
+	void (*apply)(void *arg, enum weft_type type, void *dst, const void *a,
+		      const void *b, uint64_t count);
+	void *apply_arg;
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
 	struct sig_call id; /* what the ranks must agree about */
 };

@@ -65,7 +65,12 @@ static void local_apply(const struct slot *slot, const uint64_t at[SLOT_RANGES],
 	if (inst->kind == PLAN_REDUCE) {
 		const char *src2 = req->buf[inst->src2.buf] + at[SLOT_SRC2] * size;
 
-		reduce_apply(req->call.type, req->call.op, dst, src, src2, elements);
+		if (req->call.apply)
+			req->call.apply(req->call.apply_arg, req->call.type, dst, src,
+					src2, elements);
+		else
+			reduce_apply(req->call.type, req->call.op, dst, src, src2,
+				     elements);
 		if (scale)
 			reduce_scale(req->call.type, dst, dst, elements, divisor);
 		req->x->stats.reduced_bytes += elements * size;

@@ -10,10 +10,14 @@
 #include "weft/weft.h"
 
 static_assert(WEFT_COLL_COUNT <= 1 << 4 && WEFT_TYPE_COUNT <= 1 << 4 &&
-		      WEFT_OP_COUNT <= 1 << 3,
+		      WEFT_OP_COUNT < SIG_OPS && SIG_OPS == 1 << 5 &&
+		      SIG_ALGORITHMS == 1 << 4,
 	      "collectives, types and operations fit their fields");
 
 #define SIG_REST_BITS SIG_PAST_SHIFT /* root and count */
+
+/* Where the fields begin. */
+enum { SIG_COLL = 60, SIG_TYPE = 56, SIG_OP = 51, SIG_ALGORITHM = 47 };
 
 static unsigned sig_root_bits(int32_t size)
 {
@@ -29,9 +33,10 @@ uint64_t sig_pack(const struct sig_call *call, uint64_t past, int32_t size)
 	if (count >= top)
 		count = top |
 			((count * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - (bits - 1)));
-	return (uint64_t)call->coll << 60 | (uint64_t)call->type << 56 |
-	       (uint64_t)call->op << 53 | (uint64_t)(call->algorithm & 7) << 50 |
-	       (past >> 52) << SIG_PAST_SHIFT | (uint64_t)(uint32_t)call->root << bits |
+	return (uint64_t)call->coll << SIG_COLL | (uint64_t)call->type << SIG_TYPE |
+	       (uint64_t)(call->op & (SIG_OPS - 1)) << SIG_OP |
+	       (uint64_t)(call->algorithm & (SIG_ALGORITHMS - 1)) << SIG_ALGORITHM |
+	       (past >> 53) << SIG_PAST_SHIFT | (uint64_t)(uint32_t)call->root << bits |
 	       count;
 }
 
@@ -42,10 +47,10 @@ bool sig_unpack(uint64_t sig, int32_t size, struct sig_call *call)
 	const uint64_t count = sig & (2 * top - 1);
 
 	*call = (struct sig_call){
-		.coll = sig >> 60,
-		.type = sig >> 56 & 15,
-		.op = sig >> 53 & 7,
-		.algorithm = sig >> 50 & 7,
+		.coll = sig >> SIG_COLL,
+		.type = sig >> SIG_TYPE & 15,
+		.op = sig >> SIG_OP & (SIG_OPS - 1),
+		.algorithm = sig >> SIG_ALGORITHM & (SIG_ALGORITHMS - 1),
 		.root = (int32_t)(sig >> bits & ((UINT64_C(1) << root_bits) - 1)),
 		.count = count & top ? top : count,
 	};
@@ -82,7 +87,9 @@ void sig_call_print(const struct sig_call *call, bool exact, char *text, size_t 
 		snprintf(text, len, "barrier (%s)", algo ? algo->name : "?");
 		return;
 	}
-	if (algo && plan_goal_reduces(algo->goal))
+	if (algo && plan_goal_reduces(algo->goal) && call->op >= WEFT_OP_COUNT)
+		snprintf(op, sizeof(op), " user %d", call->op - WEFT_OP_COUNT);
+	else if (algo && plan_goal_reduces(algo->goal))
 		snprintf(op, sizeof(op), " %s", weft_op_name((enum weft_op)call->op));
 	if (algo && plan_goal_rooted(algo->goal))
 		snprintf(root, sizeof(root), " %s root %d",

@@ -4,7 +4,7 @@
  * and probe, so that whoever gets something of another call than its own sees it at once,
  * by one comparison, and can say what the other one runs. From the top:
  *
- *   collective 4 | type 4 | operation 3 | algorithm 3 | past 12 | root r | count 38 - r
+ *   collective 4 | type 4 | operation 5 | algorithm 4 | past 11 | root r | count 36 - r
  *
  * r is what the number of ranks needs. The count field has its top bit set where the
  * count does not fit: then it is a hash. `past` is a hash of all earlier calls of the
@@ -18,18 +18,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "weft/weft.h"
+
 /* What a rank believes that the call is. */
 struct sig_call {
 	uint64_t count;
 	int32_t root;
 	uint8_t coll;
 	uint8_t type;
-	uint8_t op;
+	uint8_t op;	   /* sig_op() */
 	uint8_t algorithm; /* algo_index() */
 };
 
-#define SIG_PAST_SHIFT 38
-#define SIG_PAST_MASK  (UINT64_C(0xfff) << SIG_PAST_SHIFT)
+#define SIG_OPS	       32 /* operations that can be told apart */
+#define SIG_ALGORITHMS 16 /* and algorithms of one collective */
+
+#define SIG_PAST_SHIFT 36
+#define SIG_PAST_MASK  (UINT64_C(0x7ff) << SIG_PAST_SHIFT)
+
+/* Those of the caller are behind the library's. */
+static inline uint8_t sig_op(enum weft_op op)
+{
+	return (uint8_t)(op < WEFT_OP_USER ? (unsigned)op
+					   : (unsigned)op - WEFT_OP_USER + WEFT_OP_COUNT);
+}
 
 uint64_t sig_pack(const struct sig_call *call, uint64_t past, int32_t size);
 

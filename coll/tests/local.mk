@@ -52,3 +52,8 @@ check_PROGRAMS += %D%/test_repeat
 TESTS += %D%/test_repeat
 %C%_test_repeat_SOURCES = %D%/test_repeat.c %D%/ranks.c %D%/reference.c %D%/run_case.c
 %C%_test_repeat_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_ops
+TESTS += %D%/test_ops
+%C%_test_ops_SOURCES = %D%/test_ops.c %D%/ranks.c
+%C%_test_ops_LDADD = coll/libcoll.la -lm

@@ -231,6 +231,53 @@ static void test_objects(struct weft_ctx *ctx, struct weft_comm *comm)
 	tap_is_int(weft_comm_size(comm), 1, "a communicator of one rank");
 }
 
+static void count_apply(void *arg, enum weft_type type, void *dst, const void *a,
+			const void *b, uint64_t count)
+{
+	(void)arg, (void)type, (void)dst, (void)a, (void)b, (void)count;
+}
+
+static void test_operations(struct weft_ctx *ctx, struct weft_comm *comm)
+{
+	struct weft_op_opts opts = WEFT_OP_OPTS_INIT, small = {.size = 4};
+	uint32_t a[2] = {1, 2}, b[2];
+	enum weft_op op = WEFT_SUM;
+	int taken = 0;
+
+	refused(weft_op_create(NULL, &opts, &op), WEFT_ERR_ARG, "ctx is NULL",
+		"an operation of no context");
+	refused(weft_op_create(ctx, &small, &op), WEFT_ERR_ARG, "weft_op_opts.size",
+		"a small struct of options");
+	refused(weft_op_create(ctx, &opts, &op), WEFT_ERR_ARG, "apply", "no function");
+	opts.apply = count_apply;
+	opts.flags = 6;
+	refused(weft_op_create(ctx, &opts, &op), WEFT_ERR_UNSUPPORTED, "flags",
+		"unknown flags of an operation");
+	refused(weft_allreduce(comm, a, b, 2, WEFT_UINT32, WEFT_OP_USER, NULL),
+		WEFT_ERR_ARG, "no such operation", "an operation that nobody created");
+	opts.flags = 0;
+	while (taken < 100 && weft_op_create(ctx, &opts, &op) == WEFT_SUCCESS)
+		taken++;
+	tap_is_int(taken, 24, "24 operations");
+	refused(weft_op_create(ctx, &opts, &op), WEFT_ERR_UNSUPPORTED, "destroy one",
+		"one too many");
+	tap_is_str(weft_op_name(op), "user", "they have a name");
+	refused(weft_op_destroy(ctx, WEFT_SUM), WEFT_ERR_ARG, "no operation",
+		"one of the library's is not destroyed");
+	tap_ok(weft_op_destroy(ctx, op) == WEFT_SUCCESS, "one of the caller's is");
+	refused(weft_op_destroy(ctx, op), WEFT_ERR_ARG, "no operation", "only once");
+	refused(weft_allreduce(comm, a, b, 2, WEFT_UINT32, op, NULL), WEFT_ERR_ARG,
+		"no such operation", "and is not used then");
+	tap_ok(weft_op_create(ctx, &opts, &op) == WEFT_SUCCESS, "its place is free");
+	opts.flags = WEFT_OP_ORDERED;
+	tap_ok(weft_op_destroy(ctx, op) == WEFT_SUCCESS &&
+		       weft_op_create(ctx, &opts, &op) == WEFT_SUCCESS,
+	       "for one that does not commute");
+	refused(weft_reduce_scatter(comm, a, b, 2, WEFT_UINT32, op, NULL),
+		WEFT_ERR_UNSUPPORTED, "order of ranks",
+		"which a reduce-scatter does not have");
+}
+
 /* A request is gone once its end was told; a caller that comes again breaks nothing. */
 static void test_over(struct weft_comm *comm)
 {
@@ -296,6 +343,7 @@ int main(void)
 	test_opts(comm);
 	test_objects(ctx, comm);
 	test_over(comm);
+	test_operations(ctx, comm);
 	tap_ok(weft_comm_destroy(comm) == WEFT_SUCCESS &&
 		       weft_ctx_close(ctx) == WEFT_SUCCESS,
 	       "everything closes after all that");

@@ -105,13 +105,14 @@ enum weft_op {
 	WEFT_BAND, /* bitwise: of integers, refused of others */
 	WEFT_BOR,
 	WEFT_BXOR,
-	WEFT_OP_COUNT
+	WEFT_OP_COUNT,
+	WEFT_OP_USER = 64 /* from here on: weft_op_create() */
 };
 
 /* Bytes of one element; 0 for a value that is no type. */
 WEFT_API size_t weft_type_size(enum weft_type type);
 
-/* Name ("fp32", "sum"), static storage; "?" for a value that is none. */
+/* Name ("fp32", "sum", "user"), static storage; "?" for a value that is none. */
 WEFT_API const char *weft_type_name(enum weft_type type);
 WEFT_API const char *weft_op_name(enum weft_op op);
 
@@ -244,6 +245,45 @@ WEFT_API enum weft_result weft_comm_destroy(struct weft_comm *comm);
 
 WEFT_API int32_t weft_comm_rank(const struct weft_comm *comm);
 WEFT_API int32_t weft_comm_size(const struct weft_comm *comm);
+
+/* ---- operations of the caller -------------------------------------------------------
+ */
+
+/* The operation does not commute: operands are joined in the order of the ranks. */
+#define WEFT_OP_ORDERED (UINT64_C(1) << 0)
+
+/*
+ * dst[i] = a[i] op b[i] for count elements of host memory; dst may be a or b. The
+ * operation must be associative, since the library chooses the brackets, and give the
+ * same bits on every rank. Without WEFT_OP_ORDERED it must commute as well. Called from
+ * within calls of Weft, for any part of a vector and with no alignment beyond the type's;
+ * it must not call Weft itself.
+ */
+struct weft_op_opts {
+	size_t size; /* sizeof(struct weft_op_opts) */
+	void (*apply)(void *arg, enum weft_type type, void *dst, const void *a,
+		      const void *b, uint64_t count);
+	void *arg;
+	uint64_t flags; /* WEFT_OP_ORDERED, or 0 */
+};
+#define WEFT_OP_OPTS_INIT                           \
+	{                                           \
+		.size = sizeof(struct weft_op_opts) \
+	}
+
+/*
+ * An operation for the reductions of a context, of elements of any type. Local; ranks
+ * create (and destroy) the operations of a context in the same order, so that the same
+ * value means the same everywhere. One with WEFT_OP_ORDERED can be used where an
+ * algorithm keeps the order of ranks: all-reduce (recursive-doubling) and reduce (chain);
+ * elsewhere it gives UNSUPPORTED. Errors: ARG, UNSUPPORTED (more than 24 at a time).
+ */
+WEFT_API enum weft_result weft_op_create(struct weft_ctx *ctx,
+					 const struct weft_op_opts *opts,
+					 enum weft_op *op);
+
+/* Calls that were started keep what they need of it. ARG: no operation of the context. */
+WEFT_API enum weft_result weft_op_destroy(struct weft_ctx *ctx, enum weft_op op);
 
 /* ---- collectives --------------------------------------------------------------------
  */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "coll/algo/algo.h"
 #include "coll/exec/ctl.h"
 #include "coll/exec/mem.h"
 #include "coll/exec/name.h"
@@ -40,6 +41,7 @@ static void test_signature(void)
 				   .algorithm = 1};
 	const uint64_t sig = sig_pack(&a, 77, 8);
 	struct sig_call b = a, back;
+	int beyond = 0;
 	char text[128];
 
 	tap_ok(sig_unpack(sig, 8, &back) && sig_call_same(&a, &back),
@@ -56,12 +58,19 @@ static void test_signature(void)
 	b.algorithm = 0;
 	tap_ok(sig_pack(&b, 77, 8) != sig, "the algorithm counts");
 	b = a;
+	b.op = sig_op((enum weft_op)(WEFT_OP_USER + SIG_OPS - WEFT_OP_COUNT - 1));
+	tap_ok(sig_unpack(sig_pack(&b, 77, 8), 8, &back) && sig_call_same(&b, &back),
+	       "the last operation of a caller reads back");
+	b = a;
 	b.count = UINT64_MAX / 8;
 	tap_ok(!sig_unpack(sig_pack(&b, 77, 131072), 131072, &back) &&
 		       back.count <= b.count && back.root == 6,
 	       "a count that does not fit is told to be large");
 	tap_ok(sig_pack(&a, sig_past_add(0, 1), 8) != sig_pack(&a, sig_past_add(0, 2), 8),
 	       "the calls before count");
+	for (size_t i = 0; i < algo_count; i++)
+		beyond += algo_index(&algo_table[i]) >= SIG_ALGORITHMS;
+	tap_is_int(beyond, 0, "algorithms of a collective fit their field");
 	sig_unpack(UINT64_MAX, 8, &back);
 	sig_call_print(&back, false, text, sizeof(text));
 	tap_ok(strstr(text, "?") != NULL, "nonsense has a text: %s", text);
