@@ -313,6 +313,24 @@ static void server_join(struct wire_link *link, const struct server_packet *req)
 	shm_wire_ops.joint_did(link, &j, true);
 }
 
+static void wake_signal(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGUSR1);
+}
+
+static void server_pause(struct wire_link *link)
+{
+	const struct timespec longest = {.tv_sec = 60};
+	sigset_t set;
+
+	server_answer(link, 0, 0);
+	wake_signal(&set);
+	if (sigtimedwait(&set, NULL, &longest) < 0)
+		_exit(7);
+	server_answer(link, 0, 0);
+}
+
 static void server_hold(struct wire_link *link, uint64_t key)
 {
 	struct shm_hazard *hazard = ((struct shm_link *)(void *)link)->hazard_mine;
@@ -362,6 +380,9 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 	case SERVER_SLEEP:
 		usleep((useconds_t)(req.arg * 1000));
 		break;
+	case SERVER_PAUSE:
+		server_pause(link);
+		break;
 	case SERVER_QUIT:
 		s->quit = true;
 		s->farewell = req.arg;
@@ -408,7 +429,10 @@ static void server_run(struct server_state *s)
 static _Noreturn void server_main(int report, bool no_cma)
 {
 	static struct server_state s;
+	sigset_t set;
 
+	wake_signal(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(120);
 	if (server_prelude)
@@ -442,6 +466,11 @@ void server_start(struct server *srv, bool no_cma)
 	if (read(report[0], &srv->addr, sizeof(srv->addr)) != (ssize_t)sizeof(srv->addr))
 		tap_bail("the server did not start");
 	close(report[0]);
+}
+
+void server_wake(const struct server *srv)
+{
+	kill(srv->pid, SIGUSR1);
 }
 
 int server_wait(struct server *srv)

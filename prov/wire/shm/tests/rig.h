@@ -69,6 +69,8 @@ enum server_op {
 	SERVER_REGISTER, /* arg: bytes, arg2: access; answers with an address and a key */
 	SERVER_HASH,	 /* answers with a hash of the registered memory */
 	SERVER_SLEEP,	 /* arg: ms without any call into the wire */
+	SERVER_PAUSE,	 /* answers, makes no call into the wire until it is woken, and
+			    answers again */
 	SERVER_QUIT,	 /* arg: packets sent before an orderly close */
 	SERVER_BLOCK,	 /* from now on sleeps on the descriptor when idle */
 	SERVER_SINK,	 /* nothing */
@@ -95,6 +97,8 @@ struct server {
 void server_start(struct server *srv, bool no_cma);
 /* Waits for the process; its exit status, or -signal. */
 int server_wait(struct server *srv);
+/* Ends SERVER_PAUSE. */
+void server_wake(const struct server *srv);
 /* What the server's process does first; set before server_start. */
 extern void (*server_prelude)(void);
 
