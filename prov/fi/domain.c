@@ -190,12 +190,6 @@ static int domain_check(const struct fi_info *info)
 
 	if (!attr)
 		return -FI_EINVAL;
-	if (attr->name && strcmp(attr->name, WFI_DOMAIN_NAME) != 0) {
-		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
-			"domain \"%s\" was asked for, there is only \"%s\"\n", attr->name,
-			WFI_DOMAIN_NAME);
-		return -FI_EINVAL;
-	}
 	if ((attr->mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE)) &&
 	    attr->mr_mode != FI_MR_BASIC && attr->mr_mode != FI_MR_SCALABLE) {
 		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
@@ -206,12 +200,36 @@ static int domain_check(const struct fi_info *info)
 	return 0;
 }
 
+/* The entry of that name, or the best. */
+static int entry_choose(const char *name, struct wfi_entry *out)
+{
+	struct wfi_entry all[WFI_ENTRIES_MAX];
+	size_t n = wfi_entries(all);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!name || wfi_entry_is(&all[i], name)) {
+			*out = all[i];
+			return 0;
+		}
+	}
+	FI_INFO(&weft_provider, FI_LOG_DOMAIN,
+		"domain \"%s\" was asked for, there is %s%s%s: ask fi_getinfo again\n",
+		name ? name : "", n ? "\"" : "", n ? all[0].name : "none",
+		n > 1 ? "\" and others"
+		: n   ? "\""
+		      : "");
+	return -FI_EINVAL;
+}
+
 int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context)
 {
+	struct wfi_entry entry;
 	struct wfi_domain *d;
 	int rc = domain_check(info);
 
+	if (!rc)
+		rc = entry_choose(info->domain_attr->name, &entry);
 	if (rc)
 		return rc;
 	d = calloc(1, sizeof(*d));
@@ -226,6 +244,7 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	list_init(&d->ready);
 	atomic_init(&d->refs, 0);
 	d->born = mem_fork_generation();
+	d->entry = entry;
 	d->fabric = wfi_fabric_of(fabric);
 	d->api_version = fabric->api_version;
 	domain_take_attr(d, info);

@@ -14,6 +14,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
+#include "prov/fi/entry.h"
 #include "prov/mem/arena.h"
 #include "prov/mem/fork.h"
 #include "prov/mem/keytab.h"
@@ -48,7 +49,8 @@ struct wfi_domain {
 	struct wfi_progress *progress; /* NULL: manual progress */
 	struct wfi_eq *eq;	       /* bound; NULL: none */
 	uint32_t addr_format;	       /* of addresses inserted into its vectors */
-	uint32_t born; /* mem_fork_generation of the process that opened it */
+	uint32_t born;		/* mem_fork_generation of the process that opened it */
+	struct wfi_entry entry; /* what moves the bytes */
 };
 
 /* A child got it by fork. Closing anything of it there does nothing: it is the parent's,

@@ -213,7 +213,9 @@ int wfi_ep_door(struct wfi_ep *ep)
 {
 	const struct prov_params *params = prov_params();
 	struct proto_attr attr = {
-		.wire = wire_table[0],
+		.wire = ep->domain->entry.wire,
+		.near = ep->domain->entry.near,
+		.far = ep->domain->entry.far,
 		.addr = ep->addr,
 		.addr_any = ep->addr_any,
 		.incarnation = random_incarnation(),

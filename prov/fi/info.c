@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/fi/addr_resolve.h"
+#include "prov/fi/entry.h"
 #include "prov/fi/info_match.h"
 #include "prov/fi/limits.h"
 #include "prov/mem/params.h"
@@ -24,7 +25,7 @@ struct request {
 	const char *service;
 	uint64_t flags;
 	const struct fi_info *hints; /* may be NULL */
-	bool remote;
+	const struct wfi_entry *entry;
 };
 
 /* ---- addresses
@@ -193,14 +194,14 @@ static void fill_domain(const struct request *r, struct fi_domain_attr *d)
 	d->cntr_cnt = WFI_CNTR_CNT;
 	d->mr_iov_limit = WFI_MR_IOV_LIMIT;
 	d->mr_cnt = WFI_MR_CNT;
-	d->caps = wfi_caps_domain(r->remote);
+	d->caps = wfi_caps_domain(r->entry->remote);
 }
 
 /* prov_name, versions: libfabric fills them in. */
-static int fill_names(struct fi_info *info)
+static int fill_names(struct fi_info *info, const char *domain)
 {
 	info->fabric_attr->name = strdup(WFI_FABRIC_NAME);
-	info->domain_attr->name = strdup(WFI_DOMAIN_NAME);
+	info->domain_attr->name = strdup(domain);
 	return info->fabric_attr->name && info->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
@@ -223,7 +224,7 @@ static int info_fill(const struct request *r, sa_family_t family,
 {
 	int rc;
 
-	info->caps = wfi_caps_grant(r->hints ? r->hints->caps : 0, r->remote);
+	info->caps = wfi_caps_grant(r->hints ? r->hints->caps : 0, r->entry->remote);
 	info->addr_format = family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	fill_tx(r, info->caps, info->tx_attr);
 	fill_rx(r, info->caps, info->rx_attr);
@@ -232,7 +233,7 @@ static int info_fill(const struct request *r, sa_family_t family,
 	fill_domain(r, info->domain_attr);
 	if (r->hints && r->hints->fabric_attr)
 		info->fabric_attr->fabric = r->hints->fabric_attr->fabric;
-	rc = fill_names(info);
+	rc = fill_names(info, r->entry->name);
 	if (!rc)
 		rc = fill_addr(source, &info->src_addr, &info->src_addrlen);
 	if (!rc && dest)
@@ -267,13 +268,13 @@ static int info_family(const struct request *r, sa_family_t family, struct fi_in
 	return 0;
 }
 
-static int info_names_only(struct fi_info **out)
+static int info_names_only(const struct wfi_entry *entry, struct fi_info **out)
 {
 	struct fi_info *info = fi_allocinfo();
 
 	if (!info)
 		return -FI_ENOMEM;
-	if (fill_names(info)) {
+	if (fill_names(info, entry->name)) {
 		fi_freeinfo(info);
 		return -FI_ENOMEM;
 	}
@@ -281,34 +282,53 @@ static int info_names_only(struct fi_info **out)
 	return 0;
 }
 
+/* What one entry has for each family, appended at *tail, which moves. -FI_ENODATA:
+ * nothing. */
+static int info_entry(const struct request *r, struct fi_info ***tail)
+{
+	/* IPv4 first: "localhost" is often both, and a door that nobody gave a host
+	 * speaks IPv4. */
+	static const sa_family_t families[] = {AF_INET, AF_INET6};
+	int found = -FI_ENODATA;
+	int rc = wfi_info_match(r->version, r->hints, r->entry);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		rc = info_family(r, families[i], *tail);
+		if (!rc) {
+			*tail = &(**tail)->next;
+			found = 0;
+		} else if (rc != -FI_ENODATA) {
+			return rc;
+		}
+	}
+	return found;
+}
+
 int wfi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **out)
 {
-	const struct request r = {
+	struct request r = {
 		.version = version,
 		.node = node,
 		.service = service,
 		.flags = flags,
 		.hints = hints,
-		.remote = prov_params()->claim_remote,
 	};
+	struct wfi_entry entries[WFI_ENTRIES_MAX];
+	size_t count = wfi_entries(entries);
 	struct fi_info *list = NULL;
 	struct fi_info **tail = &list;
-	/* IPv4 first: "localhost" is often both, and a door that nobody gave a host
-	 * speaks IPv4. */
-	static const sa_family_t families[] = {AF_INET, AF_INET6};
-	int rc;
 
-	if (flags & FI_PROV_ATTR_ONLY)
-		return info_names_only(out);
-	rc = wfi_info_match(version, hints, r.remote);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		rc = info_family(&r, families[i], tail);
-		if (!rc) {
-			tail = &(*tail)->next;
-		} else if (rc != -FI_ENODATA) {
+	if (count && (flags & FI_PROV_ATTR_ONLY))
+		return info_names_only(&entries[0], out);
+	for (size_t i = 0; i < count; i++) {
+		int rc;
+
+		r.entry = &entries[i];
+		rc = info_entry(&r, &tail);
+		if (rc && rc != -FI_ENODATA) {
 			fi_freeinfo(list);
 			return rc;
 		}

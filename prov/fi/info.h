@@ -8,7 +8,6 @@
 #include <rdma/fabric.h>
 
 #define WFI_FABRIC_NAME "weft"
-#define WFI_DOMAIN_NAME "shm"
 
 /* Peers that speak prov/proto. The uppermost bit: a number of a provider's own. */
 #define WFI_PROTO	  (1u << 31 | 0x77656674u)

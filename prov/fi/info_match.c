@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/fi/domain.h"
+#include "prov/fi/entry.h"
 #include "prov/fi/fabric.h"
 #include "prov/fi/import.h"
 #include "prov/fi/info.h"
@@ -47,7 +48,7 @@ static int refuse_value(const char *what, uint64_t asked, uint64_t most)
 static int refuse_name(const char *what, const char *asked, const char *have)
 {
 	FI_INFO(&weft_provider, FI_LOG_CORE,
-		"hint %s: asked \"%s\", there is only \"%s\"\n", what, asked, have);
+		"hint %s: asked \"%s\", this entry is \"%s\"\n", what, asked, have);
 	return -FI_ENODATA;
 }
 
@@ -101,8 +102,9 @@ static int match_caps(const struct fi_info *hints, bool remote)
 	if (hints->caps & ~all) {
 		if (hints->caps & FI_REMOTE_COMM & ~all)
 			FI_INFO(&weft_provider, FI_LOG_CORE,
-				"FI_REMOTE_COMM: only peers on this host can be reached; "
-				"FI_WEFT_CLAIM_REMOTE=1 announces it all the same\n");
+				"FI_REMOTE_COMM: shared memory alone reaches only peers "
+				"on this host; FI_WEFT_CLAIM_REMOTE=1 announces it all "
+				"the same\n");
 		return refuse_bits("caps", hints->caps, all);
 	}
 	return 0;
@@ -234,9 +236,10 @@ static int match_domain_new(uint32_t version, const struct fi_domain_attr *d)
 	return 0;
 }
 
-static int match_domain(uint32_t version, const struct fi_domain_attr *d, bool remote)
+static int match_domain(uint32_t version, const struct fi_domain_attr *d,
+			const struct wfi_entry *entry)
 {
-	uint64_t caps = wfi_caps_domain(remote);
+	uint64_t caps = wfi_caps_domain(entry->remote);
 	const struct limit limits[] = {
 		{"domain_attr->threading", d->threading, THREADING_LAST},
 		{"domain_attr->control_progress", d->control_progress, PROGRESS_LAST},
@@ -261,9 +264,12 @@ static int match_domain(uint32_t version, const struct fi_domain_attr *d, bool r
 
 	if (d->domain && !wfi_domain_is(d->domain))
 		return refuse_name("domain_attr->domain", "a domain of somebody else",
-				   WFI_DOMAIN_NAME);
-	if (d->name && strcmp(d->name, WFI_DOMAIN_NAME) != 0)
-		return refuse_name("domain_attr->name", d->name, WFI_DOMAIN_NAME);
+				   entry->name);
+	if (d->domain && strcmp(wfi_domain_of(d->domain)->entry.name, entry->name) != 0)
+		return refuse_name("domain_attr->domain",
+				   wfi_domain_of(d->domain)->entry.name, entry->name);
+	if (d->name && !wfi_entry_is(entry, d->name))
+		return refuse_name("domain_attr->name", d->name, entry->name);
 	if (d->caps & ~caps)
 		return refuse_bits("domain_attr->caps", d->caps, caps);
 	rc = match_limits(limits, sizeof(limits) / sizeof(limits[0]));
@@ -287,8 +293,10 @@ static int match_fabric(const struct fi_fabric_attr *f)
 	return 0;
 }
 
-int wfi_info_match(uint32_t version, const struct fi_info *hints, bool remote)
+int wfi_info_match(uint32_t version, const struct fi_info *hints,
+		   const struct wfi_entry *entry)
 {
+	bool remote = entry->remote;
 	int rc = 0;
 
 	if (!hints)
@@ -302,7 +310,7 @@ int wfi_info_match(uint32_t version, const struct fi_info *hints, bool remote)
 	if (!rc && hints->rx_attr)
 		rc = match_rx(hints->rx_attr, remote);
 	if (!rc && hints->domain_attr)
-		rc = match_domain(version, hints->domain_attr, remote);
+		rc = match_domain(version, hints->domain_attr, entry);
 	if (!rc && hints->domain_attr)
 		rc = match_mr_demand(hints);
 	if (!rc && hints->fabric_attr)

@@ -14,8 +14,12 @@ uint64_t wfi_caps_all(bool remote);
 /* Of these, what domain_attr->caps says as well. */
 uint64_t wfi_caps_domain(bool remote);
 
-/* 0, or -FI_ENODATA after saying at info level which hint asked for what. */
-int wfi_info_match(uint32_t version, const struct fi_info *hints, bool remote);
+struct wfi_entry;
+
+/* Whether an entry meets the hints. 0, or -FI_ENODATA after saying at info level which
+ * hint asked for what. */
+int wfi_info_match(uint32_t version, const struct fi_info *hints,
+		   const struct wfi_entry *entry);
 
 /* What a matching request is granted: primary capabilities as asked, their modifiers
  * where none was given, and the secondary ones that cost nothing. */

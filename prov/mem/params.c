@@ -23,6 +23,7 @@ static const char *const words_cma[] = {"auto", "0", "1", NULL};
 static const char *const words_mr_demand[] = {"none",	  "raw", "rma_event",
 					      "endpoint", "all", NULL};
 static const char *const words_monitor[] = {"auto", "userfaultfd", "disabled", NULL};
+static const char *const words_wire[] = {"auto", "shm", "verbs", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
 const struct prov_param prov_param_table[] = {
@@ -125,6 +126,25 @@ const struct prov_param prov_param_table[] = {
 		.text = "how kept registrations hear of memory that goes away; where "
 			"there is no way, or it is disabled, none are kept",
 	},
+	{
+		.name = "shm",
+		.words = words_bool,
+		.initial = 1,
+		.max = 1,
+		.offset = offsetof(struct prov_params, shm),
+		.text = "peers on this host are reached by shared memory; 0 leaves them "
+			"to the wire that reaches other hosts, and must be the same in "
+			"all processes",
+	},
+	{
+		.name = "wire",
+		.words = words_wire,
+		.initial = PROV_WIRE_AUTO,
+		.max = PROV_WIRE_VERBS,
+		.offset = offsetof(struct prov_params, wire),
+		.text = "which entries fi_getinfo has: auto all that can be used, shm "
+			"the one of this host alone, verbs those of RDMA devices",
+	},
 };
 const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_table[0]);
 
@@ -138,6 +158,7 @@ static struct prov_params params = {
 	.claim_remote = 0,
 	.mr_cache_max_count = PROV_MR_CACHE_COUNT,
 	.mr_cache_max_size = PROV_MR_CACHE_SIZE,
+	.shm = 1,
 };
 
 const struct prov_params *prov_params(void)

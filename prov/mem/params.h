@@ -44,6 +44,9 @@ enum prov_mr_demand {
 /* How a cache of registrations hears of memory that goes away. */
 enum prov_monitor { PROV_MONITOR_AUTO, PROV_MONITOR_USERFAULTFD, PROV_MONITOR_DISABLED };
 
+/* Which wire fi_getinfo has entries for. */
+enum prov_wire { PROV_WIRE_AUTO, PROV_WIRE_SHM, PROV_WIRE_VERBS };
+
 struct prov_params {
 	uint64_t connect_timeout_ms;
 	uint64_t eager_size;   /* bytes; a wire's packet may allow less */
@@ -55,6 +58,8 @@ struct prov_params {
 	uint64_t mr_cache_max_count;
 	uint64_t mr_cache_max_size; /* bytes */
 	uint64_t mr_cache_monitor;  /* enum prov_monitor */
+	uint64_t wire;		    /* enum prov_wire */
+	uint64_t shm;		    /* 0 or 1: peers on this host by shared memory */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */

@@ -143,6 +143,8 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 				  .incarnation = attr->incarnation,
 				  .keys = attr->keys,
 				  .arena = attr->arena,
+				  .near = attr->near,
+				  .far = attr->far,
 				  .events = &events};
 	struct proto_ep *ep = calloc(1, sizeof(*ep));
 	int ret;

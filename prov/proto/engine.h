@@ -84,7 +84,8 @@ struct proto_up {
 
 struct proto_attr {
 	const struct wire_ops *wire;
-	struct wire_addr addr; /* the door wanted; port 0: any */
+	const struct wire_ops *near, *far; /* of joined_wire_ops, else NULL */
+	struct wire_addr addr;		   /* the door wanted; port 0: any */
 	bool addr_any;
 	uint64_t incarnation;
 	struct mem_keytab *keys;

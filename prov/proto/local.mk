@@ -97,3 +97,10 @@ check_PROGRAMS += %D%/tests/test_cancel
 TESTS += %D%/tests/test_cancel
 %C%_tests_test_cancel_SOURCES = %D%/tests/test_cancel.c
 %C%_tests_test_cancel_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_two_wires
+TESTS += %D%/tests/test_two_wires
+%C%_tests_test_two_wires_SOURCES = %D%/tests/test_two_wires.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+%C%_tests_test_two_wires_LDADD = prov/libprov.la

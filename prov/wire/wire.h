@@ -168,8 +168,10 @@ struct wire_ep_attr {
 	struct mem_arena *arena; /* memory that some of them are in; NULL: none */
 	const struct wire_events *events;
 	void *arg;
-	bool no_cma;  /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
-	bool no_bulk; /* as if memory for bulk slots were refused */
+	bool no_cma;	/* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
+	bool no_bulk;	/* as if memory for bulk slots were refused */
+	bool port_held; /* the port of addr is this process's: somebody else listens at it
+			 */
 	const struct wire_ops *near; /* joined.h: for peers on this host */
 	const struct wire_ops *far;  /* joined.h: for all others */
 };
@@ -178,6 +180,12 @@ struct wire_ops {
 	const char *name;      /* "shm" */
 	const char *what;      /* one line for people */
 	struct wire_caps caps; /* the most that a link of this wire can do */
+	bool remote;	       /* reaches peers on other hosts */
+
+	/* Why this wire can't be used just now, in words (good until the thread calls it
+	 * again); NULL: it can, and *devices names what it uses, or is NULL. No such
+	 * function: it always can. */
+	const char *(*absent)(const char **devices);
 
 	/* Opens the door. -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_ENOMEM, -FI_EMFILE. */
 	int (*ep_open)(const struct wire_ep_attr *attr, struct wire_ep **ep);

@@ -3,16 +3,19 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
 #include "prov/fi/addr_resolve.h"
+#include "prov/fi/entry.h"
 #include "prov/fi/info.h"
 #include "prov/fi/info_match.h"
 #include "prov/fi/limits.h"
 #include "prov/fi/tests/fi_test.h"
+#include "prov/wire/joined.h"
 #include "util/fi_names.h"
 #include "util/tap.h"
 
@@ -274,6 +277,71 @@ static void test_mr_modes(void)
 	fi_freeinfo(hints);
 }
 
+/* ---- entries
+ * --------------------------------------------------------------------------- */
+
+static const char *why_absent;
+static const char *its_devices;
+
+static const char *fake_absent(const char **devices)
+{
+	*devices = its_devices;
+	return why_absent;
+}
+
+static void entries_are(struct prov_params params, const char *want, const char *what)
+{
+	static const struct wire_ops here = {.name = "shm"};
+	static const struct wire_ops wide = {
+		.name = "verbs", .remote = true, .absent = fake_absent};
+	static const struct wire_ops *const wires[] = {&here, &wide};
+	struct wfi_entry e[WFI_ENTRIES_MAX];
+	size_t n = wfi_entries_of(wires, 2, &params, e);
+	char got[2048] = "";
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = strlen(got);
+
+		snprintf(got + at, sizeof(got) - at, "%s%s%s%s ", e[i].name,
+			 e[i].remote ? " remote" : "", e[i].near ? " joined" : "",
+			 e[i].wire == &wide ? " alone" : "");
+		tap_ok(!e[i].near || (e[i].wire == &joined_wire_ops &&
+				      e[i].near == &here && e[i].far == &wide),
+		       "both wires");
+	}
+	tap_is_str(got, want, what);
+}
+
+static void test_entries(void)
+{
+	struct wfi_entry e = {.name = "verbs:mlx5_0+mlx5_1"};
+
+	why_absent = "no device";
+	entries_are((struct prov_params){.shm = 1}, "shm ", "no device: as ever");
+	entries_are((struct prov_params){.shm = 1, .claim_remote = 1}, "shm remote ",
+		    "FI_WEFT_CLAIM_REMOTE");
+	entries_are((struct prov_params){.shm = 1, .wire = PROV_WIRE_VERBS}, "",
+		    "FI_WEFT_WIRE=verbs: nothing");
+	entries_are((struct prov_params){0}, "", "FI_WEFT_SHM=0: nothing either");
+	why_absent = NULL;
+	its_devices = "mlx5_0+mlx5_1";
+	entries_are((struct prov_params){.shm = 1},
+		    "verbs:mlx5_0+mlx5_1 remote joined shm ",
+		    "with devices: those first, with shared memory");
+	entries_are((struct prov_params){.shm = 1, .wire = PROV_WIRE_SHM}, "shm ",
+		    "FI_WEFT_WIRE=shm");
+	entries_are((struct prov_params){.shm = 1, .wire = PROV_WIRE_VERBS},
+		    "verbs:mlx5_0+mlx5_1 remote joined ", "FI_WEFT_WIRE=verbs");
+	entries_are((struct prov_params){0}, "verbs:mlx5_0+mlx5_1 remote alone ",
+		    "FI_WEFT_SHM=0: without shared memory");
+	its_devices = NULL;
+	entries_are((struct prov_params){0}, "verbs remote alone ", "no names");
+	tap_ok(wfi_entry_is(&e, "verbs:mlx5_0+mlx5_1") && wfi_entry_is(&e, "verbs") &&
+		       !wfi_entry_is(&e, "verb") && !wfi_entry_is(&e, "verbs:") &&
+		       !wfi_entry_is(&e, "verbs:mlx5_0") && !wfi_entry_is(&e, ""),
+	       "its name, or the wire's");
+}
+
 static void test_echo(void)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -287,7 +355,7 @@ static void test_echo(void)
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAR;
 	hints->tx_attr->size = 7;
-	hints->domain_attr->name = strdup(WFI_DOMAIN_NAME);
+	hints->domain_attr->name = strdup("shm");
 	hints->fabric_attr->name = strdup(WFI_FABRIC_NAME);
 	hints->mode = ~0ull;
 	tap_is_int(ask(API, hints, &info), 0, "hints");
@@ -428,6 +496,7 @@ int main(void)
 	test_caps();
 	test_refusals();
 	test_mr_modes();
+	test_entries();
 	test_echo();
 	test_newer();
 	test_addresses();

@@ -13,6 +13,7 @@
 #include "prov/mem/keytab.h"
 #include "prov/proto/atomic_op.h"
 #include "prov/proto/small.h"
+#include "prov/wire/joined.h"
 #include "util/tap.h"
 
 static void complain(struct sim *s, const struct sim_op *op, const char *what)
@@ -171,6 +172,19 @@ static const struct proto_up up = {
 	.now = now,
 };
 
+/* Known to the wire, or to both. */
+static void region_add(const struct proto_ep *ep, const struct mock_region *r)
+{
+	struct wire_ep *wep = proto_wire_ep(ep);
+
+	if (wire_ep_base(wep)->ops != &joined_wire_ops) {
+		mock_region_add(wep, r);
+		return;
+	}
+	mock_region_add(joined_near(wep), r);
+	mock_region_add(joined_far(wep), r);
+}
+
 void sim_ep_open(struct sim *s, int index)
 {
 	struct sim_ep *e = &s->eps[index];
@@ -189,10 +203,10 @@ void sim_ep_open(struct sim *s, int index)
 	r.base = e->region;
 	r.len = SIM_REGION;
 	r.access = FI_REMOTE_READ | FI_REMOTE_WRITE;
-	mock_region_add(proto_wire_ep(e->ep), &r);
+	region_add(e->ep, &r);
 	r.key = 2;
 	r.access = FI_REMOTE_READ;
-	mock_region_add(proto_wire_ep(e->ep), &r);
+	region_add(e->ep, &r);
 }
 
 /* The keys that the mock wire knows, where the engine looks for them. */

@@ -117,14 +117,15 @@ static int name_listen(const struct wire_addr *a, bool any, int *fd_out)
 	return 0;
 }
 
-static int door_try(struct shm_door *door, const struct wire_addr *want, bool any)
+static int door_try(struct shm_door *door, const struct wire_addr *want, bool any,
+		    bool held)
 {
 	struct wire_addr bound = *want;
 	int ret;
 
 	/* The port of a context is the endpoint's, which has it already. */
 	door->port_fd = -1;
-	ret = want->context ? 0 : port_reserve(&bound, &door->port_fd);
+	ret = want->context || held ? 0 : port_reserve(&bound, &door->port_fd);
 	if (ret)
 		return ret;
 	door->addr = bound;
@@ -149,7 +150,8 @@ err_port:
 	return ret;
 }
 
-int shm_door_open(struct shm_door *door, const struct wire_addr *want, bool any)
+int shm_door_open(struct shm_door *door, const struct wire_addr *want, bool any,
+		  bool held)
 {
 	int ret = -FI_EADDRINUSE;
 
@@ -157,11 +159,13 @@ int shm_door_open(struct shm_door *door, const struct wire_addr *want, bool any)
 		return -FI_EADDRNOTAVAIL;
 	if (want->context && (!addr_port(want) || !wire_addr_has_host(want)))
 		return -FI_EADDRNOTAVAIL;
+	if (held && !addr_port(want))
+		return -FI_EADDRNOTAVAIL;
 	any = any || !wire_addr_has_host(want);
 	/* Whoever holds the name of a port that was free: another one will do, unless
 	 * just this one was asked for. */
 	for (int i = 0; i < DOOR_TRIES && ret == -FI_EADDRINUSE; i++) {
-		ret = door_try(door, want, any);
+		ret = door_try(door, want, any, held);
 		if (addr_port(want) != 0)
 			break;
 	}

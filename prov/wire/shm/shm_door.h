@@ -18,8 +18,10 @@ struct shm_door {
 	struct wire_addr addr;
 };
 
-/* -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_EMFILE, -FI_ENOMEM. */
-int shm_door_open(struct shm_door *door, const struct wire_addr *want, bool any);
+/* held: the port is this process's already, and is not reserved. -FI_EADDRINUSE,
+ * -FI_EADDRNOTAVAIL, -FI_EMFILE, -FI_ENOMEM. */
+int shm_door_open(struct shm_door *door, const struct wire_addr *want, bool any,
+		  bool held);
 void shm_door_close(struct shm_door *door);
 
 /* Knocks: connects a new socket to the door at `to`, without waiting. -FI_ECONNREFUSED,

@@ -119,7 +119,7 @@ int shm_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep_out)
 	ret = shm_hub_init(&ep->hub);
 	if (ret)
 		goto err_keys;
-	ret = shm_door_open(&ep->door, &attr->addr, attr->addr_any);
+	ret = shm_door_open(&ep->door, &attr->addr, attr->addr_any, attr->port_held);
 	if (ret)
 		goto err_hub;
 	ep->base.addr = ep->door.addr;

@@ -44,16 +44,17 @@ static void test_collision(void)
 	struct shm_door a, b;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	tap_is_int(shm_door_open(&a, &want, false), 0, "a door with any port");
+	tap_is_int(shm_door_open(&a, &want, false, false), 0, "a door with any port");
 	tap_ok(a.addr.in.sin_port != 0, "the port is filled in");
-	tap_is_int(shm_door_open(&b, &a.addr, false), -FI_EADDRINUSE, "not twice");
+	tap_is_int(shm_door_open(&b, &a.addr, false, false), -FI_EADDRINUSE, "not twice");
 	tap_ok(bind(fd, &a.addr.sa, sizeof(a.addr.in)) < 0 && errno == EADDRINUSE,
 	       "nor by anybody else");
-	tap_is_int(shm_door_open(&b, &far, false), -FI_EADDRNOTAVAIL,
+	tap_is_int(shm_door_open(&b, &far, false, false), -FI_EADDRNOTAVAIL,
 		   "an address that isn't ours");
 	want = a.addr;
 	shm_door_close(&a);
-	tap_is_int(shm_door_open(&b, &want, false), 0, "again at once after a close");
+	tap_is_int(shm_door_open(&b, &want, false, false), 0,
+		   "again at once after a close");
 	shm_door_close(&b);
 	close(fd);
 }
@@ -65,7 +66,7 @@ static void test_any(void)
 	struct shm_door door;
 	int fd;
 
-	tap_is_int(shm_door_open(&door, &want, true), 0, "a door without a host");
+	tap_is_int(shm_door_open(&door, &want, true, false), 0, "a door without a host");
 	tap_diag("%s", wire_addr_text(&door.addr, text));
 	tap_ok(door.addr.in.sin_addr.s_addr != htonl(INADDR_ANY), "a host is found");
 	tap_is_int(shm_door_knock(&door.addr, &fd), 0, "it answers by its address");
@@ -93,7 +94,7 @@ static void test_v6(void)
 	memset(&want, 0, sizeof(want));
 	want.in6.sin6_family = AF_INET6;
 	want.in6.sin6_addr = in6addr_loopback;
-	ret = shm_door_open(&door, &want, false);
+	ret = shm_door_open(&door, &want, false, false);
 	if (ret) {
 		tap_skip(3, "no IPv6 here (%d)", ret);
 		return;
@@ -103,9 +104,36 @@ static void test_v6(void)
 	close(fd);
 	shm_door_close(&door);
 	want.in6.sin6_addr = in6addr_any;
-	tap_is_int(shm_door_open(&door, &want, true), 0, "without a host");
+	tap_is_int(shm_door_open(&door, &want, true, false), 0, "without a host");
 	tap_ok(!IN6_IS_ADDR_UNSPECIFIED(&door.addr.in6.sin6_addr), "one is found");
 	shm_door_close(&door);
+}
+
+/* The port belongs to somebody else in this process, who listens at it. */
+static void test_held(void)
+{
+	struct wire_addr want;
+	struct shm_door door;
+	socklen_t len;
+	int fd, to;
+
+	memset(&want, 0, sizeof(want));
+	want.in.sin_family = AF_INET;
+	want.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	tap_is_int(shm_door_open(&door, &want, false, true), -FI_EADDRNOTAVAIL,
+		   "a held port must be said");
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	len = sizeof(want.in);
+	if (fd < 0 || bind(fd, &want.sa, len) || listen(fd, 1) ||
+	    getsockname(fd, &want.sa, &len))
+		tap_bail("no port");
+	tap_is_int(shm_door_open(&door, &want, false, false), -FI_EADDRINUSE,
+		   "a port that somebody listens at");
+	tap_is_int(shm_door_open(&door, &want, false, true), 0, "one that is held");
+	tap_is_int(shm_door_knock(&door.addr, &to), 0, "the door answers");
+	close(to);
+	shm_door_close(&door);
+	close(fd);
 }
 
 /* ---- strangers
@@ -397,6 +425,7 @@ int main(void)
 	test_collision();
 	test_any();
 	test_v6();
+	test_held();
 	test_open_refused();
 	test_no_descriptors();
 	test_strangers();
