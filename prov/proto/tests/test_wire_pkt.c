@@ -18,6 +18,28 @@ static uint64_t next_random(void)
 	return random_state;
 }
 
+static void test_golden_names(void)
+{
+	static const uint8_t named[] = {
+		2, 0x40, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,  /* head, tag */
+		6, 0,	 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0,  /* data, id */
+		3, 0,	 0, 0, 0, 0, 0, 0,			    /* total */
+		1, 0,	 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,  /* address, length */
+		4, 0,	 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,  /* the second one */
+		8, 7,	 6, 5, 4, 3, 2, 1, 9, 0, 0, 0, 0, 0, 0, 0}; /* their names */
+	static const struct pkt_view_iov two[] = {{1, 2}, {4, 1}};
+	static const uint64_t names[] = {0x0102030405060708, 9};
+	struct pkt_view v;
+	uint8_t buf[128];
+
+	tap_is_int(pkt_put_rts(buf, PKT_F_NAMED, 5, 6, 7, 3, two, names, 2),
+		   sizeof(named), "length of an rts with names");
+	tap_is_mem(buf, named, sizeof(named), "rts with names");
+	tap_ok(pkt_parse(buf, sizeof(named), &v) == 0 && v.keys[0] == names[0] &&
+		       v.keys[1] == names[1],
+	       "which are read again");
+}
+
 static void test_golden(void)
 {
 	static const uint8_t eager[] = {
@@ -28,15 +50,6 @@ static void test_golden(void)
 				      0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0,
 				      0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,
 				      2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0};
-	static const uint8_t named[] = {
-		2, 0x40, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,  /* head, tag */
-		6, 0,	 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0,  /* data, id */
-		3, 0,	 0, 0, 0, 0, 0, 0,			    /* total */
-		1, 0,	 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,  /* address, length */
-		4, 0,	 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,  /* the second one */
-		8, 7,	 6, 5, 4, 3, 2, 1, 9, 0, 0, 0, 0, 0, 0, 0}; /* their names */
-	static const struct pkt_view_iov two[] = {{1, 2}, {4, 1}};
-	static const uint64_t names[] = {0x0102030405060708, 9};
 	static const uint8_t cts[] = {3, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
 				      2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0};
 	static const uint8_t data[] = {4, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
@@ -82,7 +95,6 @@ static void test_golden(void)
 					 .iov = {{0x20000, 8}},
 					 .keys = {0x0100000000000006}};
 	struct pkt_view_iov iov = {0x20000, 0x100};
-	struct pkt_view v;
 	uint8_t buf[128];
 	char *at;
 
@@ -93,12 +105,6 @@ static void test_golden(void)
 	tap_is_int(pkt_put_rts(buf, PKT_F_TAGGED, 5, 6, 7, 0x100, &iov, NULL, 1),
 		   sizeof(rts), "rts length");
 	tap_is_mem(buf, rts, sizeof(rts), "rts");
-	tap_is_int(pkt_put_rts(buf, PKT_F_NAMED, 5, 6, 7, 3, two, names, 2),
-		   sizeof(named), "length of an rts with names");
-	tap_is_mem(buf, named, sizeof(named), "rts with names");
-	tap_ok(pkt_parse(buf, sizeof(named), &v) == 0 && v.keys[0] == names[0] &&
-		       v.keys[1] == names[1],
-	       "which are read again");
 	tap_is_int(pkt_put_cts(buf, PKT_F_BULK, 1, 2, 3), sizeof(cts), "cts length");
 	tap_is_mem(buf, cts, sizeof(cts), "cts");
 	tap_is_int(pkt_put_data(buf, 2, 3, 1), sizeof(data), "data length");
@@ -453,6 +459,7 @@ static void test_mutation(void)
 int main(void)
 {
 	test_golden();
+	test_golden_names();
 	test_kinds();
 	test_ranges();
 	test_atomic_ranges();
