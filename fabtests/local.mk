@@ -192,9 +192,4 @@ EXTRA_DIST += %D%/own/pingpong.t
 # did for the initiator, and no sanitizer sees an order that another process makes.
 THREAD_TESTS += %D%/own/waits %D%/own/messages %D%/own/srx
 
-# What the emulated verbs devices are: so far the reading of it.
-check_PROGRAMS += %D%/emuverbs/tests/test_setup
-TESTS += %D%/emuverbs/tests/test_setup
-%C%_emuverbs_tests_test_setup_SOURCES = %D%/emuverbs/tests/test_setup.c \
-	%D%/emuverbs/setup.c %D%/emuverbs/setup.h
-EXTRA_DIST += %D%/emuverbs/README.md
+include %D%/emuverbs/local.mk

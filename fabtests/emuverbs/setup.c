@@ -15,6 +15,10 @@ static const char *const words_delivery[] = {"ordered", "mixed", NULL};
 static const char *const words_state[] = {"active", "down", NULL};
 static const char *const words_atomics[] = {"none", "native", NULL};
 
+static const char *const words_link[] = {"ethernet", "infiniband", NULL};
+static const char *const words_gids[] = {"all", "none", NULL};
+static const char *const words_rnr[] = {"retry", "fatal", NULL};
+
 #define AT(field) offsetof(struct emu_device, field)
 
 /* Initial values are those of a small common adapter. */
@@ -22,8 +26,11 @@ const struct emu_setup_key emu_setup_keys[] = {
 	{"delivery", words_delivery, AT(delivery), EMU_ORDERED, 0, EMU_MIXED},
 	{"state", words_state, AT(down), 0, 0, 1},
 	{"atomics", words_atomics, AT(atomics), 1, 0, 1},
+	{"link", words_link, AT(link), EMU_ETHERNET, 0, EMU_INFINIBAND},
+	{"gids", words_gids, AT(gids), EMU_GIDS_ALL, 0, EMU_GIDS_NONE},
+	{"rnr", words_rnr, AT(rnr), 0, 0, 1},
 	{"mtu", NULL, AT(mtu), 4096, 256, 4096},
-	{"max_qp", NULL, AT(max_qp), 4096, 1, 1 << 20},
+	{"max_qp", NULL, AT(max_qp), 4096, 1, 1 << 14},
 	{"max_qp_wr", NULL, AT(max_qp_wr), 4096, 1, 1 << 16},
 	{"max_sge", NULL, AT(max_sge), 16, 1, 256},
 	{"max_inline", NULL, AT(max_inline), 64, 0, 1024},

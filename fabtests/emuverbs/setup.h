@@ -30,6 +30,16 @@ enum emu_delivery {
 	EMU_MIXED,   /* in any order: a device that places out of order */
 };
 
+enum emu_link {
+	EMU_ETHERNET,
+	EMU_INFINIBAND,
+};
+
+enum emu_gids {
+	EMU_GIDS_ALL,
+	EMU_GIDS_NONE,
+};
+
 enum emu_action {
 	EMU_LOSE_SEGMENT,   /* nothing arrives; the queue pair ends: retries exceeded */
 	EMU_LOSE_ACK,	    /* all arrives; the sender hears that retries are exceeded */
@@ -47,6 +57,9 @@ struct emu_device {
 	uint64_t delivery; /* enum emu_delivery */
 	uint64_t down;	   /* its port is, to begin with */
 	uint64_t atomics;  /* it has native ones */
+	uint64_t link;	   /* enum emu_link */
+	uint64_t gids;	   /* enum emu_gids */
+	uint64_t rnr;	   /* a missing receive is an error at once */
 	uint64_t mtu;	   /* bytes */
 	uint64_t max_qp;
 	uint64_t max_qp_wr;

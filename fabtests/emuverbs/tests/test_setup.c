@@ -76,9 +76,9 @@ static void test_refused(void)
 	refused(HEAD "device b gid=10.0.0.256\n", 3, "an IPv4 address");
 	refused(HEAD "device b gid=10.0.0.1.2\n", 3, "an IPv4 address");
 	refused(HEAD "device b max_qps=1\n", 3, "no KEY=VALUE");
-	refused(HEAD "device b max_qp\n", 3, "max_qp=: it may be 1 to 1048576");
-	refused(HEAD "device b max_qp=0\n", 3, "1 to 1048576");
-	refused(HEAD "device b max_qp=-1\n", 3, "1 to 1048576");
+	refused(HEAD "device b max_qp\n", 3, "max_qp=: it may be 1 to 16384");
+	refused(HEAD "device b max_qp=0\n", 3, "1 to 16384");
+	refused(HEAD "device b max_qp=-1\n", 3, "1 to 16384");
 	refused(HEAD "device b delivery=any\n", 3, "ordered or mixed");
 	refused(HEAD "device b mtu=1500 gid=1.2.3.4\n", 3, "256, 512, 1024");
 	refused(HEAD "fault emu1 1 deny\n", 3, "\"emu1\" is not known");

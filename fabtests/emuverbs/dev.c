@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Devices: the list of them, what they say of themselves, opening and closing. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabtests/emuverbs/cq.h"
+#include "fabtests/emuverbs/event.h"
+#include "fabtests/emuverbs/host.h"
+#include "fabtests/emuverbs/post.h"
+#include "fabtests/emuverbs/qp.h"
+
+#undef ibv_query_port
+
+#define PKEY	     0xffffu
+#define COMP_VECTORS 4
+
+/* Vendors' libraries look behind what is public to see whether a device is theirs. */
+struct device {
+	struct ibv_device ibv;
+	uint8_t behind[512];
+};
+
+static struct device devices[EMU_DEVICES_MAX];
+
+static void guid(const struct emu_dev *dev, uint8_t out[8])
+{
+	static const uint8_t begin[4] = {0x02, 'e', 'm', 'u'};
+
+	memcpy(out, begin, 4);
+	memcpy(out + 4, dev->set->gid, 4);
+}
+
+static __be64 guid_be(const struct emu_dev *dev)
+{
+	__be64 v;
+
+	guid(dev, (uint8_t *)&v);
+	return v;
+}
+
+/* The table: the link's own address and the IPv4 one, on Ethernet of either version. */
+bool emu_dev_gid(const struct emu_dev *dev, unsigned index, union ibv_gid *gid,
+		 enum ibv_gid_type *type)
+{
+	static const uint8_t local[2] = {0xfe, 0x80};
+	bool ethernet = dev->set->link == EMU_ETHERNET;
+
+	memset(gid, 0, sizeof(*gid));
+	if (dev->set->gids == EMU_GIDS_NONE || index >= (ethernet ? 4u : 1u))
+		return false;
+	*type = !ethernet ? IBV_GID_TYPE_IB
+			  : (index % 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1);
+	if (index < 2) {
+		memcpy(gid->raw, local, 2);
+		guid(dev, gid->raw + 8);
+	} else {
+		gid->raw[10] = gid->raw[11] = 0xff;
+		memcpy(gid->raw + 12, dev->set->gid, 4);
+	}
+	return true;
+}
+
+uint16_t emu_dev_lid(const struct emu_dev *dev)
+{
+	return dev->set->link == EMU_INFINIBAND ? (uint16_t)(dev->index + 1) : 0;
+}
+
+uint32_t emu_dev_pkey(const struct emu_dev *dev, unsigned index)
+{
+	(void)dev;
+	return index == 0 ? PKEY : 0;
+}
+
+/* No GID begins with 0 and has nothing in the middle. */
+void emu_dev_lid_address(uint16_t lid, uint8_t address[16])
+{
+	memset(address, 0, 16);
+	address[14] = (uint8_t)(lid >> 8);
+	address[15] = (uint8_t)lid;
+}
+
+struct emu_dev *emu_dev_find(const uint8_t address[16])
+{
+	for (unsigned i = 0; i < emu.setup.devices; i++) {
+		struct emu_dev *dev = &emu.dev[i];
+		uint8_t lid[16];
+		union ibv_gid gid;
+		enum ibv_gid_type type;
+
+		if (emu_dev_lid(dev)) {
+			emu_dev_lid_address(emu_dev_lid(dev), lid);
+			if (memcmp(lid, address, 16) == 0)
+				return dev;
+		}
+		for (unsigned g = 0; emu_dev_gid(dev, g, &gid, &type); g++)
+			if (memcmp(gid.raw, address, 16) == 0)
+				return dev;
+	}
+	return NULL;
+}
+
+enum ibv_mtu emu_dev_mtu(const struct emu_dev *dev)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while ((128u << mtu) < dev->set->mtu)
+		mtu++;
+	return mtu;
+}
+
+EMU_API struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	unsigned n = emu_host_load() ? emu.setup.devices : 0;
+	struct ibv_device **list = calloc(n + 1, sizeof(*list));
+
+	if (!list)
+		return NULL;
+	for (unsigned i = 0; i < n; i++) {
+		struct ibv_device *d = &devices[i].ibv;
+
+		d->node_type = IBV_NODE_CA;
+		d->transport_type = IBV_TRANSPORT_IB;
+		snprintf(d->name, sizeof(d->name), "%s", emu.dev[i].set->name);
+		snprintf(d->dev_name, sizeof(d->dev_name), "uverbs%u", i);
+		list[i] = d;
+	}
+	if (num_devices)
+		*num_devices = (int)n;
+	return list;
+}
+
+EMU_API void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+static struct emu_dev *dev_of(struct ibv_device *device)
+{
+	return &emu.dev[container_of(device, struct device, ibv) - devices];
+}
+
+EMU_API const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+EMU_API int ibv_get_device_index(struct ibv_device *device)
+{
+	return (int)dev_of(device)->index;
+}
+
+EMU_API __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	return guid_be(dev_of(device));
+}
+
+static void attr_fill(const struct emu_dev *dev, struct ibv_device_attr *a)
+{
+	const struct emu_device *s = dev->set;
+
+	*a = (struct ibv_device_attr){
+		.fw_ver = "1.0",
+		.node_guid = guid_be(dev),
+		.sys_image_guid = guid_be(dev),
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 4096,
+		.vendor_id = 0x65,
+		.vendor_part_id = 1,
+		.max_qp = (int)s->max_qp,
+		.max_qp_wr = (int)s->max_qp_wr,
+		.device_cap_flags = IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_CURR_QP_STATE_MOD,
+		.max_sge = (int)s->max_sge,
+		.max_sge_rd = (int)s->max_sge,
+		.max_cq = (int)s->max_cq,
+		.max_cqe = (int)s->max_cqe,
+		.max_mr = (int)s->max_mr,
+		.max_pd = 65536,
+		.max_qp_rd_atom = (int)s->max_rd_atomic,
+		.max_res_rd_atom = (int)(s->max_rd_atomic * s->max_qp),
+		.max_qp_init_rd_atom = (int)s->max_rd_atomic,
+		.atomic_cap = s->atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
+		.max_srq = (int)s->max_srq,
+		.max_srq_wr = (int)s->max_srq_wr,
+		.max_srq_sge = (int)s->max_sge,
+		.max_pkeys = 1,
+		.phys_port_cnt = 1,
+	};
+}
+
+EMU_API int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	attr_fill(emu_context_of(context)->dev, attr);
+	return 0;
+}
+
+/* As much of the struct as the caller knows. */
+static int query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t size)
+{
+	(void)input;
+	if (size < sizeof(attr->orig_attr))
+		return EINVAL;
+	memset(attr, 0, size);
+	attr_fill(emu_context_of(context)->dev, &attr->orig_attr);
+	return 0;
+}
+
+static void port_fill(const struct emu_dev *dev, struct ibv_port_attr *a)
+{
+	bool down = dev->down || dev->fatal;
+
+	*a = (struct ibv_port_attr){
+		.state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = emu_dev_mtu(dev),
+		.gid_tbl_len = dev->set->link == EMU_ETHERNET ? 4 : 1,
+		.max_msg_sz = EMU_MESSAGE_MAX,
+		.pkey_tbl_len = 1,
+		.lid = emu_dev_lid(dev),
+		.sm_lid = emu_dev_lid(dev) ? 1 : 0,
+		.max_vl_num = 1,
+		.active_width = 2,  /* 4 lanes */
+		.active_speed = 32, /* of 25 Gbit/s */
+		.phys_state = down ? 3 : 5,
+		.link_layer = dev->set->link == EMU_ETHERNET ? IBV_LINK_LAYER_ETHERNET
+							     : IBV_LINK_LAYER_INFINIBAND,
+	};
+}
+
+static int query_port(struct ibv_context *context, uint8_t port,
+		      struct ibv_port_attr *attr, size_t size)
+{
+	struct ibv_port_attr whole;
+
+	if (port != 1)
+		return EINVAL;
+	emu_lock();
+	port_fill(emu_context_of(context)->dev, &whole);
+	emu_unlock();
+	memset(attr, 0, size);
+	memcpy(attr, &whole, size < sizeof(whole) ? size : sizeof(whole));
+	return 0;
+}
+
+/* Of programs from before the struct grew: all up to the link layer and its padding. */
+EMU_API int ibv_query_port(struct ibv_context *context, uint8_t port,
+			   struct _compat_ibv_port_attr *attr)
+{
+	return query_port(context, port, (struct ibv_port_attr *)attr,
+			  offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+EMU_API int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
+			  union ibv_gid *gid)
+{
+	enum ibv_gid_type type;
+
+	/* An entry that is empty is no error. */
+	if (port != 1 || index < 0 || index >= 4) {
+		errno = EINVAL;
+		return -1;
+	}
+	emu_dev_gid(emu_context_of(context)->dev, (unsigned)index, gid, &type);
+	return 0;
+}
+
+static bool gid_entry(struct emu_dev *dev, uint32_t index, struct ibv_gid_entry *e)
+{
+	enum ibv_gid_type type;
+	union ibv_gid gid;
+
+	if (!emu_dev_gid(dev, index, &gid, &type))
+		return false;
+	*e = (struct ibv_gid_entry){
+		.gid = gid, .gid_index = index, .port_num = 1, .gid_type = type};
+	return true;
+}
+
+EMU_API int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+			      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	struct ibv_gid_entry e;
+
+	if (flags || port != 1 || size < sizeof(e))
+		return EINVAL;
+	if (!gid_entry(emu_context_of(context)->dev, index, &e))
+		return ENODATA;
+	memcpy(entry, &e, sizeof(e));
+	return 0;
+}
+
+EMU_API ssize_t _ibv_query_gid_table(struct ibv_context *context,
+				     struct ibv_gid_entry *entries, size_t max,
+				     uint32_t flags, size_t size)
+{
+	struct ibv_gid_entry e;
+	size_t n = 0;
+
+	if (flags || size < sizeof(e))
+		return -EINVAL;
+	while (n < max && gid_entry(emu_context_of(context)->dev, (uint32_t)n, &e)) {
+		memcpy((char *)entries + n * size, &e, sizeof(e));
+		n++;
+	}
+	return (ssize_t)n;
+}
+
+EMU_API int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
+			       unsigned int index, enum ibv_gid_type *type)
+{
+	union ibv_gid gid;
+
+	if (port != 1 || !emu_dev_gid(emu_context_of(context)->dev, index, &gid, type)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return 0;
+}
+
+EMU_API int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
+			   __be16 *pkey)
+{
+	(void)context;
+	if (port != 1 || index != 0)
+		return -1;
+	*pkey = (__be16)PKEY; /* either way round */
+	return 0;
+}
+
+EMU_API int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	(void)context;
+	return port == 1 && pkey == (__be16)PKEY ? 0 : -1;
+}
+
+static int dev_ready(struct emu_dev *dev)
+{
+	int rc = emu_host_start();
+
+	if (rc == 0 && dev->fatal)
+		rc = EIO;
+	if (rc == 0 && !dev->qp) {
+		dev->qp = calloc(EMU_INDEXES, sizeof(*dev->qp));
+		rc = dev->qp ? 0 : ENOMEM;
+	}
+	return rc;
+}
+
+static void ops_fill(struct emu_context *c)
+{
+	struct ibv_context_ops *ops = &c->ibv.context.ops;
+
+	ops->poll_cq = emu_cq_poll;
+	ops->req_notify_cq = emu_cq_arm;
+	ops->post_send = emu_post_send;
+	ops->post_recv = emu_post_recv;
+	ops->post_srq_recv = emu_post_srq_recv;
+	c->ibv.sz = sizeof(c->ibv);
+	c->ibv.query_port = query_port;
+	c->ibv.query_device_ex = query_device_ex;
+	c->ibv.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+}
+
+EMU_API struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct emu_context *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return NULL;
+	if (!emu_queue_open(&c->async)) {
+		free(c);
+		return NULL;
+	}
+	c->dev = dev_of(device);
+	ops_fill(c);
+	c->ibv.context.device = device;
+	c->ibv.context.cmd_fd = -1;
+	c->ibv.context.async_fd = c->async.fd;
+	c->ibv.context.num_comp_vectors = COMP_VECTORS;
+	pthread_mutex_init(&c->ibv.context.mutex, NULL);
+	emu_lock();
+	rc = dev_ready(c->dev);
+	if (rc == 0)
+		list_push_back(&c->dev->contexts, &c->node);
+	emu_unlock();
+	if (rc == 0)
+		return &c->ibv.context;
+	emu_queue_close(&c->async);
+	free(c);
+	errno = rc;
+	return NULL;
+}
+
+EMU_API int ibv_close_device(struct ibv_context *context)
+{
+	struct emu_context *c = emu_context_of(context);
+
+	emu_lock();
+	/* The real library does not notice; what was left behind would be used. */
+	if (c->objects > 0)
+		fprintf(stderr,
+			"emuverbs: %s is closed with %u objects that were not "
+			"destroyed\n",
+			c->dev->set->name, c->objects);
+	list_remove(&c->node);
+	emu_queue_close(&c->async);
+	emu_unlock();
+	if (c->objects == 0)
+		free(c);
+	return 0;
+}

@@ -1,0 +1,28 @@
+# An emulated libibverbs for tests. It is chosen by library path (run), so it is built with the
+# real one's name, never installed, and only where the real one's header is.
+check_PROGRAMS += %D%/tests/test_setup
+TESTS += %D%/tests/test_setup
+%C%_tests_test_setup_SOURCES = %D%/tests/test_setup.c %D%/setup.c %D%/setup.h
+
+EXTRA_DIST += %D%/README.md %D%/run %D%/absent.ld %D%/libibverbs.map \
+	%D%/setups/1x1 %D%/setups/1x16 %D%/setups/2x16-ooo
+
+if HAVE_VERBS
+check_LTLIBRARIES += %D%/libibverbs.la
+# Not where it is installed: a path at all makes it a shared library.
+%C%_libibverbs_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0 \
+	-Wl,--version-script=$(srcdir)/%D%/libibverbs.map -Wl,$(srcdir)/%D%/absent.ld
+%C%_libibverbs_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) -fvisibility=hidden
+%C%_libibverbs_la_LIBADD = -lpthread
+%C%_libibverbs_la_DEPENDENCIES = $(srcdir)/%D%/libibverbs.map $(srcdir)/%D%/absent.ld
+%C%_libibverbs_la_SOURCES = %D%/conn.c %D%/conn.h %D%/cq.c %D%/cq.h %D%/dev.c %D%/emu.h \
+	%D%/event.c %D%/event.h %D%/fault.c %D%/fault.h %D%/host.c %D%/host.h \
+	%D%/mr.c %D%/mr.h %D%/names.c %D%/packet.h %D%/post.c %D%/post.h \
+	%D%/qp.c %D%/qp.h %D%/req.c %D%/req.h %D%/rsp.c %D%/rsp.h \
+	%D%/setup.c %D%/setup.h %D%/srq.c %D%/state.c %D%/state.h
+
+check_PROGRAMS += %D%/tests/test_qp
+TESTS += %D%/tests/test_qp
+%C%_tests_test_qp_SOURCES = %D%/tests/test_qp.c %D%/tests/pair.c %D%/tests/pair.h
+%C%_tests_test_qp_LDADD = %D%/libibverbs.la
+endif
