@@ -93,6 +93,8 @@ static struct emu_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *i
 	if (!qp)
 		return NULL;
 	list_init(&qp->timed);
+	list_init(&qp->req.node);
+	list_init(&qp->rsp.node);
 	qp->pd = emu_pd_of(pd);
 	qp->dev = qp->pd->dev;
 	qp->init = *init;
@@ -110,8 +112,7 @@ static struct emu_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *i
 	ibv->state = IBV_QPS_RESET;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
-	/* All three, so that all are whole enough to be given back. */
-	if (emu_req_init(&qp->req, &qp->init.cap) & emu_rsp_init(&qp->rsp, sges) &
+	if (emu_req_init(&qp->req, &qp->init.cap) && emu_rsp_init(&qp->rsp, sges) &&
 	    emu_rq_init(&qp->rq, qp->init.cap.max_recv_wr, qp->init.cap.max_recv_sge))
 		return qp;
 	qp_free(qp);

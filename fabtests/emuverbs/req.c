@@ -21,7 +21,6 @@ bool emu_req_init(struct emu_req *r, const struct ibv_qp_cap *cap)
 {
 	size_t n = cap->max_send_wr ? cap->max_send_wr : 1, sges = cap->max_send_sge;
 
-	list_init(&r->node);
 	r->ring = calloc(n, sizeof(*r->ring));
 	r->sge = calloc(n * (sges ? sges : 1), sizeof(*r->sge));
 	r->data = calloc(n, cap->max_inline_data ? cap->max_inline_data : 1);

@@ -15,7 +15,6 @@
 
 bool emu_rsp_init(struct emu_rsp *r, unsigned max_recv_sge)
 {
-	list_init(&r->node);
 	r->rwqe.sge = calloc(max_recv_sge ? max_recv_sge : 1, sizeof(*r->rwqe.sge));
 	return r->rwqe.sge;
 }

@@ -163,20 +163,20 @@ struct ibv_sge end_sge(const struct end *e, size_t at, size_t len)
 				.lkey = e->mr ? e->mr->lkey : 0};
 }
 
-static int post(struct end *e, const struct end *peer, struct ibv_send_wr *wr, size_t at,
-		size_t len, size_t to)
+static int post(struct end *e, const struct end *peer, const struct ibv_send_wr *what,
+		size_t at, size_t len, size_t to)
 {
 	struct ibv_sge sge = end_sge(e, at, len);
-	struct ibv_send_wr *bad;
+	struct ibv_send_wr *bad, wr = *what;
 
-	wr->sg_list = &sge;
-	wr->num_sge = 1;
-	wr->send_flags |= IBV_SEND_SIGNALED;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.send_flags |= IBV_SEND_SIGNALED;
 	if (peer && peer->mr) {
-		wr->wr.rdma.remote_addr = (uintptr_t)peer->bytes + to;
-		wr->wr.rdma.rkey = peer->mr->rkey;
+		wr.wr.rdma.remote_addr = (uintptr_t)peer->bytes + to;
+		wr.wr.rdma.rkey = peer->mr->rkey;
 	}
-	return ibv_post_send(e->qp, wr, &bad);
+	return ibv_post_send(e->qp, &wr, &bad);
 }
 
 int end_write(struct end *e, const struct end *peer, uint64_t id, size_t at, size_t len,
