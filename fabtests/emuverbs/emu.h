@@ -174,7 +174,9 @@ struct emu_swqe {
 	bool signaled;
 	bool fence;
 	bool solicited;
-	bool done;
+	bool gone; /* sent to its end */
+	bool done; /* and answered */
+	bool bad;  /* its own memory is not what it should be */
 	bool inlined;
 	int fault; /* enum emu_action; -1: none */
 	uint32_t immediate;
@@ -184,7 +186,9 @@ struct emu_swqe {
 	uint64_t swap;
 	uint64_t length;
 	uint64_t sent;
-	uint64_t got; /* of a read */
+	uint64_t got;	/* of a read */
+	uint64_t hold;	/* ns: others may go before until then */
+	bool backwards; /* its last bytes go first */
 	unsigned sges;
 	struct ibv_sge *sge;
 	uint8_t *data; /* that was inline */
@@ -221,13 +225,16 @@ struct emu_answer {
 	uint64_t old;
 };
 
-/* A message that is arriving on a device that places out of order. */
+/* Messages on their way at once on a device that places out of order. */
+#define EMU_WINDOW 16u
+
+/* One of them, where it arrives. */
 struct emu_arrival {
-	bool used;
+	bool done;
+	bool refused; /* with `code`, when its turn comes */
+	uint8_t code;
 	uint64_t got;
 };
-
-#define EMU_WINDOW 16u
 
 /* Who answers. */
 struct emu_rsp {

@@ -264,13 +264,19 @@ static void timers(void)
 	emu_fault_timers(now);
 }
 
-static int timeout_ms(void)
+/* Until something comes in or is due; finer than epoll_wait's milliseconds. */
+static void sleep_until(uint64_t due)
 {
+	struct pollfd p = {.fd = emu.epoll_fd, .events = POLLIN};
 	uint64_t now = emu_now();
+	struct timespec ts;
 
-	if (emu.due == UINT64_MAX)
-		return -1;
-	return emu.due <= now ? 0 : (int)((emu.due - now) / 1000000 + 1);
+	if (due <= now)
+		return;
+	due -= now;
+	ts.tv_sec = (time_t)(due / 1000000000u);
+	ts.tv_nsec = (long)(due % 1000000000u);
+	ppoll(&p, 1, &ts, NULL);
 }
 
 static void serve(const struct epoll_event *ev)
@@ -306,6 +312,8 @@ void emu_host_idle(void)
 			/* What is to wake the thread is the thread's. */
 			if (ev[i].data.ptr != &emu.wake_fd)
 				serve(&ev[i]);
+		if (emu.running)
+			timers();
 		emu_unlock();
 		return;
 	}
@@ -326,7 +334,7 @@ void emu_host_idle(void)
 static void *thread_main(void *arg)
 {
 	struct epoll_event ev[EVENTS];
-	int wait;
+	uint64_t due;
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "emuverbs");
@@ -335,9 +343,11 @@ static void *thread_main(void *arg)
 		int n;
 
 		timers();
-		wait = timeout_ms();
+		due = emu.due;
 		emu_unlock();
-		n = epoll_wait(emu.epoll_fd, ev, EVENTS, wait);
+		if (due != UINT64_MAX)
+			sleep_until(due);
+		n = epoll_wait(emu.epoll_fd, ev, EVENTS, due == UINT64_MAX ? -1 : 0);
 		emu_lock();
 		for (int i = 0; i < n; i++)
 			serve(&ev[i]);

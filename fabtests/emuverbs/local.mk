@@ -21,8 +21,10 @@ check_LTLIBRARIES += %D%/libibverbs.la
 	%D%/qp.c %D%/qp.h %D%/req.c %D%/req.h %D%/rsp.c %D%/rsp.h \
 	%D%/setup.c %D%/setup.h %D%/srq.c %D%/state.c %D%/state.h
 
-check_PROGRAMS += %D%/tests/test_qp
-TESTS += %D%/tests/test_qp
+check_PROGRAMS += %D%/tests/test_qp %D%/tests/test_mixed
+TESTS += %D%/tests/test_qp %D%/tests/test_mixed
 %C%_tests_test_qp_SOURCES = %D%/tests/test_qp.c %D%/tests/pair.c %D%/tests/pair.h
 %C%_tests_test_qp_LDADD = %D%/libibverbs.la
+%C%_tests_test_mixed_SOURCES = %D%/tests/test_mixed.c %D%/tests/pair.c %D%/tests/pair.h
+%C%_tests_test_mixed_LDADD = %D%/libibverbs.la
 endif

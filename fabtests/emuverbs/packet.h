@@ -57,11 +57,13 @@ struct emu_packet {
 	uint32_t cookie; /* of the requester's incarnation, echoed */
 	uint32_t attempt;
 	uint32_t number; /* of the message */
+	uint32_t oldest; /* that the requester has no answer for */
 	uint32_t psn;	 /* that the requester began with */
 	uint32_t immediate;
 	uint32_t key;
 	uint32_t bytes; /* of payload in this packet */
 	uint32_t pkey;
+	uint32_t unused;
 	uint64_t remote; /* address */
 	uint64_t offset; /* of this packet in the message */
 	uint64_t length; /* of the message */

@@ -14,6 +14,9 @@
 #include "fabtests/emuverbs/qp.h"
 
 #define SGE_MAX 256
+/* Of a device that places out of order: more to be mixed. */
+#define CHUNK_MIXED 16384u
+#define HOLD	    200000u /* ns */
 
 static struct list timed = {&timed, &timed};
 
@@ -66,6 +69,11 @@ static bool reads(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static bool writes(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool immediate(enum ibv_wr_opcode opcode)
@@ -140,8 +148,11 @@ static void faults(struct emu_qp *qp)
 	if (!emu_req_busy(qp))
 		return;
 	w = emu_req_at(qp, qp->req.una);
-	if (w->fault == EMU_LOSE_SEGMENT ||
-	    ((w->fault == EMU_LOSE_ACK || w->fault == EMU_LOSE_IMMEDIATE) && w->done))
+	if (w->bad)
+		emu_req_fail(qp, IBV_WC_LOC_PROT_ERR);
+	else if ((w->fault == EMU_LOSE_SEGMENT && w->gone) ||
+		 ((w->fault == EMU_LOSE_ACK || w->fault == EMU_LOSE_IMMEDIATE) &&
+		  w->done))
 		emu_req_fail(qp, IBV_WC_RETRY_EXC_ERR);
 }
 
@@ -152,7 +163,7 @@ static void complete(struct emu_qp *qp)
 	while (emu_qp_state(qp) != IBV_QPS_ERR && r->una != r->tail) {
 		struct emu_swqe *w = emu_req_at(qp, r->una);
 
-		if (!w->done || (w->fault >= 0 && w->fault != EMU_DENY))
+		if (!w->done || w->bad || (w->fault >= 0 && w->fault != EMU_DENY))
 			break;
 		leave(qp, IBV_WC_SUCCESS);
 	}
@@ -164,6 +175,11 @@ static void complete(struct emu_qp *qp)
 			emu_event_qp(qp, IBV_EVENT_SQ_DRAINED);
 	}
 	emu_req_kick(qp);
+}
+
+static bool mixed(const struct emu_qp *qp)
+{
+	return qp->dev->set->delivery == EMU_MIXED;
 }
 
 /* Whether the next message has to wait for something: a fence for reads, reads for others
@@ -184,7 +200,7 @@ static bool waits(struct emu_qp *qp, const struct emu_swqe *w)
 	if (r->next == r->una)
 		return false;
 	before = emu_req_at(qp, r->next - 1);
-	return before->fault >= 0 && before->fault != EMU_DENY;
+	return before->bad || (before->fault >= 0 && before->fault != EMU_DENY);
 }
 
 void emu_req_kick(struct emu_qp *qp)
@@ -192,8 +208,10 @@ void emu_req_kick(struct emu_qp *qp)
 	struct emu_req *r = &qp->req;
 	enum ibv_qp_state state = emu_qp_state(qp);
 
-	if ((state != IBV_QPS_RTS && state != IBV_QPS_SQD) || r->next == r->tail ||
-	    r->until || !list_empty(&r->node) || waits(qp, emu_req_at(qp, r->next)))
+	if ((state != IBV_QPS_RTS && state != IBV_QPS_SQD) || r->una == r->tail ||
+	    r->until || !list_empty(&r->node))
+		return;
+	if (!mixed(qp) && (r->next == r->tail || waits(qp, emu_req_at(qp, r->next))))
 		return;
 	if (!r->conn) {
 		emu_req_fail(qp, IBV_WC_RETRY_EXC_ERR);
@@ -203,10 +221,9 @@ void emu_req_kick(struct emu_qp *qp)
 }
 
 /* Pieces of what is to be sent; -1: a key does not fit. */
-static int gather(struct emu_qp *qp, const struct emu_swqe *w, uint64_t len,
-		  struct iovec *iov)
+static int gather(struct emu_qp *qp, const struct emu_swqe *w, uint64_t offset,
+		  uint64_t len, struct iovec *iov)
 {
-	uint64_t offset = w->sent;
 	int n = 0;
 
 	if (w->inlined) {
@@ -246,6 +263,7 @@ static void packet_fill(struct emu_qp *qp, const struct emu_swqe *w, uint32_t nu
 		.cookie = qp->req.cookie,
 		.attempt = qp->req.attempt,
 		.number = number,
+		.oldest = qp->req.una,
 		.psn = qp->attr.sq_psn,
 		.key = w->key,
 		.pkey = emu_dev_pkey(qp->dev, qp->attr.pkey_index),
@@ -275,8 +293,10 @@ static void packet_fill(struct emu_qp *qp, const struct emu_swqe *w, uint32_t nu
 		p->kind = EMU_SEND;
 		break;
 	}
+	if (mixed(qp))
+		p->flags = EMU_UNORDERED;
 	if (immediate(w->opcode) && w->fault != EMU_LOSE_IMMEDIATE) {
-		p->flags = EMU_IMMEDIATE;
+		p->flags |= EMU_IMMEDIATE;
 		p->immediate = w->immediate;
 	}
 	if (w->solicited)
@@ -297,11 +317,15 @@ static enum emu_sent send_part(struct emu_qp *qp, struct emu_swqe *w, uint32_t n
 
 	packet_fill(qp, w, number, &p);
 	if (!reads(w->opcode)) {
+		uint64_t most = mixed(qp) ? CHUNK_MIXED : EMU_CHUNK;
+
 		len = w->length - w->sent;
-		if (len > EMU_CHUNK)
-			len = EMU_CHUNK;
+		if (len > most)
+			len = most;
+		if (w->backwards)
+			p.offset = w->length - w->sent - len;
 		p.bytes = (uint32_t)len;
-		pieces = gather(qp, w, len, iov);
+		pieces = gather(qp, w, p.offset, len, iov);
 		if (pieces < 0)
 			return EMU_SENT_FAULT;
 	}
@@ -314,41 +338,132 @@ static enum emu_sent send_part(struct emu_qp *qp, struct emu_swqe *w, uint32_t n
 }
 
 /* The message's own memory is not what it should be: those before it complete first. */
-static enum emu_sent local_fault(struct emu_qp *qp)
+static enum emu_sent local_fault(struct emu_qp *qp, struct emu_swqe *w)
 {
-	if (qp->req.next == qp->req.una)
-		emu_req_fail(qp, IBV_WC_LOC_PROT_ERR);
+	w->bad = w->gone = true;
+	faults(qp);
+	return EMU_SENT_IDLE;
+}
+
+/* One in eight lets others go first; one in two goes backwards. */
+void emu_req_mix(struct emu_qp *qp, struct emu_swqe *w)
+{
+	struct emu_req *r = &qp->req;
+
+	w->backwards = writes(w->opcode) && emu_random(2);
+	if (writes(w->opcode) && emu_random(8) == 0)
+		w->hold = emu_now() + HOLD;
+	/* What waits for the time of one that is held back need not. */
+	if (r->until && r->until <= emu_now() + HOLD) {
+		list_remove(&qp->timed);
+		r->until = 0;
+	}
+}
+
+/* One packet of message `number`. */
+static enum emu_sent emit(struct emu_qp *qp, uint32_t number)
+{
+	struct emu_req *r = &qp->req;
+	struct emu_swqe *w = emu_req_at(qp, number);
+	enum emu_sent sent;
+	bool whole = false;
+
+	if (w->fault == EMU_LOSE_SEGMENT) {
+		w->gone = true;
+		faults(qp);
+		return EMU_SENT_IDLE;
+	}
+	sent = send_part(qp, w, number, &whole);
+	if (sent == EMU_SENT_FAULT)
+		return local_fault(qp, w);
+	if (sent == EMU_SENT_MORE && whole) {
+		w->gone = true;
+		r->reading += reads(w->opcode);
+	}
+	return sent;
+}
+
+static enum emu_sent emit_ordered(struct emu_qp *qp)
+{
+	struct emu_req *r = &qp->req;
+	enum emu_sent sent;
+
+	if (r->next == r->tail || waits(qp, emu_req_at(qp, r->next)))
+		return EMU_SENT_IDLE;
+	sent = emit(qp, r->next);
+	while (r->next != r->tail && emu_req_at(qp, r->next)->gone)
+		r->next++;
+	return sent == EMU_SENT_MORE && r->next == r->tail ? EMU_SENT_IDLE : sent;
+}
+
+/* Whether a message may be on its way beside those before it, of which some are not
+ * `all_done`: a write beside writes, and beside reads (which must not mind: who minds
+ * says fence). */
+static bool beside(struct emu_qp *qp, const struct emu_swqe *w, bool all_done,
+		   bool only_writes)
+{
+	if (w->sent > 0)
+		return true;
+	if (emu_qp_state(qp) == IBV_QPS_SQD || (w->fence && qp->req.reading > 0))
+		return false;
+	if (!writes(w->opcode))
+		return all_done;
+	return all_done || only_writes;
+}
+
+/* Those of the window that may have a packet sent now; *soon: when one that is held back
+ * may. */
+static unsigned choices(struct emu_qp *qp, uint32_t *choice, uint64_t *soon)
+{
+	struct emu_req *r = &qp->req;
+	bool all_done = true, only_writes = true;
+	uint64_t now = emu_now();
+	unsigned n = 0;
+
+	for (uint32_t i = r->una; i != r->tail && i - r->una < EMU_WINDOW; i++) {
+		struct emu_swqe *w = emu_req_at(qp, i);
+
+		if (!w->gone && beside(qp, w, all_done, only_writes)) {
+			if (w->hold <= now)
+				choice[n++] = i;
+			else if (w->hold < *soon)
+				*soon = w->hold;
+		}
+		all_done = all_done && w->done;
+		only_writes = only_writes && (w->done || writes(w->opcode) ||
+					      (w->opcode == IBV_WR_RDMA_READ && w->gone));
+		if (w->bad || (w->fault >= 0 && w->fault != EMU_DENY))
+			break;
+	}
+	return n;
+}
+
+static enum emu_sent emit_mixed(struct emu_qp *qp)
+{
+	uint32_t choice[EMU_WINDOW];
+	uint64_t soon = UINT64_MAX;
+	unsigned n = choices(qp, choice, &soon);
+	struct emu_req *r = &qp->req;
+
+	if (n > 0) {
+		enum emu_sent sent = emit(qp, choice[emu_random(n)]);
+
+		while (r->next != r->tail && emu_req_at(qp, r->next)->gone)
+			r->next++;
+		return sent;
+	}
+	if (soon != UINT64_MAX)
+		emu_req_hold(qp, soon);
 	return EMU_SENT_IDLE;
 }
 
 enum emu_sent emu_req_emit(struct list *node)
 {
 	struct emu_qp *qp = container_of(node, struct emu_qp, req.node);
-	struct emu_req *r = &qp->req;
-	struct emu_swqe *w;
-	enum emu_sent sent;
-	bool whole = false;
 
-	if (r->next == r->tail || r->until)
+	if (qp->req.until)
 		return EMU_SENT_IDLE;
-	w = emu_req_at(qp, r->next);
-	if (waits(qp, w))
-		return EMU_SENT_IDLE;
-	if (w->fault == EMU_LOSE_SEGMENT) {
-		r->next++;
-		faults(qp);
-		return EMU_SENT_IDLE;
-	}
-	sent = send_part(qp, w, r->next, &whole);
-	if (sent == EMU_SENT_FAULT)
-		return local_fault(qp);
-	if (sent != EMU_SENT_MORE)
-		return sent;
-	if (whole) {
-		r->reading += reads(w->opcode);
-		r->next++;
-	}
-	return r->next == r->tail ? EMU_SENT_IDLE : EMU_SENT_MORE;
+	return mixed(qp) ? emit_mixed(qp) : emit_ordered(qp);
 }
 
 static void data_arrives(struct emu_qp *qp, const struct emu_packet *p,
@@ -390,6 +505,9 @@ static void old_arrives(struct emu_qp *qp, const struct emu_packet *p)
 /* All before `number`, of which reads were answered by their data. */
 static void acknowledged(struct emu_qp *qp, uint32_t number)
 {
+	/* Out of order each is acknowledged by itself. */
+	if (mixed(qp))
+		return;
 	for (uint32_t n = qp->req.una; n != number; n++) {
 		struct emu_swqe *w = emu_req_at(qp, n);
 
@@ -418,7 +536,7 @@ static void not_ready(struct emu_qp *qp, const struct emu_packet *p)
 		return;
 	acknowledged(qp, p->number);
 	complete(qp);
-	if (emu_qp_state(qp) == IBV_QPS_ERR || r->una != p->number)
+	if (emu_qp_state(qp) == IBV_QPS_ERR || (!mixed(qp) && r->una != p->number))
 		return;
 	if (qp->dev->set->rnr || r->rnr_left == 0) {
 		emu_req_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
@@ -430,8 +548,10 @@ static void not_ready(struct emu_qp *qp, const struct emu_packet *p)
 	for (uint32_t n = r->una; n != r->tail; n++) {
 		struct emu_swqe *w = emu_req_at(qp, n);
 
-		w->sent = 0;
-		w->got = 0;
+		if (w->done)
+			continue;
+		w->sent = w->got = 0;
+		w->gone = false;
 	}
 	r->next = r->una;
 	r->reading = 0;

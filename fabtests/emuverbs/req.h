@@ -23,6 +23,8 @@ void emu_req_answer(struct emu_conn *c, const struct emu_packet *p,
 /* The oldest ends with that status, the others flushed, the queue pair in error. */
 void emu_req_fail(struct emu_qp *qp, enum ibv_wc_status status);
 void emu_req_flush(struct emu_qp *qp);
+/* Draws what is to become of one that was posted, on a device without order. */
+void emu_req_mix(struct emu_qp *qp, struct emu_swqe *w);
 /* Whether anything is not yet complete. */
 bool emu_req_busy(const struct emu_qp *qp);
 

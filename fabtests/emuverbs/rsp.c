@@ -168,6 +168,8 @@ static void refuse_wait(struct emu_qp *qp, const struct emu_packet *p)
 	r->skip = true;
 	r->skipped = p->attempt;
 	r->got = 0;
+	for (unsigned i = 0; i < EMU_WINDOW; i++)
+		r->arrival[i].got = 0;
 	refuse(qp, p, EMU_NAK_RNR);
 }
 
@@ -220,11 +222,53 @@ void emu_rsp_received(struct emu_qp *qp, enum ibv_wc_status status,
 	emu_cq_push(emu_qp_ibv(qp)->recv_cq, &e, p && p->flags & EMU_SOLICITED);
 }
 
+static bool mixed(const struct emu_qp *qp)
+{
+	return qp->dev->set->delivery == EMU_MIXED;
+}
+
+static struct emu_arrival *arrival(struct emu_qp *qp, uint32_t number)
+{
+	return &qp->rsp.arrival[number % EMU_WINDOW];
+}
+
+/* Of a device without order: those that are done from the oldest on make room; one that
+ * was to be refused is, when all before it is done. */
+static void advance(struct emu_qp *qp)
+{
+	struct emu_rsp *r = &qp->rsp;
+	struct emu_arrival *a = arrival(qp, r->expect);
+
+	for (; a->done; a = arrival(qp, r->expect)) {
+		memset(a, 0, sizeof(*a));
+		r->expect++;
+	}
+	if (a->refused) {
+		struct emu_packet p = {.number = r->expect};
+
+		a->refused = false;
+		refuse_end(qp, &p, a->code);
+	}
+}
+
+/* A read or an atomic is as good as done: its answer will be given. */
+static void carried_out(struct emu_qp *qp, const struct emu_packet *p)
+{
+	qp->rsp.got = 0;
+	if (!mixed(qp)) {
+		qp->rsp.expect++;
+		return;
+	}
+	arrival(qp, p->number)->done = true;
+	advance(qp);
+}
+
 static void finish(struct emu_qp *qp, const struct emu_packet *p)
 {
-	qp->rsp.expect++;
-	qp->rsp.got = 0;
-	answer(qp, &(struct emu_answer){.kind = EMU_ACK, .number = p->number});
+	answer(qp, &(struct emu_answer){.kind = EMU_ACK,
+					.flags = mixed(qp) ? EMU_ONLY : 0,
+					.number = p->number});
+	carried_out(qp, p);
 }
 
 static bool allowed(struct emu_qp *qp, unsigned access)
@@ -232,14 +276,27 @@ static bool allowed(struct emu_qp *qp, unsigned access)
 	return qp->attr.qp_access_flags & access;
 }
 
+static void refuse_in_turn(struct emu_qp *qp, const struct emu_packet *p,
+			   enum emu_nak code)
+{
+	struct emu_arrival *a = arrival(qp, p->number);
+
+	if (!mixed(qp) || p->number == qp->rsp.expect) {
+		refuse_end(qp, p, code);
+		return;
+	}
+	a->refused = true;
+	a->code = (uint8_t)code;
+}
+
 static void write_arrives(struct emu_qp *qp, const struct emu_packet *p,
 			  const uint8_t *payload)
 {
-	struct emu_rsp *r = &qp->rsp;
+	uint64_t *got = mixed(qp) ? &arrival(qp, p->number)->got : &qp->rsp.got;
 	void *at;
 
 	if (!allowed(qp, IBV_ACCESS_REMOTE_WRITE)) {
-		refuse_end(qp, p, EMU_NAK_REQUEST);
+		refuse_in_turn(qp, p, EMU_NAK_REQUEST);
 		return;
 	}
 	if (p->length > 0) {
@@ -247,12 +304,12 @@ static void write_arrives(struct emu_qp *qp, const struct emu_packet *p,
 		at = emu_mr_find(qp->pd, p->key, p->remote, p->length,
 				 IBV_ACCESS_REMOTE_WRITE);
 		if (!at || !emu_mr_copy((char *)at + p->offset, payload, p->bytes)) {
-			refuse_end(qp, p, EMU_NAK_ACCESS);
+			refuse_in_turn(qp, p, EMU_NAK_ACCESS);
 			return;
 		}
 	}
-	r->got += p->bytes;
-	if (r->got < p->length)
+	*got += p->bytes;
+	if (*got < p->length)
 		return;
 	if (p->flags & EMU_IMMEDIATE) {
 		if (!take(qp)) {
@@ -315,12 +372,12 @@ static void read_arrives(struct emu_qp *qp, const struct emu_packet *p)
 		return;
 	}
 	r->reading++;
-	r->expect++;
 	answer(qp, &(struct emu_answer){.kind = EMU_DATA,
 					.number = p->number,
 					.key = p->key,
 					.remote = p->remote,
 					.length = p->length});
+	carried_out(qp, p);
 }
 
 static void atomic_arrives(struct emu_qp *qp, const struct emu_packet *p)
@@ -364,6 +421,26 @@ static bool expected(struct emu_qp *qp, const struct emu_packet *p)
 	       (!qp->rsp.heard || qp->rsp.cookie == p->cookie);
 }
 
+/* Whether it is the next part of the next message; out of order, a part of one of the
+ * window that is neither done nor refused. Only writes are beside others. */
+static bool in_place(struct emu_qp *qp, const struct emu_packet *p)
+{
+	struct emu_rsp *r = &qp->rsp;
+	const struct emu_arrival *a = arrival(qp, p->number);
+
+	if (!(p->flags & EMU_UNORDERED) == mixed(qp))
+		return false;
+	if (!mixed(qp))
+		return p->number == r->expect && p->offset == r->got;
+	if (p->kind != EMU_WRITE)
+		return p->number == r->expect &&
+		       (p->kind != EMU_SEND || p->offset == r->got);
+	/* All before the oldest were answered, by this queue pair if it is the right one.
+	 */
+	return p->number - r->expect < EMU_WINDOW && !a->done &&
+	       r->expect - p->oldest <= EMU_WINDOW;
+}
+
 static void carry_out(struct emu_qp *qp, const struct emu_packet *p,
 		      const uint8_t *payload)
 {
@@ -404,12 +481,13 @@ void emu_rsp_request(struct emu_conn *c, const struct emu_packet *p,
 	if (r->skip && p->attempt == r->skipped)
 		return;
 	r->skip = false;
-	if (p->mtu != qp->attr.path_mtu || p->flags & EMU_REFUSE)
-		refuse_end(qp, p,
-			   p->flags & EMU_REFUSE ? EMU_NAK_ACCESS : EMU_NAK_REQUEST);
-	else if (p->number != r->expect || p->offset != r->got)
+	if (!in_place(qp, p))
 		refuse(qp, p, EMU_NAK_GONE);
-	else
+	else if (p->mtu != qp->attr.path_mtu)
+		refuse_end(qp, p, EMU_NAK_REQUEST);
+	else if (p->flags & EMU_REFUSE)
+		refuse_in_turn(qp, p, EMU_NAK_ACCESS);
+	else if (!arrival(qp, p->number)->refused)
 		carry_out(qp, p, payload);
 }
 
