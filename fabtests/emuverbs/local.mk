@@ -12,7 +12,8 @@ check_LTLIBRARIES += %D%/libibverbs.la
 # Not where it is installed: a path at all makes it a shared library.
 %C%_libibverbs_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0 \
 	-Wl,--version-script=$(srcdir)/%D%/libibverbs.map -Wl,$(srcdir)/%D%/absent.ld
-%C%_libibverbs_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) -fvisibility=hidden
+%C%_libibverbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_libibverbs_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 %C%_libibverbs_la_LIBADD = -lpthread
 %C%_libibverbs_la_DEPENDENCIES = $(srcdir)/%D%/libibverbs.map $(srcdir)/%D%/absent.ld
 %C%_libibverbs_la_SOURCES = %D%/conn.c %D%/conn.h %D%/cq.c %D%/cq.h %D%/dev.c %D%/emu.h \
@@ -21,10 +22,17 @@ check_LTLIBRARIES += %D%/libibverbs.la
 	%D%/qp.c %D%/qp.h %D%/req.c %D%/req.h %D%/rsp.c %D%/rsp.h \
 	%D%/setup.c %D%/setup.h %D%/srq.c %D%/state.c %D%/state.h
 
-check_PROGRAMS += %D%/tests/test_qp %D%/tests/test_mixed
-TESTS += %D%/tests/test_qp %D%/tests/test_mixed
-%C%_tests_test_qp_SOURCES = %D%/tests/test_qp.c %D%/tests/pair.c %D%/tests/pair.h
+emuverbs_pair = %D%/tests/pair.c %D%/tests/pair.h
+
+check_PROGRAMS += %D%/tests/test_qp
+TESTS += %D%/tests/test_qp
+%C%_tests_test_qp_SOURCES = %D%/tests/test_qp.c $(emuverbs_pair)
+%C%_tests_test_qp_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_tests_test_qp_LDADD = %D%/libibverbs.la
-%C%_tests_test_mixed_SOURCES = %D%/tests/test_mixed.c %D%/tests/pair.c %D%/tests/pair.h
+
+check_PROGRAMS += %D%/tests/test_mixed
+TESTS += %D%/tests/test_mixed
+%C%_tests_test_mixed_SOURCES = %D%/tests/test_mixed.c $(emuverbs_pair)
+%C%_tests_test_mixed_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_tests_test_mixed_LDADD = %D%/libibverbs.la
 endif
