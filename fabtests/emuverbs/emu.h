@@ -46,7 +46,6 @@ struct emu_dev {
 	bool down;
 	bool fatal;
 	uint64_t posted;      /* segments, ever */
-	unsigned next_fault;  /* index into the setup's; of this device's next by count */
 	struct list contexts; /* struct emu_context */
 };
 

@@ -5,7 +5,7 @@ TESTS += %D%/tests/test_setup
 %C%_tests_test_setup_SOURCES = %D%/tests/test_setup.c %D%/setup.c %D%/setup.h
 
 EXTRA_DIST += %D%/README.md %D%/run %D%/absent.ld %D%/libibverbs.map \
-	%D%/setups/1x1 %D%/setups/1x16 %D%/setups/2x16-ooo
+	%D%/setups/1x1 %D%/setups/1x16 %D%/setups/2x16-ooo %D%/setups/4-faults
 
 if HAVE_VERBS
 check_LTLIBRARIES += %D%/libibverbs.la
@@ -35,4 +35,10 @@ TESTS += %D%/tests/test_mixed
 %C%_tests_test_mixed_SOURCES = %D%/tests/test_mixed.c $(emuverbs_pair)
 %C%_tests_test_mixed_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_tests_test_mixed_LDADD = %D%/libibverbs.la
+
+check_PROGRAMS += %D%/tests/test_faults
+TESTS += %D%/tests/test_faults
+%C%_tests_test_faults_SOURCES = %D%/tests/test_faults.c $(emuverbs_pair)
+%C%_tests_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_tests_test_faults_LDADD = %D%/libibverbs.la
 endif

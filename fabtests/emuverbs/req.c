@@ -213,7 +213,7 @@ void emu_req_kick(struct emu_qp *qp)
 		return;
 	if (!mixed(qp) && (r->next == r->tail || waits(qp, emu_req_at(qp, r->next))))
 		return;
-	if (!r->conn) {
+	if (!r->conn || qp->dev->down || qp->dev->fatal) {
 		emu_req_fail(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}

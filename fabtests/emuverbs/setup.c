@@ -44,9 +44,15 @@ const struct emu_setup_key emu_setup_keys[] = {
 const size_t emu_setup_key_count = sizeof(emu_setup_keys) / sizeof(emu_setup_keys[0]);
 
 static const char *const action_name[EMU_ACTIONS] = {
-	[EMU_LOSE_SEGMENT] = "lose-segment",	 [EMU_LOSE_ACK] = "lose-ack",
-	[EMU_LOSE_IMMEDIATE] = "lose-immediate", [EMU_DENY] = "deny",
-	[EMU_PORT_DOWN] = "port-down",		 [EMU_PORT_UP] = "port-up",
+	[EMU_LOSE_SEGMENT] = "lose-segment",
+	[EMU_LOSE_ACK] = "lose-ack",
+	[EMU_LOSE_IMMEDIATE] = "lose-immediate",
+	[EMU_DENY] = "deny",
+	[EMU_PORT_DOWN] = "port-down",
+	[EMU_PORT_UP] = "port-up",
+	[EMU_KILL_QP] = "kill-qp",
+	[EMU_STALL_QP] = "stall-qp",
+	[EMU_DEVICE_FATAL] = "device-fatal",
 };
 
 struct reader {
@@ -201,13 +207,83 @@ static bool device_read(struct reader *r)
 	return true;
 }
 
-/* The last fault of the device that was said before; NULL: none. */
+/* The last fault of the device by count that was said before; NULL: none. */
 static const struct emu_fault *fault_last(const struct emu_setup *c, unsigned device)
 {
 	for (unsigned i = c->faults; i-- > 0;)
-		if (c->fault[i].device == device)
+		if (c->fault[i].device == device && c->fault[i].when == EMU_AFTER)
 			return &c->fault[i];
 	return NULL;
+}
+
+/* "100ms", "2s": ns. */
+static bool time_take(struct span s, uint64_t *ns)
+{
+	uint64_t unit = 1000000000;
+	uint32_t v;
+
+	if (s.len < 2 || s.at[s.len - 1] != 's')
+		return false;
+	s.len--;
+	if (s.at[s.len - 1] == 'm') {
+		unit = 1000000;
+		s.len--;
+	}
+	if (!span_number(s, &v) || v == 0 || v > 1000000)
+		return false;
+	*ns = v * unit;
+	return true;
+}
+
+/* When: "1000", "each=1000", "at=2s", "every=100ms". */
+static bool when_read(struct reader *r, struct span word, struct emu_fault *f)
+{
+	struct span value = word, name = span_cut(&value, '=');
+	uint32_t v;
+
+	f->when = span_is(name, "each")	   ? EMU_EACH
+		  : span_is(name, "at")	   ? EMU_AT
+		  : span_is(name, "every") ? EMU_EVERY
+					   : EMU_AFTER;
+	if (f->when >= EMU_AT)
+		return time_take(value, &f->time) ||
+		       fail(r, "\"%.*s\": a time is written as in 100ms or 2s",
+			    SPAN_SHOWN(word));
+	if (!span_number(f->when == EMU_EACH ? value : word, &v) ||
+	    (f->when == EMU_EACH && v == 0))
+		return fail(r,
+			    "\"%.*s\" is no number of segments; write fault DEVICE WHEN "
+			    "WHAT, and when as in 1000, each=1000, at=2s or every=100ms",
+			    SPAN_SHOWN(word));
+	f->time = v;
+	return true;
+}
+
+/* What may follow: "for=1s", "for=20", "host=1". */
+static bool rest_read(struct reader *r, struct emu_fault *f)
+{
+	struct span word;
+	uint32_t v;
+
+	while ((word = span_word(&r->left)).len > 0) {
+		struct span value = word, name = span_cut(&value, '=');
+
+		if (span_is(name, "host") && span_number(value, &v) && v > 0)
+			f->host = v;
+		else if (span_is(name, "for") && f->action == EMU_STALL_QP &&
+			 f->when <= EMU_EACH && span_number(value, &v) && v > 0)
+			f->lasts_segments = v;
+		else if (!span_is(name, "for") ||
+			 (f->action != EMU_STALL_QP && f->action != EMU_PORT_DOWN) ||
+			 !time_take(value, &f->lasts))
+			return fail(
+				r,
+				"\"%.*s\": it may be host=NUMBER, and of port-down and "
+				"stall-qp for=TIME, of stall-qp by count for=SEGMENTS",
+				SPAN_SHOWN(word));
+	}
+	return f->action != EMU_STALL_QP || f->lasts || f->lasts_segments ||
+	       fail(r, "stall-qp needs to be told for how long, as in for=100ms");
 }
 
 static bool action_fail(struct reader *r, struct span word)
@@ -225,30 +301,29 @@ static bool action_fail(struct reader *r, struct span word)
 static bool fault_read(struct reader *r)
 {
 	struct emu_setup *c = r->setup;
-	struct span name = span_word(&r->left), after = span_word(&r->left);
-	struct span what = span_word(&r->left), rest = span_word(&r->left);
+	struct span name = span_word(&r->left), when = span_word(&r->left);
+	struct span what = span_word(&r->left);
 	struct emu_fault f = {.device = device_find(c, name)};
 	const struct emu_fault *last = fault_last(c, f.device);
-	uint32_t count;
 
 	if (f.device == c->devices)
 		return fail(r, "device \"%.*s\" is not known; say it before its faults",
 			    SPAN_SHOWN(name));
-	if (!span_number(after, &count))
-		return fail(r,
-			    "\"%.*s\" is no number of segments; write fault DEVICE "
-			    "SEGMENTS WHAT",
-			    SPAN_SHOWN(after));
-	f.after = count;
+	if (!when_read(r, when, &f))
+		return false;
 	while (f.action < EMU_ACTIONS && !span_is(what, action_name[f.action]))
 		f.action++;
-	if (f.action == EMU_ACTIONS || rest.len > 0)
-		return action_fail(r, rest.len > 0 ? rest : what);
-	if (last && last->after > f.after)
-		return fail(r,
-			    "a fault of %.*s after %u segments: one after %llu was said "
-			    "before; write them in order",
-			    SPAN_SHOWN(name), count, (unsigned long long)last->after);
+	if (f.action == EMU_ACTIONS)
+		return action_fail(r, what);
+	if (!rest_read(r, &f))
+		return false;
+	if (f.when == EMU_AFTER && last && last->time > f.time)
+		return fail(
+			r,
+			"a fault of %.*s after %llu segments: one after %llu was said "
+			"before; write them in order",
+			SPAN_SHOWN(name), (unsigned long long)f.time,
+			(unsigned long long)last->time);
 	if (c->faults == EMU_FAULTS_MAX)
 		return fail(r, "more than %u faults", EMU_FAULTS_MAX);
 	c->fault[c->faults++] = f;

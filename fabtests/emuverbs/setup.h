@@ -7,9 +7,10 @@
  *	seed 7
  *	device emu0 gid=10.0.0.1 delivery=mixed max_qp=64
  *	device emu1 gid=10.0.0.2 state=down
- *	# device, after how many segments, what
+ *	# device, when, what
  *	fault emu0 1000 lose-immediate
  *	fault emu1 1 port-up
+ *	fault emu0 every=100ms kill-qp
  *
  * The README.md has the keys and the faults at length. Parsing is pure: no clock, no
  * memory of its own.
@@ -47,6 +48,9 @@ enum emu_action {
 	EMU_DENY,	    /* remote access error: the operation's own fault */
 	EMU_PORT_DOWN,	    /* every queue pair of the device ends; event of the port */
 	EMU_PORT_UP,
+	EMU_KILL_QP,  /* a queue pair ends: all flushed, and its event */
+	EMU_STALL_QP, /* one sends nothing for a while */
+	EMU_DEVICE_FATAL,
 	EMU_ACTIONS
 };
 
@@ -73,16 +77,27 @@ struct emu_device {
 	uint64_t max_rd_atomic;
 };
 
+enum emu_when {
+	EMU_AFTER, /* segments were posted on the device: the next one */
+	EMU_EACH,  /* that many segments */
+	EMU_AT,	   /* ns since the process opened its first device */
+	EMU_EVERY, /* ns */
+};
+
 struct emu_fault {
 	unsigned device;
-	uint64_t after; /* that many segments were posted on the device: the next one */
+	enum emu_when when;
+	uint64_t time; /* segments or ns */
 	enum emu_action action;
+	uint64_t lasts; /* ns; 0: for good */
+	uint64_t lasts_segments;
+	unsigned host; /* only that one, by its number; 0: all */
 };
 
 struct emu_setup {
 	uint64_t seed;
 	unsigned devices;
-	unsigned faults; /* of each device in ascending order of `after` */
+	unsigned faults; /* of each device those by count in ascending order */
 	struct emu_device device[EMU_DEVICES_MAX];
 	struct emu_fault fault[EMU_FAULTS_MAX];
 };

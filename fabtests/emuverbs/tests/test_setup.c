@@ -18,7 +18,9 @@ static const char whole[] = "# two devices\n"
 			    "fault emu0 10 lose-immediate\n"
 			    "fault emu_1 1 port-up\n"
 			    "fault emu0 10 deny\n"
-			    "fault emu0 11 port-down";
+			    "fault emu0 11 port-down for=1s\n"
+			    "fault emu_1 every=100ms kill-qp host=2\n"
+			    "fault emu_1 each=7 stall-qp for=20";
 
 static void test_whole(void)
 {
@@ -38,12 +40,16 @@ static void test_whole(void)
 	tap_ok(c.device[0].max_qp == 64 && c.device[0].mtu == 1024, "numbers");
 	tap_ok(c.device[0].max_sge == 16 && c.device[1].max_qp == 4096,
 	       "what is not said is as usual");
-	tap_is_int(c.faults, 4, "four faults");
-	tap_ok(c.fault[0].device == 0 && c.fault[0].after == 10 &&
+	tap_is_int(c.faults, 6, "six faults");
+	tap_ok(c.fault[0].device == 0 && c.fault[0].time == 10 &&
 		       c.fault[0].action == EMU_LOSE_IMMEDIATE &&
 		       c.fault[1].device == 1 && c.fault[2].action == EMU_DENY &&
-		       c.fault[3].after == 11,
+		       c.fault[3].time == 11,
 	       "in order");
+	tap_ok(c.fault[3].lasts == 1000000000 && c.fault[4].when == EMU_EVERY &&
+		       c.fault[4].time == 100000000 && c.fault[4].host == 2 &&
+		       c.fault[5].when == EMU_EACH && c.fault[5].lasts_segments == 20,
+	       "by count, by clock, for how long and where");
 	tap_is_str(emu_action_name(EMU_LOSE_ACK), "lose-ack", "faults have names");
 	tap_is_str(emu_action_name(EMU_ACTIONS), "?", "others have not");
 }
@@ -84,7 +90,13 @@ static void test_refused(void)
 	refused(HEAD "fault emu1 1 deny\n", 3, "\"emu1\" is not known");
 	refused(HEAD "fault emu0 deny\n", 3, "no number of segments");
 	refused(HEAD "fault emu0 1 explode\n", 3, "they are lose-segment, lose-ack");
-	refused(HEAD "fault emu0 1 deny twice\n", 3, "\"twice\" is no fault");
+	refused(HEAD "fault emu0 1 deny twice\n", 3, "\"twice\": it may be host=");
+	refused(HEAD "fault emu0 1 deny for=1s\n", 3, "of port-down and stall-qp");
+	refused(HEAD "fault emu0 1 port-down for=20\n", 3, "of stall-qp by count");
+	refused(HEAD "fault emu0 1 stall-qp\n", 3, "for how long");
+	refused(HEAD "fault emu0 every=0s kill-qp\n", 3, "as in 100ms or 2s");
+	refused(HEAD "fault emu0 at=7 kill-qp\n", 3, "as in 100ms or 2s");
+	refused(HEAD "fault emu0 each=0 kill-qp\n", 3, "no number of segments");
 	refused(HEAD "fault emu0 2 deny\nfault emu0 1 deny\n", 4, "write them in order");
 }
 
