@@ -132,6 +132,11 @@ int dqplb_rx_lane_drained(struct dqplb_rx *rx, uint32_t lane, uint32_t incarnati
 	return 0;
 }
 
+bool dqplb_rx_lane_closed(const struct dqplb_rx *rx, uint32_t lane)
+{
+	return lane < DQPLB_LANES_MAX && rx->lane[lane].state == RX_LANE_CLOSED;
+}
+
 static void raise_fast(struct dqplb_rx *rx, uint32_t number, uint32_t len)
 {
 	const struct dqplb_event ev = {

@@ -93,6 +93,9 @@ uint32_t dqplb_rx_outstanding(const struct dqplb_rx *rx, uint32_t queue);
  */
 int dqplb_rx_lane_drained(struct dqplb_rx *rx, uint32_t lane, uint32_t incarnation);
 
+/* It is not open, and its report was written. */
+bool dqplb_rx_lane_closed(const struct dqplb_rx *rx, uint32_t lane);
+
 /*
  * An immediate was received on the lane: one receive of its queue was used, and `len`
  * bytes were written. 0; -EPROTO. What is dropped (stats.duplicates, stats.stale) is no

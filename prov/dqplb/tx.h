@@ -178,6 +178,8 @@ int dqplb_tx_lane_drained(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnati
 /* Every lane of the rail that is up; returns how many (their bits in *lanes). */
 uint32_t dqplb_tx_rail_down(struct dqplb_tx *tx, uint32_t rail, uint64_t *lanes);
 bool dqplb_tx_lane_up(const struct dqplb_tx *tx, uint32_t lane);
+/* It may be opened. */
+bool dqplb_tx_lane_closed(const struct dqplb_tx *tx, uint32_t lane);
 /* "closed", "up", "down", "drained", "reported". */
 const char *dqplb_tx_lane_state(const struct dqplb_tx *tx, uint32_t lane);
 

@@ -213,6 +213,11 @@ bool dqplb_tx_lane_up(const struct dqplb_tx *tx, uint32_t lane)
 	return lane < tx->lanes && tx->lane[lane].state == TX_LANE_UP;
 }
 
+bool dqplb_tx_lane_closed(const struct dqplb_tx *tx, uint32_t lane)
+{
+	return lane < tx->lanes && tx->lane[lane].state == TX_LANE_CLOSED;
+}
+
 const char *dqplb_tx_lane_state(const struct dqplb_tx *tx, uint32_t lane)
 {
 	return lane < tx->lanes ? lane_state_name[tx->lane[lane].state] : "none";

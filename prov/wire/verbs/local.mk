@@ -4,11 +4,14 @@ PROV_SOURCES += \
 	%D%/verbs_auth.c %D%/verbs_auth.h \
 	%D%/verbs_call.c %D%/verbs_call.h \
 	%D%/verbs_card.c %D%/verbs_card.h \
+	%D%/verbs_ctl.c %D%/verbs_ctl.h \
 	%D%/verbs_door.c %D%/verbs_door.h \
 	%D%/verbs_exchange.c \
 	%D%/verbs_frame.c %D%/verbs_frame.h \
 	%D%/verbs_helper.c %D%/verbs_helper.h \
-	%D%/verbs_listen.c %D%/verbs_listen.h
+	%D%/verbs_keys.c %D%/verbs_keys.h \
+	%D%/verbs_listen.c %D%/verbs_listen.h \
+	%D%/verbs_msg.c %D%/verbs_msg.h
 if HAVE_VERBS
 PROV_SOURCES += \
 	%D%/verbs_dev.h \
@@ -39,5 +42,15 @@ THREAD_TESTS += %D%/tests/test_verbs_helper
 %C%_tests_test_verbs_helper_SOURCES = \
 	%D%/tests/test_verbs_helper.c %D%/tests/door_rig.h %D%/tests/card_make.h
 %C%_tests_test_verbs_helper_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_ctl
+TESTS += %D%/tests/test_ctl
+%C%_tests_test_ctl_SOURCES = %D%/tests/test_ctl.c
+%C%_tests_test_ctl_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_keytable
+TESTS += %D%/tests/test_keytable
+%C%_tests_test_keytable_SOURCES = %D%/tests/test_keytable.c
+%C%_tests_test_keytable_LDADD = prov/libprov.la
 
 EXTRA_DIST += %D%/README.md

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Numbers of the control channel: two ends, queue pairs between them that die at any
+ * moment with whatever is on them, and every packet is delivered once and in order (B1);
+ * what one class leaves for the other (B3); bytes of the head.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "prov/wire/verbs/verbs_ctl.h"
+#include "prov/wire/verbs/verbs_msg.h"
+#include "util/tap.h"
+
+#define WINDOW	32
+#define PACKETS 4000
+
+static uint64_t seed;
+
+static uint32_t dice(uint32_t sides)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 11) % sides;
+}
+
+/* One direction of a queue pair: what is on its way, in order. */
+struct flight {
+	struct verbs_ctl_said what[4 * WINDOW];
+	uint32_t first, count;
+};
+
+struct end {
+	struct verbs_ctl ctl;
+	struct flight out; /* to the other end */
+	uint64_t delivered;
+	uint64_t queued;
+	uint32_t acks_lying; /* that the other hasn't looked at */
+	uint32_t acks_most;
+};
+
+static bool broken;
+
+static void flight_add(struct end *e, enum verbs_ctl_kind kind, uint64_t number)
+{
+	struct flight *f = &e->out;
+
+	if (f->count == 4 * WINDOW) {
+		broken = true;
+		return;
+	}
+	f->what[(f->first + f->count++) % (4 * WINDOW)] = (struct verbs_ctl_said){
+		.kind = kind, .number = number, .ack = verbs_ctl_tell(&e->ctl)};
+	if (kind == VERBS_CTL_ACK && ++e->acks_lying > e->acks_most)
+		e->acks_most = e->acks_lying;
+}
+
+static void send_some(struct end *e)
+{
+	uint64_t number;
+
+	if (e->queued < PACKETS && verbs_ctl_room(&e->ctl, VERBS_CTL_DATA)) {
+		if (verbs_ctl_take(&e->ctl) != e->queued)
+			broken = true;
+		e->queued++;
+	}
+	if (dice(4) && verbs_ctl_next(&e->ctl, &number))
+		flight_add(e, VERBS_CTL_PACKET, number);
+	if (verbs_ctl_due(&e->ctl))
+		flight_add(e, VERBS_CTL_ACK, 0);
+}
+
+/* The first of what `from` sent arrives at `to`. */
+static void arrive(struct end *from, struct end *to)
+{
+	struct flight *f = &from->out;
+	struct verbs_ctl_said said;
+	int ret;
+
+	if (f->count == 0)
+		return;
+	said = f->what[f->first];
+	f->first = (f->first + 1) % (4 * WINDOW);
+	f->count--;
+	from->acks_lying -= said.kind == VERBS_CTL_ACK;
+	if (verbs_ctl_acked(&to->ctl, said.ack))
+		broken = true;
+	if (said.kind == VERBS_CTL_ACK)
+		return;
+	ret = verbs_ctl_arrived(&to->ctl, said.number);
+	if (ret < 0)
+		broken = true;
+	if (ret == 1 && said.number != to->delivered++)
+		broken = true;
+}
+
+/* The queue pair dies with what is on it, or after some of that was delivered but not
+ * acknowledged; then both say what they heard. */
+static void die(struct end *a, struct end *b)
+{
+	for (uint32_t n = dice(WINDOW); n > 0; n--)
+		arrive(a, b);
+	a->out.count = b->out.count = 0;
+	a->acks_lying = b->acks_lying = 0;
+	if (verbs_ctl_resume(&a->ctl, atomic_load(&b->ctl.heard)) ||
+	    verbs_ctl_resume(&b->ctl, atomic_load(&a->ctl.heard)))
+		broken = true;
+}
+
+static void test_replay(void)
+{
+	static struct end a, b;
+	uint32_t deaths = 0, steps = 0;
+
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	verbs_ctl_init(&a.ctl, WINDOW);
+	verbs_ctl_init(&b.ctl, WINDOW);
+	while ((a.delivered < PACKETS || b.delivered < PACKETS) && !broken &&
+	       ++steps < 100 * PACKETS) {
+		send_some(&a);
+		send_some(&b);
+		if (dice(3))
+			arrive(&a, &b);
+		if (dice(3))
+			arrive(&b, &a);
+		if (dice(100) == 0) {
+			die(&a, &b);
+			deaths++;
+		}
+	}
+	tap_ok(!broken, "B1: nothing is missing, repeated or out of order");
+	tap_is_int((long long)a.delivered, PACKETS, "B1: all of one end's arrived");
+	tap_is_int((long long)b.delivered, PACKETS, "B1: all of the other's");
+	tap_ok(deaths > 10 && a.ctl.replays > 0, "B1: %u deaths, %llu sent again", deaths,
+	       (unsigned long long)a.ctl.replays);
+	tap_ok(a.acks_most <= VERBS_CTL_SPARE && b.acks_most <= VERBS_CTL_SPARE,
+	       "acknowledgements fit the spare receives (%u, %u)", a.acks_most,
+	       b.acks_most);
+}
+
+static void test_classes(void)
+{
+	struct verbs_ctl c;
+	uint64_t number;
+	uint32_t n = 0;
+
+	verbs_ctl_init(&c, WINDOW);
+	while (verbs_ctl_room(&c, VERBS_CTL_DATA) && verbs_ctl_take(&c) < WINDOW)
+		n++;
+	tap_is_int(n, WINDOW - WINDOW / 4, "B3: data leaves a quarter");
+	tap_ok(verbs_ctl_room(&c, VERBS_CTL_CONTROL), "B3: control goes on");
+	while (verbs_ctl_room(&c, VERBS_CTL_CONTROL))
+		verbs_ctl_take(&c);
+	tap_ok(verbs_ctl_room(&c, VERBS_CTL_OWN), "B3: the wire's own goes on behind it");
+	while (verbs_ctl_room(&c, VERBS_CTL_OWN))
+		verbs_ctl_take(&c);
+	tap_is_int((long long)c.nxt, WINDOW, "and that is the window");
+	while (verbs_ctl_next(&c, &number))
+		;
+	tap_is_int(verbs_ctl_acked(&c, WINDOW + 1), -EPROTO,
+		   "what wasn't sent can't have been heard");
+	tap_is_int(verbs_ctl_acked(&c, WINDOW), 0, "all was heard");
+	tap_ok(verbs_ctl_room(&c, VERBS_CTL_DATA), "there is room again");
+	tap_is_int(verbs_ctl_resume(&c, WINDOW - 1), -EPROTO,
+		   "a peer doesn't forget what it heard");
+	tap_is_int(verbs_ctl_arrived(&c, 1), -EPROTO, "a gap is an error");
+	tap_is_int(verbs_ctl_arrived(&c, 0), 1, "the next one is not");
+	tap_is_int(verbs_ctl_arrived(&c, 0), 0, "seen before");
+}
+
+static void test_bytes(void)
+{
+	uint8_t b[64] = {0};
+	struct verbs_ctl_said said;
+	struct verbs_msg m = {.op = VERBS_MSG_OPEN,
+			      .lane = 3,
+			      .incarnation = 7,
+			      .qpn = 0x123456,
+			      .psn = 9,
+			      .rail = 1},
+			 back;
+	int wrong = 0;
+
+	verbs_ctl_write(b, VERBS_CTL_PACKET, 8, 5, 4);
+	tap_is_int(verbs_ctl_parse(b, 32, &said), 0, "a head");
+	tap_ok(said.kind == VERBS_CTL_PACKET && said.len == 8 && said.number == 5 &&
+		       said.ack == 4,
+	       "says what was written");
+	tap_is_int(verbs_ctl_parse(b, 31, &said), -EPROTO, "another length");
+	tap_is_int(verbs_ctl_parse(b, 8, &said), -EPROTO, "short");
+	b[0] = VERBS_CTL_KINDS;
+	tap_is_int(verbs_ctl_parse(b, 32, &said), -EPROTO, "unknown kind");
+	verbs_msg_write(b, &m);
+	tap_is_int(verbs_msg_read(b, sizeof(struct verbs_msg_bytes), &back), 0,
+		   "a message about a lane");
+	tap_ok(back.op == m.op && back.lane == 3 && back.incarnation == 7 &&
+		       back.qpn == 0x123456 && back.psn == 9 && back.rail == 1,
+	       "says what was written");
+	for (size_t len = 0; len < sizeof(b); len++)
+		wrong += len != sizeof(struct verbs_msg_bytes) &&
+			 verbs_msg_read(b, len, &back) == 0;
+	tap_is_int(wrong, 0, "no other length is one");
+	b[0] = 0;
+	tap_is_int(verbs_msg_read(b, sizeof(struct verbs_msg_bytes), &back), -EPROTO,
+		   "unknown message");
+}
+
+int main(void)
+{
+	const char *text = getenv("WEFT_TEST_SEED");
+
+	seed = text ? strtoull(text, NULL, 0) : (uint64_t)getpid() * 2654435761u + 1;
+	tap_diag("seed %llu", (unsigned long long)seed);
+	test_replay();
+	test_classes();
+	test_bytes();
+	return tap_done();
+}

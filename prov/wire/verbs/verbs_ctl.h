@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control channel of a link, without its queue pair: numbers of packets, what is kept
+ * until acknowledged, what is sent again, what was seen before (rule B1), and whose turn
+ * it is when there is little room (rule B3). Pure.
+ *
+ * Packets lie in slots: number n in slot n % window, from when it is queued until it is
+ * acknowledged. una <= sent <= nxt: numbers before una are acknowledged, those before
+ * sent are on the present queue pair. After another one was made, everything that the
+ * peer hasn't heard is sent again; whatever comes twice is dropped by its number.
+ *
+ * A packet's acknowledgement gives its receive back as well, so there are no credits but
+ * the window. Acknowledgements ride on packets; one that travels alone has no number and
+ * is due at a quarter of the window, so no more than four of them and one for luck lie at
+ * a peer that doesn't look: VERBS_CTL_SPARE receives more than the window are posted.
+ */
+#ifndef WEFT_WIRE_VERBS_VERBS_CTL_H
+#define WEFT_WIRE_VERBS_VERBS_CTL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/le.h"
+
+#define VERBS_CTL_WINDOW_MIN 8u
+#define VERBS_CTL_WINDOW_MAX 256u
+#define VERBS_CTL_SPARE	     8u
+
+enum verbs_ctl_kind {
+	VERBS_CTL_PACKET = 1, /* of the layer above */
+	VERBS_CTL_DQPLB,      /* prov/dqplb/msg.h */
+	VERBS_CTL_LANE,	      /* verbs_msg.h */
+	VERBS_CTL_BYE,	      /* the link ends here: nothing follows, nothing behind it */
+	VERBS_CTL_ACK,	      /* only what its head says; not numbered */
+	VERBS_CTL_KINDS
+};
+
+struct verbs_ctl_head {
+	uint8_t kind;
+	uint8_t zero[3];
+	struct le32 len;    /* bytes that follow */
+	struct le64 number; /* ACK: 0 */
+	struct le64 ack;    /* every number before this one was heard */
+};
+
+_Static_assert(sizeof(struct verbs_ctl_head) == 24, "verbs_ctl_head");
+
+/* How much of the window each may use. */
+enum verbs_ctl_class {
+	VERBS_CTL_DATA,
+	VERBS_CTL_CONTROL,
+	VERBS_CTL_OWN, /* the wire's own */
+	VERBS_CTL_CLASSES
+};
+
+struct verbs_ctl {
+	uint64_t una;
+	uint64_t sent;
+	uint64_t high; /* largest sent ever was */
+	uint64_t nxt;
+	uint32_t window;
+	uint32_t limit[VERBS_CTL_CLASSES];
+	_Atomic(uint64_t) heard; /* numbers before it; read by the helper thread too */
+	uint64_t told;		 /* last acknowledgement that was sent */
+	uint64_t replays;	 /* sent again */
+	uint64_t duplicates;	 /* dropped */
+};
+
+/* Windows of both ends are the same. */
+void verbs_ctl_init(struct verbs_ctl *c, uint32_t window);
+
+static inline bool verbs_ctl_room(const struct verbs_ctl *c, enum verbs_ctl_class cls)
+{
+	return c->nxt - c->una < c->limit[cls];
+}
+
+/* The next packet's number; there was room. */
+static inline uint64_t verbs_ctl_take(struct verbs_ctl *c)
+{
+	return c->nxt++;
+}
+
+/* The next to be sent on the present queue pair; false: none. */
+static inline bool verbs_ctl_next(struct verbs_ctl *c, uint64_t *number)
+{
+	if (c->sent == c->nxt)
+		return false;
+	*number = c->sent++;
+	if (c->sent > c->high)
+		c->high = c->sent;
+	else
+		c->replays++;
+	return true;
+}
+
+/* It could not be posted after all. */
+static inline void verbs_ctl_unsent(struct verbs_ctl *c)
+{
+	c->sent--;
+}
+
+/* A packet's head: 0 and *head in host order of what was read once; -EPROTO: short, long,
+ * unknown. `bytes` may change meanwhile. */
+struct verbs_ctl_said {
+	enum verbs_ctl_kind kind;
+	uint32_t len;
+	uint64_t number;
+	uint64_t ack;
+};
+int verbs_ctl_parse(const void *bytes, size_t len, struct verbs_ctl_said *said);
+void verbs_ctl_write(void *bytes, enum verbs_ctl_kind kind, uint32_t len, uint64_t number,
+		     uint64_t ack);
+
+/* The peer heard everything before `ack`. -EPROTO: it can't have. */
+int verbs_ctl_acked(struct verbs_ctl *c, uint64_t ack);
+/* A numbered packet came: 1: it is the next one; 0: seen before; -EPROTO: one is missing.
+ */
+int verbs_ctl_arrived(struct verbs_ctl *c, uint64_t number);
+/* Whether an acknowledgement should travel alone. */
+static inline bool verbs_ctl_due(struct verbs_ctl *c)
+{
+	return atomic_load_explicit(&c->heard, memory_order_relaxed) - c->told >=
+	       c->window / 4;
+}
+/* What to acknowledge in what is sent now. */
+static inline uint64_t verbs_ctl_tell(struct verbs_ctl *c)
+{
+	return c->told = atomic_load_explicit(&c->heard, memory_order_relaxed);
+}
+/* Another queue pair is there, and the peer says what it heard. -EPROTO. */
+int verbs_ctl_resume(struct verbs_ctl *c, uint64_t peer_heard);
+
+#endif
