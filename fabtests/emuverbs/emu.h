@@ -59,7 +59,8 @@ struct emu_host {
 	int wake_fd;
 	pthread_t thread;
 	struct emu_setup setup;
-	struct emu_dev dev[EMU_DEVICES_MAX];
+	struct emu_dev *dev; /* as many as the setup has */
+	unsigned generation; /* how often this process's line was forked */
 	struct list conns;
 	struct list dead; /* connections to be freed by the thread */
 	uint32_t cookies;
@@ -81,6 +82,7 @@ void emu_changed(void);
  */
 struct emu_queue {
 	int fd;
+	unsigned generation; /* a forked process shares the descriptor, not the events */
 	struct list events;
 };
 

@@ -17,6 +17,7 @@
 bool emu_queue_open(struct emu_queue *q)
 {
 	list_init(&q->events);
+	q->generation = emu.generation;
 	q->fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	return q->fd >= 0;
 }
@@ -25,7 +26,8 @@ static void queue_remove(struct emu_queue *q, struct emu_event *e)
 {
 	eventfd_t one;
 
-	eventfd_read(q->fd, &one);
+	if (q->generation == emu.generation)
+		eventfd_read(q->fd, &one);
 	list_remove(&e->node);
 	free(e);
 }
@@ -45,7 +47,8 @@ void emu_queue_put(struct emu_queue *q, const struct emu_event *event)
 		emu_host_fail("out of memory");
 	*e = *event;
 	list_push_back(&q->events, &e->node);
-	eventfd_write(q->fd, 1);
+	if (q->generation == emu.generation)
+		eventfd_write(q->fd, 1);
 }
 
 bool emu_queue_take(struct emu_queue *q, struct emu_event *event)

@@ -140,6 +140,30 @@ static bool setup_read(void)
 	return good;
 }
 
+static void conds_init(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&completed, &attr);
+	pthread_condattr_destroy(&attr);
+	waiting = 0;
+}
+
+static void devs_new(void)
+{
+	emu.dev = calloc(EMU_DEVICES_MAX, sizeof(*emu.dev));
+	if (!emu.dev)
+		emu_host_fail("out of memory");
+	for (unsigned i = 0; i < emu.setup.devices; i++) {
+		emu.dev[i].set = &emu.setup.device[i];
+		emu.dev[i].index = i;
+		emu.dev[i].down = emu.setup.device[i].down;
+		list_init(&emu.dev[i].contexts);
+	}
+}
+
 static void forked_child(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
@@ -147,6 +171,8 @@ static void forked_child(void)
 
 	memcpy(&lock, &fresh, sizeof(lock));
 	memcpy(&changed, &none, sizeof(changed));
+	atomic_store_explicit(&vain, 0, memory_order_relaxed);
+	emu.generation++;
 	if (!emu.running)
 		return;
 	/* Descriptors that stayed open here would keep the parent's peers from hearing
@@ -156,7 +182,9 @@ static void forked_child(void)
 	close(emu.epoll_fd);
 	close(emu.wake_fd);
 	emu.running = false;
-	emu.loaded = false;
+	conds_init();
+	/* The old ones stay where what was made with them looks for them. */
+	devs_new();
 }
 
 static void fork_before(void)
@@ -169,17 +197,6 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void conds_init(void)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&completed, &attr);
-	pthread_condattr_destroy(&attr);
-	waiting = 0;
-}
-
 static bool load(void)
 {
 	static bool watched;
@@ -189,7 +206,6 @@ static bool load(void)
 	emu.loaded = true;
 	list_init(&emu.conns);
 	list_init(&emu.dead);
-	memset(emu.dev, 0, sizeof(emu.dev));
 	if (!watched && pthread_atfork(fork_before, fork_parent, forked_child) != 0)
 		emu_host_fail("out of memory");
 	watched = true;
@@ -200,12 +216,7 @@ static bool load(void)
 	}
 	emu.random = emu.setup.seed * 2 + 1;
 	emu.cookies = (uint32_t)emu_now() ^ (uint32_t)getpid() << 16;
-	for (unsigned i = 0; i < emu.setup.devices; i++) {
-		emu.dev[i].set = &emu.setup.device[i];
-		emu.dev[i].index = i;
-		emu.dev[i].down = emu.setup.device[i].down;
-		list_init(&emu.dev[i].contexts);
-	}
+	devs_new();
 	return true;
 }
 

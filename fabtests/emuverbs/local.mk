@@ -41,4 +41,23 @@ TESTS += %D%/tests/test_faults
 %C%_tests_test_faults_SOURCES = %D%/tests/test_faults.c $(emuverbs_pair)
 %C%_tests_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_tests_test_faults_LDADD = %D%/libibverbs.la
+
+check_PROGRAMS += %D%/tests/test_hosts
+TESTS += %D%/tests/test_hosts
+%C%_tests_test_hosts_SOURCES = %D%/tests/test_hosts.c $(emuverbs_pair)
+%C%_tests_test_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_tests_test_hosts_LDADD = %D%/libibverbs.la
+
+check_PROGRAMS += %D%/tests/test_objects
+TESTS += %D%/tests/test_objects
+%C%_tests_test_objects_SOURCES = %D%/tests/test_objects.c $(emuverbs_pair)
+%C%_tests_test_objects_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_tests_test_objects_LDADD = %D%/libibverbs.la
+
+# Not test_hosts: it forks.
+THREAD_TESTS += %D%/tests/test_qp %D%/tests/test_mixed %D%/tests/test_faults \
+	%D%/tests/test_objects
+
+TESTS += %D%/tests/run.t
+EXTRA_DIST += %D%/tests/run.t
 endif

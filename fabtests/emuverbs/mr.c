@@ -116,8 +116,11 @@ static int populate(const void *addr, size_t len, unsigned access)
 	if (to <= from)
 		return EFAULT;
 	if (madvise((void *)from, to - from,
-		    access & WRITES ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ||
-	    errno == EINVAL)
+		    access & WRITES ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+		return 0;
+	/* Kernels before 5.14 know neither; the others, that it may not be written. */
+	if (errno == EINVAL &&
+	    madvise((void *)from, to - from, MADV_POPULATE_READ) != 0 && errno == EINVAL)
 		return 0;
 	return EFAULT;
 }

@@ -54,6 +54,34 @@ static void test_whole(void)
 	tap_is_str(emu_action_name(EMU_ACTIONS), "?", "others have not");
 }
 
+/* Those that run knows by name, where the tree is. */
+static void test_named(void)
+{
+	static const char *const names[] = {"1x1", "1x16", "2x16-ooo", "4-faults"};
+	const char *top = getenv("WEFT_TOP_SRCDIR");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct emu_setup_error error = {0};
+		char path[4096], text[8192];
+		struct emu_setup c;
+		size_t len;
+		FILE *f;
+
+		if (!top) {
+			tap_skip(1, "WEFT_TOP_SRCDIR is not set");
+			continue;
+		}
+		snprintf(path, sizeof(path), "%s/fabtests/emuverbs/setups/%s", top,
+			 names[i]);
+		f = fopen(path, "r");
+		len = f ? fread(text, 1, sizeof(text), f) : 0;
+		if (f)
+			fclose(f);
+		if (!tap_ok(emu_setup_parse(text, len, &c, &error), "%s", names[i]))
+			tap_diag("line %u: %s", error.line, error.text);
+	}
+}
+
 static void refused(const char *text, unsigned line, const char *words)
 {
 	struct emu_setup_error error;
@@ -175,6 +203,7 @@ int main(int argc, char **argv)
 
 	tap_diag("seed %" PRIu64, seed);
 	test_whole();
+	test_named();
 	test_refused();
 	test_limits();
 	test_changed(seed);
