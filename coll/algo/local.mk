@@ -3,7 +3,7 @@ COLL_SOURCES += %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
 	%D%/barrier_dissemination.c %D%/broadcast_binomial.c \
 	%D%/allgather_ring.c %D%/allgather_doubling.c \
 	%D%/allreduce_ring.c %D%/allreduce_doubling.c \
-	%D%/allgather_ffbruck.c %D%/broadcast_chain.c %D%/reduce_chain.c \
+	%D%/allgather_ffbruck.c %D%/broadcast_chain.c %D%/pair.c %D%/pair.h %D%/reduce_chain.c \
 	%D%/allgatherv_ring.c %D%/reducescatter_ring.c %D%/reducescatter_halving.c \
 	%D%/alltoall_direct.c %D%/alltoall_bruck.c %D%/reduce_binomial.c \
 	%D%/gather_binomial.c %D%/gather_direct.c %D%/scatter_binomial.c \

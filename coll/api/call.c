@@ -316,6 +316,12 @@ LOCK_HELD(lock_context) static enum weft_result call_leave(struct weft_req *req)
 	return result;
 }
 
+enum weft_result call_end(struct weft_req *req)
+{
+	return call_wait(req, INT64_MAX, CALL_GRACE_US) == EXEC_DONE ? call_finish(req)
+								     : call_leave(req);
+}
+
 enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 			  const struct weft_opts *opts)
 {
@@ -330,9 +336,7 @@ enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 	ctx_lock(ctx);
 	result = call_start(comm, call, opts, &req);
 	if (result == WEFT_SUCCESS)
-		result = call_wait(req, INT64_MAX, CALL_GRACE_US) == EXEC_DONE
-				 ? call_finish(req)
-				 : call_leave(req);
+		result = call_end(req);
 	ctx_unlock(ctx);
 	return result;
 }

@@ -32,6 +32,13 @@ struct checked_call {
 enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call,
 			    const struct weft_opts *opts, struct checked_call *out);
 
+/* Of a call that is no collective: the options; a buffer, by the name that it has. */
+enum weft_result call_check_opts(const struct weft_opts *opts);
+enum weft_result call_check_buf(const struct weft_buf *buf, const char *name);
+
+/* The end of a blocking call: waits, and leaves the request. */
+LOCK_HELD(lock_context) enum weft_result call_end(struct weft_req *req);
+
 /* Starts and waits; what a blocking call does. */
 enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 			  const struct weft_opts *opts);

@@ -111,7 +111,7 @@ static const struct check_row check_table[WEFT_COLL_COUNT] = {
 				.src = ONE_PER_RANK},
 };
 
-static enum weft_result check_opts(const struct weft_opts *opts)
+enum weft_result call_check_opts(const struct weft_opts *opts)
 {
 	if (opts->size < sizeof(*opts))
 		return error_set(WEFT_ERR_ARG,
@@ -144,7 +144,7 @@ static enum weft_result check_opts(const struct weft_opts *opts)
 	return WEFT_SUCCESS;
 }
 
-static enum weft_result check_buf(const struct weft_buf *buf, const char *name)
+enum weft_result call_check_buf(const struct weft_buf *buf, const char *name)
 {
 	if (buf->kind != WEFT_MEM_HOST)
 		return error_set(WEFT_ERR_UNSUPPORTED,
@@ -439,9 +439,9 @@ static enum weft_result check_data(const struct weft_comm *comm,
 	job.has_src = is_held(&job, row->src_at);
 	job.has_dst = is_held(&job, row->dst_at);
 	if (job.has_src)
-		result = check_buf(&call->src, "src");
+		result = call_check_buf(&call->src, "src");
 	if (result == WEFT_SUCCESS && job.has_dst)
-		result = check_buf(&call->dst, "dst");
+		result = call_check_buf(&call->dst, "dst");
 	if (result != WEFT_SUCCESS)
 		return result;
 	job.type = job.has_src ? call->src.type : call->dst.type;
@@ -569,7 +569,7 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 			    const struct weft_opts *opts, struct checked_call *out)
 {
 	const struct check_row *row;
-	enum weft_result result = opts ? check_opts(opts) : WEFT_SUCCESS;
+	enum weft_result result = opts ? call_check_opts(opts) : WEFT_SUCCESS;
 
 	if (result != WEFT_SUCCESS)
 		return result;

@@ -76,6 +76,7 @@ static enum weft_result comm_open(struct weft_ctx *ctx, struct weft_comm **out)
 	list_init(&comm->plans);
 	list_init(&comm->free_reqs);
 	list_init(&comm->held_reqs);
+	list_init(&comm->group);
 	ctx->comms++;
 	*out = comm;
 	return WEFT_SUCCESS;

@@ -57,6 +57,8 @@ struct weft_comm {
 	struct list free_reqs; /* kept for reuse, of no plan in particular */
 	struct list held_reqs; /* failed blocking calls that are not safe yet */
 	int open_reqs;	       /* owned by callers */
+	struct list group;     /* requests of the blocking messages of a group */
+	bool grouping;	       /* between weft_group_begin() and _end() */
 	uint64_t *tables; /* of (v) forms: two of 2 * size + 1; NULL until one comes */
 };
 
@@ -74,7 +76,8 @@ struct comm_plan {
 };
 
 struct weft_req {
-	struct list link; /* comm->free_reqs, comm->held_reqs or plan->idle */
+	struct list link;   /* comm->free_reqs, comm->held_reqs or plan->idle */
+	struct list member; /* comm->group */
 	struct weft_comm *comm;
 	struct exec_req *exec;
 	struct comm_plan *plan;

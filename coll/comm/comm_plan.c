@@ -71,7 +71,8 @@ static enum weft_result comm_plan_build(struct weft_comm *comm, enum weft_coll c
 	}
 	plan->coll = coll;
 	plan->algo = algo;
-	plan->algorithm = algo_index(algo);
+	/* Messages between two ranks are in no table. */
+	plan->algorithm = coll < WEFT_COLL_COUNT ? algo_index(algo) : 0;
 	list_init(&plan->idle);
 	plan->call = *call;
 	list_push_front(&comm->plans, &plan->link);

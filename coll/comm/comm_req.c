@@ -42,6 +42,7 @@ enum weft_result comm_req_get(struct weft_comm *comm, struct comm_plan *plan,
 	req->comm = comm;
 	req->plan = plan;
 	list_init(&req->link);
+	list_init(&req->member);
 	comm->open_reqs++;
 	*out = req;
 	return WEFT_SUCCESS;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "coll/exec/engine.h"
+#include "coll/exec/pair.h"
 
 /* How long a rank that is asked for the verdict may take before the next one is. */
 #define ACCORD_STEP_US INT64_C(1000000)
@@ -250,6 +251,11 @@ void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig)
 	struct sig_call other;
 	bool exact;
 
+	if (req->call.pair) {
+		exact = sig_unpack(sig, req->x->size, &other);
+		pair_mismatch(req, &other, exact);
+		return;
+	}
 	if ((sig ^ req->sig) & ~SIG_PAST_MASK) {
 		exact = sig_unpack(sig, req->x->size, &other);
 		accord_other_call(req, rank, &other, exact);
@@ -260,6 +266,11 @@ void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig)
 
 void accord_status(struct exec_req *req, const struct ctl_msg *msg)
 {
+	if (req->call.pair) {
+		if (!sig_call_same(&req->call.id, &msg->status.call))
+			pair_mismatch(req, &msg->status.call, true);
+		return;
+	}
 	if (!sig_call_same(&req->call.id, &msg->status.call))
 		accord_other_call(req, msg->src, &msg->status.call, true);
 	else if (msg->sig != req->sig)
@@ -272,6 +283,10 @@ void accord_lengths(struct slot *slot, const char *how, uint64_t theirs)
 	struct exec_req *req = slot->req;
 	char text[ACCORD_TEXT_MAX];
 
+	if (req->call.pair) {
+		pair_lengths(slot, theirs);
+		return;
+	}
 	snprintf(text, sizeof(text),
 		 "call %u of communicator %u, %s: rank %d %s %llu bytes, rank %d %llu; "
 		 "every rank must give the same count and type",

@@ -18,7 +18,7 @@ struct ctl_wire_header {
 	uint8_t kind;
 	uint8_t entries;
 	uint8_t handles;
-	uint8_t pad;
+	uint8_t pair;
 	int32_t src;
 	uint32_t comm;
 	uint32_t call;
@@ -164,6 +164,7 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 					       : msg->kind == CTL_PAST ? msg->past.entries
 								       : 0,
 				    .handles = ready ? msg->ready.handles : 0,
+				    .pair = msg->pair,
 				    .src = (int32_t)htole32((uint32_t)msg->src),
 				    .comm = htole32(msg->comm),
 				    .call = htole32(msg->call),
@@ -309,7 +310,11 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 	msg->call = le32toh(w.call);
 	msg->sig = le64toh(w.sig);
 	if (le32toh(w.magic) != CTL_MAGIC || msg->src < 0 || msg->src >= size ||
-	    msg->comm > NAME_COMM_MAX)
+	    msg->comm > NAME_COMM_MAX || w.pair > 1)
+		return false;
+	msg->pair = w.pair;
+	if (msg->pair && w.kind != CTL_FAIL && w.kind != CTL_PROBE &&
+	    w.kind != CTL_STATUS)
 		return false;
 	switch (w.kind) {
 	case CTL_READY:

@@ -81,6 +81,7 @@ struct ctl_msg {
 	int32_t src; /* rank */
 	uint32_t comm;
 	uint32_t call; /* full call number */
+	bool pair;     /* the call is one of two ranks (pair.h): FAIL, PROBE, STATUS */
 	uint64_t sig;  /* of the sender's call: READY, PROBE, STATUS */
 	union {
 		struct ctl_ready ready;

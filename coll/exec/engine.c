@@ -12,6 +12,7 @@
 #include "coll/exec/crowd.h"
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
+#include "coll/exec/pair.h"
 
 /* How long a wait spins before it offers the processor to others, and how long before it
  * sleeps. Where ranks share processors it offers at once: what is waited for can't come
@@ -303,6 +304,7 @@ enum weft_result exec_comm_open(struct exec *x, uint32_t comm)
 	x->comms[comm].next_call = 0;
 	x->comms[comm].past = 0;
 	x->comms[comm].failed = WEFT_SUCCESS;
+	x->comms[comm].pairs = NULL;
 	return WEFT_SUCCESS;
 }
 
@@ -338,8 +340,10 @@ enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const cha
 
 void exec_comm_close(struct exec *x, uint32_t comm)
 {
-	if (comm < x->comms_max)
+	if (comm < x->comms_max) {
 		x->comms[comm].state = COMM_CLOSED;
+		pairs_free(x, comm);
+	}
 	sink_close(x, comm);
 	list_foreach_safe (pos, tmp, &x->stash) {
 		struct stash *stash = container_of(pos, struct stash, link);
@@ -373,13 +377,14 @@ static struct list *engine_bucket(struct exec *x, uint32_t comm, uint32_t call)
 }
 
 struct exec_req *engine_find(struct exec *x, uint32_t comm, uint32_t call,
-			     uint32_t call_mask)
+			     uint32_t call_mask, int32_t pair)
 {
 	list_foreach (pos, engine_bucket(x, comm, call)) {
 		struct exec_req *req = container_of(pos, struct exec_req, bucket);
 
 		if (req->call.comm == comm &&
-		    (req->call.call & call_mask) == (call & call_mask))
+		    (req->call.call & call_mask) == (call & call_mask) &&
+		    (req->call.pair ? req->call.peer : -1) == pair)
 			return req;
 	}
 	return NULL;
@@ -391,12 +396,16 @@ void engine_link(struct exec *x, struct exec_req *req)
 
 	list_push_back(&x->reqs, &req->link);
 	list_push_back(engine_bucket(x, req->call.comm, req->call.call), &req->bucket);
-	req->sig = sig_pack(&req->call.id, comm->past, x->size);
+	req->sig = sig_pack(&req->call.id, req->call.pair ? 0 : comm->past, x->size);
 	req->k_mask = UINT32_MAX;
 	req->k_hash = 0;
 	if (!x->caps.truncates) {
 		req->k_mask = (1u << NAME_HASH_SHIFT) - 1;
 		req->k_hash = sig_length_hash(&req->call.id) << NAME_HASH_SHIFT;
+	}
+	if (req->call.pair) {
+		pair_link(req);
+		return;
 	}
 	comm->past = sig_past_add(comm->past, req->sig);
 	comm->recent[req->call.call % CTL_PAST_MAX] =

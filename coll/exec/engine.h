@@ -197,6 +197,7 @@ struct exec_comm {
 	enum weft_result failed;	       /* first cause, or WEFT_SUCCESS */
 	uint32_t failed_call;
 	char text[EXEC_TEXT_MAX];
+	struct exec_pair **pairs; /* by rank; NULL until there is a message */
 };
 
 /* A control message of a call that did not start here yet. */
@@ -257,8 +258,9 @@ static inline char *slot_place(const struct slot *slot, enum slot_range which,
 }
 
 /* ---- engine.c ---- */
+/* Of a call of two ranks `pair` is the other one, else -1. */
 struct exec_req *engine_find(struct exec *x, uint32_t comm, uint32_t call,
-			     uint32_t call_mask);
+			     uint32_t call_mask, int32_t pair);
 void engine_link(struct exec *x, struct exec_req *req);
 void engine_unlink(struct exec_req *req);
 struct stage *stage_get(struct exec *x, size_t size);

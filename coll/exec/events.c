@@ -12,6 +12,7 @@
 
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
+#include "coll/exec/pair.h"
 
 /* Early messages that are kept; more means that a peer runs wild. */
 #define STASH_MAX 65536
@@ -36,7 +37,7 @@ void event_data(void *arg, uint64_t word)
 {
 	struct exec *x = arg;
 	const struct name name = name_unpack(word);
-	struct exec_req *req = engine_find(x, name.comm, name.call, NAME_CALL_MASK);
+	struct exec_req *req = engine_find(x, name.comm, name.call, NAME_CALL_MASK, -1);
 	struct slot *slot =
 		req && name.kind == NAME_PUT ? event_slot(req, name.index) : NULL;
 
@@ -150,6 +151,7 @@ static void event_probe(struct exec_req *req, const struct ctl_msg *msg)
 		.kind = CTL_STATUS,
 		.comm = msg->comm,
 		.call = msg->call,
+		.pair = msg->pair,
 		.sig = req->sig,
 		.status = {.call = req->call.id, .waits_for = req_waits_for(req, NULL)}};
 
@@ -210,6 +212,8 @@ bool event_is_early(const struct exec *x, const struct ctl_msg *msg)
 	comm = &x->comms[msg->comm];
 	if (comm->state != COMM_OPEN)
 		return comm->state == COMM_UNKNOWN;
+	if (msg->pair)
+		return pair_is_early(comm, msg);
 	return comm->failed == WEFT_SUCCESS &&
 	       (int32_t)(msg->call - comm->next_call) >= 0;
 }
@@ -292,13 +296,15 @@ void event_ctl(struct exec *x, const struct ctl_msg *msg)
 		accord_past(x, msg);
 		return;
 	}
-	req = engine_find(x, msg->comm, msg->call, UINT32_MAX);
+	req = engine_find(x, msg->comm, msg->call, UINT32_MAX, msg->pair ? msg->src : -1);
 	if (msg->kind == CTL_READY)
 		event_handles(x, msg->src, &msg->ready);
 	if (req)
 		event_req(req, msg);
 	else if (event_is_early(x, msg))
 		event_stash(x, msg);
+	else if (msg->pair)
+		pair_over(x, msg);
 	else if (msg->kind == CTL_FAIL)
 		event_late_fail(x, msg);
 	else if (msg->kind == CTL_VERDICT)
@@ -315,7 +321,9 @@ void event_stashed(struct exec_req *req)
 		struct stash *stash = container_of(pos, struct stash, link);
 
 		if (stash->msg.comm != req->call.comm ||
-		    stash->msg.call != req->call.call)
+		    stash->msg.call != req->call.call ||
+		    stash->msg.pair != req->call.pair ||
+		    (req->call.pair && stash->msg.src != req->call.peer))
 			continue;
 		list_remove(&stash->link);
 		x->stashed--;

@@ -74,9 +74,21 @@ struct exec_call {
 	void (*apply)(void *arg, enum weft_type type, void *dst, const void *a,
 		      const void *b, uint64_t count);
 	void *apply_arg;
+	bool pair;	    /* a message between this rank and `peer`, not a collective */
+	int32_t peer;	    /* call is what exec_pair_next() said */
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
 	struct sig_call id; /* what the ranks must agree about */
 };
+
+/* Messages between two ranks (pair.h). The number of the next one to a peer or from it;
+ * NOMEM. */
+LOCK_HELD(lock_context)
+enum weft_result exec_pair_next(struct exec *x, uint32_t comm, int32_t peer, bool sends,
+				uint32_t *call);
+/* Why messages between this rank and a peer failed first; WEFT_SUCCESS: they did not. */
+LOCK_HELD(lock_context)
+enum weft_result exec_pair_failed(const struct exec *x, uint32_t comm, int32_t peer,
+				  const char **text);
 
 enum exec_state {
 	EXEC_IDLE, /* not started, or its outcome was taken */

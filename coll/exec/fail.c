@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "coll/exec/engine.h"
+#include "coll/exec/pair.h"
 
 /* Without movement for so long we ask the rank that we wait for what it does; and again
  * after the second time. */
@@ -77,6 +78,7 @@ static void req_tell(struct exec_req *req, int32_t culprit, bool again)
 	struct ctl_msg msg = {.kind = CTL_FAIL,
 			      .comm = req->call.comm,
 			      .call = req->call.call,
+			      .pair = req->call.pair,
 			      .fail = {.result = req->result, .culprit = culprit}};
 
 	/* Of an earlier call that failed the peers hear, not of this one. */
@@ -117,7 +119,10 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	va_end(ap);
 	req->result = result;
 	req->state = EXEC_DRAINING;
-	exec_comm_fail(x, req->call.comm, req->call.call, result, req->text);
+	if (req->call.pair)
+		pair_fail(x, req->call.comm, req->call.peer, result, req->text);
+	else
+		exec_comm_fail(x, req->call.comm, req->call.call, result, req->text);
 	req_lists_drop(req);
 	for (uint64_t i = req->base; i < req->next; i++) {
 		struct slot *slot = &req->slot[i & (req->slots - 1)];
@@ -158,7 +163,8 @@ void req_answer_revoke(struct exec_req *req, struct exec_peer *peer)
 	struct ctl_msg msg = {
 		.kind = CTL_REVOKED, .comm = req->call.comm, .call = req->call.call};
 
-	if (!peer->revoke_asked || peer->puts)
+	/* Messages between two ranks have no places. */
+	if (!peer->revoke_asked || peer->puts || req->call.pair)
 		return;
 	if (ctl_io_send(req->x, peer->rank, &msg) == 0)
 		peer->revoke_asked = false;
@@ -227,6 +233,14 @@ static void req_timed_out(struct exec_req *req)
 	const int32_t rank = req_waits_for(req, &slot);
 	char behind[64] = "";
 
+	if (req->call.pair) {
+		req_fail(req, WEFT_ERR_TIMEOUT, req->call.peer,
+			 "%s: rank %d did not %s it within %.3f s", exec_req_what(req),
+			 req->call.peer,
+			 req->call.id.root == req->x->rank ? "take" : "send",
+			 (double)req->call.timeout_us * 1e-6);
+		return;
+	}
 	if (!slot) {
 		req_fail(req, WEFT_ERR_TIMEOUT, -1,
 			 "%s, call %u of communicator %u: not finished within %.3f s",
@@ -250,6 +264,7 @@ void req_probe(struct exec_req *req, int32_t rank)
 		.kind = CTL_PROBE,
 		.comm = req->call.comm,
 		.call = req->call.call,
+		.pair = req->call.pair,
 		.sig = req->sig,
 		.status = {.call = req->call.id, .waits_for = req_waits_for(req, NULL)}};
 

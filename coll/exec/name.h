@@ -26,6 +26,7 @@
 enum name_kind {
 	NAME_MESSAGE = 1, /* tag of a payload message: index is k */
 	NAME_PUT = 2,	  /* remote CQ data of a put: index is the RECV's number */
+	NAME_PAIR = 3,	  /* tag of a message of one rank to another: call as in pair.h */
 };
 
 #define NAME_KIND_BITS	2

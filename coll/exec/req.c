@@ -14,6 +14,7 @@
 #include "coll/api/error.h"
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
+#include "coll/exec/pair.h"
 
 static const char *const slot_state_name[SLOT_STATES] = {
 	[SLOT_BLOCKED] = "blocked", [SLOT_RUNNABLE] = "runnable",
@@ -100,7 +101,9 @@ const char *exec_req_what(struct exec_req *req)
 	const char *coll = weft_coll_name((enum weft_coll)id->coll);
 	const struct algo *algo = algo_at(coll, id->algorithm);
 
-	if (!req->what[0])
+	if (!req->what[0] && req->call.pair)
+		pair_what(req);
+	else if (!req->what[0])
 		snprintf(req->what, sizeof(req->what), "%s (%s)", coll,
 			 algo ? algo->name : "?");
 	return req->what;
@@ -320,13 +323,15 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->what[0] = '\0';
 	req->awake = true;
 	req->done = 0;
-	req->message_max =
-		call->plan->puts ? req->x->caps.message_max : req->x->caps.long_max;
+	/* A pair of ranks has no READY: the provider does what is long. */
+	req->message_max = call->pair	      ? SIZE_MAX
+			   : call->plan->puts ? req->x->caps.message_max
+					      : req->x->caps.long_max;
 	/* Lengths that were bound late are what ranks may disagree about without any sign
 	 * of it in the call: where a message that is too long does harm, READY says how
 	 * long its place is. */
-	req->announces =
-		!req->x->caps.data || (req->bind.disp && !req->x->caps.truncates);
+	req->announces = !call->pair && (!req->x->caps.data ||
+					 (req->bind.disp && !req->x->caps.truncates));
 	req->ops = 0;
 	req->places = 0;
 	req->local.slot = NULL;
@@ -468,8 +473,8 @@ uint64_t slot_tag(const struct slot *slot)
 {
 	const struct exec_req *req = slot->req;
 
-	return name_pack(NAME_MESSAGE, req->call.comm, req->call.call,
-			 (slot->k & req->k_mask) | req->k_hash);
+	return name_pack(req->call.pair ? NAME_PAIR : NAME_MESSAGE, req->call.comm,
+			 req->call.call, (slot->k & req->k_mask) | req->k_hash);
 }
 
 void slot_done(struct slot *slot)

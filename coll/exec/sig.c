@@ -9,9 +9,9 @@
 #include "coll/exec/sig.h"
 #include "weft/weft.h"
 
-static_assert(WEFT_COLL_COUNT <= 1 << 4 && WEFT_TYPE_COUNT <= 1 << 4 &&
-		      WEFT_OP_COUNT < SIG_OPS && SIG_OPS == 1 << 5 &&
-		      SIG_ALGORITHMS == 1 << 4,
+static_assert(WEFT_COLL_COUNT <= SIG_COLL_PAIR && SIG_COLL_PAIR < 1 << 4 &&
+		      WEFT_TYPE_COUNT <= 1 << 4 && WEFT_OP_COUNT < SIG_OPS &&
+		      SIG_OPS == 1 << 5 && SIG_ALGORITHMS == 1 << 4,
 	      "collectives, types and operations fit their fields");
 
 #define SIG_REST_BITS SIG_PAST_SHIFT /* root and count */
@@ -83,6 +83,12 @@ void sig_call_print(const struct sig_call *call, bool exact, char *text, size_t 
 	const struct algo *algo = algo_at(weft_coll_name(coll), call->algorithm);
 	char op[16] = "", root[24] = "";
 
+	if (call->coll == SIG_COLL_PAIR) {
+		snprintf(text, len, "%s%llu %s", exact ? "" : "at least ",
+			 (unsigned long long)call->count,
+			 weft_type_name((enum weft_type)call->type));
+		return;
+	}
 	if (coll == WEFT_COLL_BARRIER) {
 		snprintf(text, len, "barrier (%s)", algo ? algo->name : "?");
 		return;

@@ -30,6 +30,7 @@ struct sig_call {
 	uint8_t algorithm; /* algo_index() */
 };
 
+#define SIG_COLL_PAIR  15 /* no collective: root sends to another rank */
 #define SIG_OPS	       32 /* operations that can be told apart */
 #define SIG_ALGORITHMS 16 /* and algorithms of one collective */
 

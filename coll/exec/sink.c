@@ -25,6 +25,7 @@ struct sink {
 	uint32_t comm, call;
 	int32_t peer;
 	struct stage *stage; /* where they go */
+	bool pair;	     /* of a call of two ranks */
 	bool closed;	     /* its communicator is */
 };
 
@@ -48,7 +49,8 @@ static bool sink_post(struct sink *sink)
 		.desc = &desc,
 		.iov_count = 1,
 		.addr = x->net.addr[sink->peer],
-		.tag = name_pack(NAME_MESSAGE, sink->comm, sink->call, 0),
+		.tag = name_pack(sink->pair ? NAME_PAIR : NAME_MESSAGE, sink->comm,
+				 sink->call, 0),
 		.ignore = NAME_INDEX_MASK,
 		.context = op,
 	};
@@ -89,14 +91,17 @@ void sink_open(struct exec *x, const struct ctl_msg *fail)
 	list_foreach (pos, &x->sinks) {
 		sink = container_of(pos, struct sink, link);
 		if (sink->peer == fail->src && sink->comm == fail->comm &&
-		    sink->call == fail->call)
+		    sink->call == fail->call && sink->pair == fail->pair)
 			return;
 	}
 	sink = pool_get(&x->sinks_pool);
 	if (!sink)
 		return;
-	*sink = (struct sink){
-		.x = x, .comm = fail->comm, .call = fail->call, .peer = fail->src};
+	*sink = (struct sink){.x = x,
+			      .comm = fail->comm,
+			      .call = fail->call,
+			      .peer = fail->src,
+			      .pair = fail->pair};
 	sink->stage = stage_get(x, fail->fail.msg_bytes);
 	if (!sink->stage) {
 		pool_put(&x->sinks_pool, sink);

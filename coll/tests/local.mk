@@ -57,3 +57,8 @@ check_PROGRAMS += %D%/test_ops
 TESTS += %D%/test_ops
 %C%_test_ops_SOURCES = %D%/test_ops.c %D%/ranks.c
 %C%_test_ops_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_messages
+TESTS += %D%/test_messages
+%C%_test_messages_SOURCES = %D%/test_messages.c %D%/ranks.c
+%C%_test_messages_LDADD = coll/libcoll.la

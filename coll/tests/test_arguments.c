@@ -278,6 +278,41 @@ static void test_operations(struct weft_ctx *ctx, struct weft_comm *comm)
 		"which a reduce-scatter does not have");
 }
 
+static void test_messages(struct weft_comm *comm)
+{
+	struct weft_opts opts = WEFT_OPTS_INIT;
+	struct weft_req *req;
+	char a[4];
+
+	refused(weft_send(NULL, a, 4, WEFT_INT8, 0, NULL), WEFT_ERR_ARG, "comm is NULL",
+		"a message on no communicator");
+	refused(weft_send_start(comm, a, 4, WEFT_INT8, 0, NULL, NULL), WEFT_ERR_ARG,
+		"req is NULL", "one without a request");
+	refused(weft_send(comm, a, 4, WEFT_INT8, 1, NULL), WEFT_ERR_ARG, "peer is 1",
+		"one to nobody");
+	refused(weft_recv(comm, a, 4, WEFT_INT8, -1, NULL), WEFT_ERR_ARG, "peer is -1",
+		"one from nobody");
+	refused(weft_recv_start(comm, a, 4, WEFT_INT8, 0, NULL, &req), WEFT_ERR_ARG,
+		"itself", "one from itself");
+	refused(weft_send(comm, NULL, 4, WEFT_INT8, 0, NULL), WEFT_ERR_ARG, "buf is NULL",
+		"one of no memory");
+	refused(weft_send(comm, a, 4, (enum weft_type)50, 0, NULL), WEFT_ERR_ARG,
+		"buf.type", "one of no type");
+	opts.flags = 1;
+	refused(weft_send(comm, a, 4, WEFT_INT8, 0, &opts), WEFT_ERR_UNSUPPORTED, "flags",
+		"one with unknown flags");
+	opts = (struct weft_opts)WEFT_OPTS_INIT;
+	opts.algorithm = "ring";
+	refused(weft_send(comm, a, 4, WEFT_INT8, 0, &opts), WEFT_ERR_ARG, "ring",
+		"one by an algorithm");
+	refused(weft_group_end(comm), WEFT_ERR_ARG, "no group", "the end of no group");
+	refused(weft_group_begin(NULL), WEFT_ERR_ARG, "comm is NULL",
+		"a group of no communicator");
+	tap_ok(weft_group_begin(comm) == WEFT_SUCCESS, "a group");
+	refused(weft_group_begin(comm), WEFT_ERR_ARG, "already", "in a group");
+	tap_ok(weft_group_end(comm) == WEFT_SUCCESS, "of nothing");
+}
+
 /* A request is gone once its end was told; a caller that comes again breaks nothing. */
 static void test_over(struct weft_comm *comm)
 {
@@ -344,6 +379,7 @@ int main(void)
 	test_objects(ctx, comm);
 	test_over(comm);
 	test_operations(ctx, comm);
+	test_messages(comm);
 	tap_ok(weft_comm_destroy(comm) == WEFT_SUCCESS &&
 		       weft_ctx_close(ctx) == WEFT_SUCCESS,
 	       "everything closes after all that");

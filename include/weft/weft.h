@@ -550,6 +550,44 @@ WEFT_API enum weft_result weft_scatterv_start(struct weft_comm *comm, const void
 					      const struct weft_opts *opts,
 					      struct weft_req **req);
 
+/* ---- messages -----------------------------------------------------------------------
+ */
+
+/*
+ * Messages between two ranks of a communicator: the k-th that one sends to the other is
+ * the k-th that this one receives from it; there are no tags. Both give the same count
+ * and type: otherwise WEFT_ERR_MISMATCH, on both sides with the same words; a sender
+ * whose message had left already hears it in its next call. A send returns when the
+ * buffer is the caller's again, which may be before the other rank has called. A failure
+ * is of the two ranks: later messages between them give COMM, other ranks and collectives
+ * are not touched. Errors: ARG (also for the rank itself), UNSUPPORTED, COMM, NOMEM,
+ * TIMEOUT, PEER, MISMATCH.
+ */
+WEFT_API enum weft_result weft_send(struct weft_comm *comm, const void *buf,
+				    uint64_t count, enum weft_type type, int32_t peer,
+				    const struct weft_opts *opts);
+WEFT_API enum weft_result weft_send_start(struct weft_comm *comm, const void *buf,
+					  uint64_t count, enum weft_type type,
+					  int32_t peer, const struct weft_opts *opts,
+					  struct weft_req **req);
+WEFT_API enum weft_result weft_recv(struct weft_comm *comm, void *buf, uint64_t count,
+				    enum weft_type type, int32_t peer,
+				    const struct weft_opts *opts);
+WEFT_API enum weft_result weft_recv_start(struct weft_comm *comm, void *buf,
+					  uint64_t count, enum weft_type type,
+					  int32_t peer, const struct weft_opts *opts,
+					  struct weft_req **req);
+
+/*
+ * Between begin and end, weft_send() and weft_recv() of the communicator start and do not
+ * wait; the end waits for all of them, so that no order of the calls on any rank can make
+ * ranks wait for each other for good. Buffers are in use until then. The result is that
+ * of the first that failed; deadlines are those of each. What gave an error where it was
+ * called is not in the group. A group is one thread's.
+ */
+WEFT_API enum weft_result weft_group_begin(struct weft_comm *comm);
+WEFT_API enum weft_result weft_group_end(struct weft_comm *comm);
+
 /* ---- requests -----------------------------------------------------------------------
  */
 

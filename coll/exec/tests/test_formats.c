@@ -138,6 +138,8 @@ static void test_messages(void)
 	fail.kind = CTL_VERDICT;
 	check_message(fail, "VERDICT");
 	check_message(probe, "PROBE");
+	probe.pair = true;
+	check_message(probe, "PROBE of two ranks");
 	past.past.entries = CTL_PAST_MAX;
 	past.past.call[CTL_PAST_MAX - 1] = (struct sig_call){.count = 9, .root = 1};
 	check_message(past, "PAST");
@@ -174,6 +176,9 @@ static void test_refusals(void)
 	m = full_ready();
 	m.comm = NAME_COMM_MAX + 1;
 	refuse(m, "a communicator that has no name");
+	m = full_ready();
+	m.pair = true;
+	refuse(m, "READY of a message between two ranks");
 	m = full_ready();
 	m.kind = (enum ctl_kind)77;
 	refuse(m, "an unknown kind");
