@@ -61,6 +61,24 @@ void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
 	handlers[v.kind](ep, pp, link, &v);
 }
 
+/* A put of the peer, with what a packet would have said after it. */
+static void on_arrived(void *arg, struct wire_link *link, const struct wire_notice *n,
+		       uint64_t len)
+{
+	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
+	struct proto_ep *ep = arg;
+	struct pkt_view v;
+
+	if (!pp || ep->closing) {
+		return;
+	}
+	if (pkt_parse_notice(n->op, n->data, len, &v)) {
+		proto_violation(ep, link);
+		return;
+	}
+	handlers[v.kind](ep, pp, link, &v);
+}
+
 static void on_link_up(void *arg, struct wire_link *link)
 {
 	struct proto_ep *ep = arg;
@@ -80,6 +98,7 @@ static const struct wire_events events = {
 	.link_down = on_link_down,
 	.packet = eager_packet,
 	.segment_done = proto_segment_done,
+	.arrived = on_arrived,
 };
 
 /* ---- local memory that a wire wants registered */

@@ -33,28 +33,28 @@ check_PROGRAMS += %D%/tests/test_engine
 TESTS += %D%/tests/test_engine
 %C%_tests_test_engine_SOURCES = %D%/tests/test_engine.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
 %C%_tests_test_engine_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_bulk
 TESTS += %D%/tests/test_bulk
 %C%_tests_test_bulk_SOURCES = %D%/tests/test_bulk.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
 %C%_tests_test_bulk_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_joint
 TESTS += %D%/tests/test_joint
 %C%_tests_test_joint_SOURCES = %D%/tests/test_joint.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
 %C%_tests_test_joint_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_order
 TESTS += %D%/tests/test_order
 %C%_tests_test_order_SOURCES = %D%/tests/test_order.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
 %C%_tests_test_order_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_match
@@ -78,7 +78,7 @@ check_PROGRAMS += %D%/tests/test_atomic
 TESTS += %D%/tests/test_atomic
 %C%_tests_test_atomic_SOURCES = %D%/tests/test_atomic.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
 %C%_tests_test_atomic_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_sender
@@ -90,7 +90,7 @@ check_PROGRAMS += %D%/tests/test_local
 TESTS += %D%/tests/test_local
 %C%_tests_test_local_SOURCES = %D%/tests/test_local.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
 %C%_tests_test_local_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_cancel
@@ -102,5 +102,12 @@ check_PROGRAMS += %D%/tests/test_two_wires
 TESTS += %D%/tests/test_two_wires
 %C%_tests_test_two_wires_SOURCES = %D%/tests/test_two_wires.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
 %C%_tests_test_two_wires_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_notice
+TESTS += %D%/tests/test_notice
+%C%_tests_test_notice_SOURCES = %D%/tests/test_notice.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
+%C%_tests_test_notice_LDADD = prov/libprov.la

@@ -3,13 +3,15 @@
  * RMA: one FIFO per peer. An operation starts when those before it are done, or, where
  * the link keeps segments of a lane in order (or no order was granted), when all their
  * segments are under way. They retire in order. The remote event of a write with data
- * leaves after its data is done.
+ * leaves after its data is done, or with it where the link has notices: then the link
+ * sees to it that the target hears of it once all is there.
  */
 #include "config.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/keytab.h"
 #include "prov/proto/ep.h"
 
 static bool event_send(struct proto_peer *pp, struct tx *tx)
@@ -23,6 +25,58 @@ static bool event_send(struct proto_peer *pp, struct tx *tx)
 	return true;
 }
 
+/* What a link with notices says to the target of this operation together with its last
+ * byte; 0: nothing, or more than fits (several pieces may be of several regions). */
+static uint32_t notice_of(const struct proto_peer *pp, const struct tx *tx)
+{
+	uint32_t wanted;
+
+	if (!wire_link_base(pp->peer.link)->caps.notify || !tx->x.put ||
+	    tx->x.remote_count != 1 || tx->x.issued || tx->x.inflight ||
+	    tx->x.total > WIRE_NOTIFY_MAX) {
+		return 0;
+	}
+	if (tx->flags & PROTO_DATA) {
+		return PKT_NOTICE_EVENT;
+	}
+	wanted = counts_wanted(pp);
+	return wanted ? PKT_NOTICE_COUNT | (wanted & MEM_EVENTS_EP ? PKT_COUNT_EP : 0) |
+				(wanted & MEM_EVENTS_MR ? PKT_COUNT_MR : 0)
+		      : 0;
+}
+
+/* Of those who want to hear of it, who hasn't by its notice. */
+static uint32_t wanted_still(const struct tx *tx, uint32_t wanted)
+{
+	if (tx->notice & PKT_NOTICE_COUNT) {
+		wanted &= tx->notice & PKT_COUNT_EP ? ~MEM_EVENTS_EP : ~0u;
+		wanted &= tx->notice & PKT_COUNT_MR ? ~MEM_EVENTS_MR : ~0u;
+	}
+	/* Data tells the endpoint, whichever way it goes. */
+	return tx->flags & PROTO_DATA ? wanted & ~MEM_EVENTS_EP : wanted;
+}
+
+/* Moves what there is room for. How many segments were started; negative: a notice has no
+ * room, which must not look like the end of an operation of no bytes. */
+static int rma_move(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
+		    size_t budget)
+{
+	uint32_t op = tx->notice ? 0 : notice_of(pp, tx);
+	const struct wire_notice n = {.data = op & PKT_NOTICE_EVENT ? tx->data
+								    : tx->x.remote[0].key,
+				      .op = op,
+				      .ordered = ep->order_rma};
+
+	if (!op) {
+		return xfer_run(&tx->x, tx->link, ep->regs, budget);
+	}
+	if (!xfer_notify(&tx->x, tx->link, ep->regs, &n)) {
+		return -1;
+	}
+	tx->notice = op;
+	return 1;
+}
+
 /* It is done: its target's counters and its data. False: no room. */
 static bool target_told(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
@@ -32,7 +86,7 @@ static bool target_told(struct proto_ep *ep, struct proto_peer *pp, struct tx *t
 		}
 		tx->wanted = 0;
 	}
-	return !(tx->flags & PROTO_DATA) || event_send(pp, tx);
+	return !(tx->flags & PROTO_DATA) || tx->notice || event_send(pp, tx);
 }
 
 /* One turn of one operation; true when the next one may have its turn. */
@@ -49,15 +103,20 @@ static bool rma_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 		int n;
 
 		tx->link = pp->peer.link;
-		n = xfer_run(&tx->x, tx->link, ep->regs, *budget);
+		n = rma_move(ep, pp, tx, *budget);
+		if (n < 0) {
+			return false;
+		}
 		*moved += n;
-		*budget -= tx->x.issued - before;
+		before = tx->x.issued - before;
+		*budget -= before < *budget ? before : *budget;
 		if (!xfer_is_over(&tx->x)) {
 			ep->busy |= n > 0 && !xfer_is_issued(&tx->x);
 			return xfer_is_issued(&tx->x) && !serial;
 		}
-		tx->wanted = tx->x.err ? 0 : counts_wanted(pp);
-		tx_set_state(tx, tx->wanted || (!tx->x.err && (tx->flags & PROTO_DATA))
+		tx->wanted = tx->x.err ? 0 : wanted_still(tx, counts_wanted(pp));
+		tx_set_state(tx, tx->wanted || (!tx->x.err && !tx->notice &&
+						(tx->flags & PROTO_DATA))
 					 ? TX_EVENT
 					 : TX_OVER);
 	}
@@ -111,6 +170,7 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 	tx->context = r->context;
 	tx->data = r->data;
 	tx->atomic_barrier = ep->order_atomic ? pp->atomics_posted : 0;
+	tx->notice = 0;
 	x = &tx->x;
 	x->owner = XFER_TX;
 	x->put = r->flags & PROTO_WRITE;

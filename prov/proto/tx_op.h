@@ -64,6 +64,8 @@ struct tx {
 	struct atomic_out *out; /* NULL: no atomics are posted */
 	uint64_t tag;
 	uint64_t data;
+	uint32_t notice; /* RMA: what its target hears with the put (PKT_NOTICE_*); 0:
+			  * nothing, it is told afterwards */
 	uint32_t wanted; /* TX_EVENT: counters that must still hear of it, MEM_EVENTS_* */
 	uint64_t rma_barrier; /* message, atomic: may leave when peer.rma_done is there */
 	/* Message: when peer.atomics_sent is there; RMA: when atomics_done is. */

@@ -221,6 +221,29 @@ int pkt_parse(const void *pkt, size_t len, struct pkt_view *v)
 	return pkt_rows[head.kind].decode(pkt, len, v) ? 0 : -FI_EINVAL;
 }
 
+int pkt_parse_notice(uint32_t op, uint64_t data, uint64_t len, struct pkt_view *v)
+{
+	uint32_t flags = op & ~PKT_NOTICE_COUNT;
+
+	v->flags = 0;
+	if (op == PKT_NOTICE_EVENT) {
+		v->kind = PKT_EVENT;
+		v->len = 0;
+		v->data = data;
+		v->total = len;
+		return 0;
+	}
+	if (!(op & PKT_NOTICE_COUNT) || !(flags & (PKT_COUNT_EP | PKT_COUNT_MR)) ||
+	    (flags & ~(PKT_COUNT_EP | PKT_COUNT_MR))) {
+		return -FI_EINVAL;
+	}
+	v->kind = PKT_COUNT;
+	v->flags = (uint8_t)flags;
+	v->len = 1;
+	v->key = data;
+	return 0;
+}
+
 const char *pkt_kind_name(uint8_t kind)
 {
 	return kind > 0 && kind < PKT_KINDS ? pkt_rows[kind].name : "?";

@@ -187,6 +187,41 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 	return started;
 }
 
+bool xfer_notify(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
+		 const struct wire_notice *n)
+{
+	const struct wire_link_base *b = wire_link_base(link);
+	struct iovec local[XFER_IOV_MAX];
+	void *handles[XFER_IOV_MAX];
+	struct wire_segment seg = {
+		.local = local,
+		.handles = handles,
+		.len = x->total,
+		.remote = {.addr = x->remote[0].addr, .key = x->remote[0].key},
+		.cookie = x};
+	int ret;
+
+	if (b->caps.local && x->total && (x->err = xfer_hold(x, regs))) {
+		return true;
+	}
+	seg.local_count = local_slice(x, x->total, local, handles);
+	ret = b->ops->put_notify(link, &seg, n);
+	if (ret == -FI_EAGAIN) {
+		xfer_let_go(x);
+		return false;
+	}
+	if (ret < 0) {
+		x->err = ret;
+	} else {
+		x->inflight = ret == 0;
+		x->issued = x->total;
+	}
+	if (x->inflight == 0) {
+		xfer_let_go(x);
+	}
+	return true;
+}
+
 void xfer_segment_done(struct xfer *x, int err)
 {
 	x->inflight--;

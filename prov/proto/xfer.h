@@ -68,6 +68,10 @@ void xfer_seek(struct xfer *x, size_t offset);
  * regs: the endpoint's, where links need it (caps.local). */
 int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 	     size_t budget);
+/* All of a put to one remote piece at once, of which nothing has begun, with what its
+ * target hears of it. False: no room now; else it is under way, or failed (x->err). */
+bool xfer_notify(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
+		 const struct wire_notice *n);
 /* A segment that was under way is over. */
 void xfer_segment_done(struct xfer *x, int err);
 

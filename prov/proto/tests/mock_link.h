@@ -71,6 +71,7 @@ struct mock_link {
 	uint32_t in_count;
 	uint64_t last_due;
 	struct list segs;
+	struct list notes;	/* struct mock_note that this end sent */
 	struct mock_push *held; /* pushed, not reported yet */
 	bool pushing;		/* between take and did */
 	bool holding;		/* and what is pushed lands later */
@@ -88,6 +89,25 @@ static inline struct mock_link *link_of(struct wire_link *link)
 {
 	return (struct mock_link *)link;
 }
+
+/* ---- mock_wire.c, for the others */
+
+/* Aborts unless what a segment names is registered, as the hardware would have it. */
+void mock_check_local(const struct mock_link *l, const struct wire_segment *seg);
+/* Where the target keeps it; NULL: refused, *err says why. */
+char *mock_resolve(struct mock_link *l, const struct wire_segment *seg, bool put,
+		   int *err);
+void mock_move(const struct wire_segment *seg, char *at, bool put);
+uint64_t mock_later(struct mock_net *net);
+
+/* ---- mock_notice.c: puts that the target hears of */
+
+int mock_put_notify(struct wire_link *link, const struct wire_segment *seg,
+		    const struct wire_notice *n);
+/* What happens to those that this end sent, and what it hears of the other's. */
+int mock_notes_sent(struct mock_link *l);
+int mock_notes_heard(struct mock_link *l);
+void mock_notes_drop(struct mock_link *l);
 
 /* ---- mock_joint.c: cells, and what is pushed and lands late */
 

@@ -26,7 +26,7 @@ bool mock_chance(struct mock_net *net, uint32_t percent)
 	return mock_random(net) % 100 < percent;
 }
 
-static uint64_t later(struct mock_net *net)
+uint64_t mock_later(struct mock_net *net)
 {
 	return net->now + (net->max_delay ? mock_random(net) % net->max_delay : 0);
 }
@@ -75,6 +75,7 @@ static struct mock_link *link_new(struct mock_ep *ep, const struct wire_addr *to
 	l->base.slot = &l->slot;
 	list_init(&l->in);
 	list_init(&l->segs);
+	list_init(&l->notes);
 	list_push_back(&ep->links, &l->node);
 	return l;
 }
@@ -92,6 +93,7 @@ static void link_free(struct mock_link *l)
 	while ((n = list_pop_front(&l->segs))) {
 		free(container_of(n, struct mock_seg, node));
 	}
+	mock_notes_drop(l);
 	free(l->reserved);
 	free(l->offered);
 	list_remove(&l->node);
@@ -154,7 +156,7 @@ static int dial(struct wire_ep *wep, const struct wire_addr *to, void *ctx,
 	}
 	l = link_new(ep, to, MOCK_DIALLING);
 	l->base.peer_ctx = ctx;
-	l->due = later(ep->net);
+	l->due = mock_later(ep->net);
 	*link = (struct wire_link *)l;
 	return 0;
 }
@@ -214,7 +216,7 @@ static void *pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls
 
 static void queue_pkt(struct mock_link *to, struct mock_pkt *p)
 {
-	p->due = later(to->ep->net);
+	p->due = mock_later(to->ep->net);
 	if (p->due < to->last_due) {
 		p->due = to->last_due;
 	}
@@ -299,8 +301,7 @@ static uint64_t mem_name(struct wire_ep *wep, void *handle)
 	return m->name;
 }
 
-/* What a segment names is registered, as the hardware would have it. */
-static void check_local(const struct mock_link *l, const struct wire_segment *seg)
+void mock_check_local(const struct mock_link *l, const struct wire_segment *seg)
 {
 	for (size_t i = 0; l->base.caps.local && i < seg->local_count; i++) {
 		const struct mock_mem *m = seg->handles[i];
@@ -342,9 +343,8 @@ static char *resolve_named(struct mock_ep *target, const struct wire_segment *se
 	return NULL;
 }
 
-/* Where the target keeps it; NULL: refused, *err says why. */
-static char *resolve(struct mock_link *l, const struct wire_segment *seg, bool put,
-		     int *err)
+char *mock_resolve(struct mock_link *l, const struct wire_segment *seg, bool put,
+		   int *err)
 {
 	struct mock_ep *target = l->other ? l->other->ep : NULL;
 
@@ -376,7 +376,7 @@ static char *resolve(struct mock_link *l, const struct wire_segment *seg, bool p
 	return NULL;
 }
 
-static void move(const struct wire_segment *seg, char *at, bool put)
+void mock_move(const struct wire_segment *seg, char *at, bool put)
 {
 	for (size_t i = 0; i < seg->local_count; i++) {
 		if (put) {
@@ -402,14 +402,14 @@ static int segment(struct wire_link *link, const struct wire_segment *seg, bool 
 	if (sum != seg->len || seg->len > l->base.caps.max_segment || seg->len == 0) {
 		abort();
 	}
-	check_local(l, seg);
+	mock_check_local(l, seg);
 	if (!l->pushing && mock_chance(l->ep->net, l->ep->net->refuse_segment)) {
 		return -FI_EAGAIN;
 	}
 	if (l->dying) {
 		return -FI_ECONNRESET;
 	}
-	at = resolve(l, seg, put, &err);
+	at = mock_resolve(l, seg, put, &err);
 	if (!at) {
 		return err;
 	}
@@ -420,13 +420,13 @@ static int segment(struct wire_link *link, const struct wire_segment *seg, bool 
 	if ((l->base.caps.joints && seg->remote.raw) ||
 	    (!mock_chance(l->ep->net, l->ep->net->late_segment) &&
 	     (!l->base.caps.ordered || list_empty(&l->segs)))) {
-		move(seg, at, put);
+		mock_move(seg, at, put);
 		return 1;
 	}
 	s = calloc(1, sizeof(*s));
 	s->put = put;
 	s->seg = *seg;
-	s->due = later(l->ep->net);
+	s->due = mock_later(l->ep->net);
 	memcpy(s->local, seg->local, seg->local_count * sizeof(s->local[0]));
 	s->seg.local = s->local;
 	if (l->base.caps.local) {
@@ -472,9 +472,9 @@ static bool move_now(struct wire_link *link, uint64_t key, uint64_t addr, void *
 	    mock_chance(l->ep->net, l->ep->net->late_segment)) {
 		return false;
 	}
-	at = resolve(l, &seg, put, &err);
+	at = mock_resolve(l, &seg, put, &err);
 	if (at) {
-		move(&seg, at, put);
+		mock_move(&seg, at, put);
 	}
 	return at;
 }
@@ -602,10 +602,10 @@ static int segs_done(struct mock_link *l)
 			}
 			continue;
 		}
-		at = l->dying ? NULL : resolve(l, &s->seg, s->put, &err);
-		check_local(l, &s->seg);
+		at = l->dying ? NULL : mock_resolve(l, &s->seg, s->put, &err);
+		mock_check_local(l, &s->seg);
 		if (at) {
-			move(&s->seg, at, s->put);
+			mock_move(&s->seg, at, s->put);
 			err = 0;
 		}
 		list_remove(n);
@@ -644,6 +644,7 @@ static int link_progress(struct mock_link *l, int budget)
 		done++;
 	}
 	done += segs_done(l);
+	done += mock_notes_sent(l) + mock_notes_heard(l);
 	if (l->dying && list_empty(&l->in)) {
 		ev->link_down(arg, (struct wire_link *)l, l->dying);
 		link_free(l);
@@ -665,6 +666,11 @@ static int progress(struct wire_ep *wep, int budget)
 				      budget - done);
 	}
 	return done;
+}
+
+static uint32_t events(struct wire_link *link)
+{
+	return link_of(link)->ep->net->events;
 }
 
 static int arm(struct wire_ep *ep)
@@ -702,6 +708,8 @@ const struct wire_ops mock_wire = {
 	.pkt_commit = pkt_commit,
 	.put = put,
 	.get = get,
+	.put_notify = mock_put_notify,
+	.events = events,
 	.put_now = put_now,
 	.get_now = get_now,
 	.mem_add = mem_add,

@@ -65,6 +65,8 @@ struct mock_net {
 	/* Raw segments of links with caps.local: done by a name that its owner gave
 	 * back before, and all of them. */
 	uint64_t named_late, named;
+	uint64_t notices; /* that were taken */
+	uint32_t events;  /* which counters want to hear of accesses: MEM_EVENTS_* */
 	uint64_t links_killed;
 	uint64_t packets;
 };

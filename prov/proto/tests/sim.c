@@ -142,7 +142,21 @@ static void remote_done(void *arg, const struct proto_done *d)
 	if (d->report) {
 		e->remote_events++;
 		e->remote_bytes += d->len;
+		if (e->sim->on_remote) {
+			e->sim->on_remote(e, d);
+		}
 	}
+}
+
+static void remote_count(void *arg, uint64_t key, uint32_t count, bool read, bool ep,
+			 bool region)
+{
+	struct sim_ep *e = arg;
+
+	(void)key;
+	(void)read;
+	e->counted += ep ? count : 0;
+	e->counted_regions += region ? count : 0;
 }
 
 static uint64_t source(void *arg, const struct wire_addr *addr)
@@ -168,6 +182,7 @@ static const struct proto_up up = {
 	.rx_ok = rx_ok,
 	.rx_ok_data = rx_ok_data,
 	.remote_done = remote_done,
+	.remote_count = remote_count,
 	.source = source,
 	.now = now,
 };
@@ -358,8 +373,7 @@ void sim_pattern(char *buf, size_t len, uint64_t id)
 	}
 }
 
-/* The first len bytes of the pattern of whole bytes. */
-static bool is_part(const char *buf, size_t len, size_t whole, uint64_t id)
+bool sim_is_part(const char *buf, size_t len, size_t whole, uint64_t id)
 {
 	for (size_t i = 0; i < len; i++) {
 		if (buf[i] != pattern_byte(i, whole, id)) {
@@ -367,11 +381,6 @@ static bool is_part(const char *buf, size_t len, size_t whole, uint64_t id)
 		}
 	}
 	return true;
-}
-
-bool sim_is_pattern(const char *buf, size_t len, uint64_t id)
-{
-	return is_part(buf, len, len, id);
 }
 
 static struct sim_op *op_new(struct sim *s, enum sim_kind kind, int ep, int to,
@@ -565,13 +574,16 @@ struct sim_op *sim_rma(struct sim *s, int ep, int to, size_t len, uint64_t off,
 					  {off + len / 3, len - len / 3, key}};
 	struct proto_rma r = {.iov = iov,
 			      .remote = remote,
-			      .remote_count = 2,
+			      .remote_count = s->one_piece ? 1 : 2,
 			      .len = len,
 			      .data = op->id,
 			      .context = op,
 			      .flags = flags};
 	ssize_t ret;
 
+	if (s->one_piece) {
+		remote[0].len = len;
+	}
 	op->remote_off = off;
 	sim_pattern(op->buf, len, op->id);
 	r.count = cut(s, op->buf, len, iov);
@@ -699,7 +711,7 @@ static void check_recv(struct sim *s, const struct sim_op *r)
 	    r->olen != (m->len > r->len ? m->len - r->len : 0)) {
 		complain(s, r, "wrong length or truncation");
 	}
-	if (!is_part(r->buf, r->got_len, m->len, m->id)) {
+	if (!sim_is_part(r->buf, r->got_len, m->len, m->id)) {
 		complain(s, r, "wrong bytes");
 	}
 }

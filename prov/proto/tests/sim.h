@@ -47,7 +47,8 @@ struct sim_ep {
 	bool paused;		/* makes no call */
 	uint64_t remote_events; /* writes with data that arrived */
 	uint64_t remote_bytes;
-	uint64_t atomics; /* that were carried out here */
+	uint64_t atomics;		   /* that were carried out here */
+	uint64_t counted, counted_regions; /* accesses, as counters would */
 	struct mem_keytab *keys;
 };
 
@@ -61,6 +62,7 @@ struct sim {
 	/* By the frequent way; special: from one source, or with ignored bits. */
 	uint64_t small_sent, small_received, small_special;
 	uint64_t moved_now; /* RMA, likewise */
+	bool one_piece;	    /* RMA is to one piece of remote memory, not to two */
 	bool plain;	    /* messages of 8 bytes and more may go without remote data */
 	int bad;	    /* things that must not happen, each said in a diagnostic */
 	uint64_t incarnation;
@@ -69,6 +71,8 @@ struct sim {
 	/* Called when an operation completes, which a test may look at; or NULL. */
 	void (*on_done)(struct sim *s, const struct sim_op *op);
 	void *on_done_arg;
+	/* Called when a write of a peer with data has arrived; or NULL. */
+	void (*on_remote)(struct sim_ep *e, const struct proto_done *d);
 };
 
 struct sim_atomic {
@@ -103,7 +107,12 @@ void sim_cancel_all(struct sim *s);
 bool sim_storm(struct sim *s, int steps, uint32_t kills);
 struct proto_peer *sim_peer(struct sim *s, int ep, int to);
 void sim_pattern(char *buf, size_t len, uint64_t id);
-bool sim_is_pattern(const char *buf, size_t len, uint64_t id);
+/* The first len bytes of the pattern of whole bytes. */
+bool sim_is_part(const char *buf, size_t len, size_t whole, uint64_t id);
+static inline bool sim_is_pattern(const char *buf, size_t len, uint64_t id)
+{
+	return sim_is_part(buf, len, len, id);
+}
 /* Data, lengths, truncation and order of everything that was received; counts in bad. */
 void sim_check(struct sim *s);
 
