@@ -6,8 +6,7 @@
  *	FI_WEFT_LANES=8
  *	FI_WEFT_PROFILE=all:segment=256K;far:lanes=16,segments=128
  *
- * Pure: whoever reads the variables hands their text in. No wire does yet, so the
- * provider does not announce them.
+ * Pure: whoever reads the variables hands their text in (prov/wire/verbs/verbs_dev.c).
  */
 #ifndef WEFT_DQPLB_PROFILE_H
 #define WEFT_DQPLB_PROFILE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which rails (NICs) a user wants: FI_WEFT_RAILS is "all", a list as in "mlx5_0,mlx5_1",
- * in whose order they are taken, or all but a list, as in "^mlx5_2". Pure, and announced
- * by nobody yet, like profile.h.
+ * in whose order they are taken, or all but a list, as in "^mlx5_2". Pure, like
+ * profile.h.
  */
 #ifndef WEFT_DQPLB_RAILS_H
 #define WEFT_DQPLB_RAILS_H

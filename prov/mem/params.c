@@ -24,6 +24,7 @@ static const char *const words_mr_demand[] = {"none",	  "raw", "rma_event",
 					      "endpoint", "all", NULL};
 static const char *const words_monitor[] = {"auto", "userfaultfd", "disabled", NULL};
 static const char *const words_wire[] = {"auto", "shm", "verbs", NULL};
+static const char *const words_ooo[] = {"auto", "off", "on", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
 const struct prov_param prov_param_table[] = {
@@ -145,6 +146,85 @@ const struct prov_param prov_param_table[] = {
 		.text = "which entries fi_getinfo has: auto all that can be used, shm "
 			"the one of this host alone, verbs those of RDMA devices",
 	},
+	{
+		.name = "rails",
+		.absent = "all",
+		.offset = offsetof(struct prov_params, rails),
+		.text = "devices for peers on other hosts: all, names as in "
+			"mlx5_0,mlx5_1, in whose order they are used, or all but some as "
+			"in ^mlx5_2",
+	},
+	{
+		.name = "lanes",
+		.absent = "by distance",
+		.offset = offsetof(struct prov_params, lanes),
+		.text = "queue pairs to each peer on another host, over all rails",
+	},
+	{
+		.name = "profile",
+		.absent = "built in",
+		.offset = offsetof(struct prov_params, profile),
+		.text = "how transfers to other hosts are spread, by distance: "
+			"CLASS:KEY=VALUE,...;...",
+	},
+	{
+		.name = "fabric_map",
+		.absent = "none",
+		.offset = offsetof(struct prov_params, fabric_map),
+		.text = "file that says where hosts stand and on which rails they are",
+	},
+	{
+		.name = "fabric_host",
+		.absent = "the host's name",
+		.offset = offsetof(struct prov_params, fabric_host),
+		.text = "this host's name in the fabric map",
+	},
+	{
+		.name = "gid_index",
+		.absent = "chosen",
+		.offset = offsetof(struct prov_params, gid_index),
+		.text = "which GID of each device is used",
+	},
+	{
+		.name = "auth_key",
+		.absent = "none",
+		.offset = offsetof(struct prov_params, auth_key),
+		.text = "16 to 1024 characters that peers on other hosts must have too",
+	},
+	{
+		.name = "pkey_index",
+		.initial = 0,
+		.min = 0,
+		.max = 65535,
+		.offset = offsetof(struct prov_params, pkey_index),
+		.text = "which partition key of each device is used",
+	},
+	{
+		.name = "service_level",
+		.initial = 0,
+		.min = 0,
+		.max = 15,
+		.offset = offsetof(struct prov_params, service_level),
+		.text = "service level of packets to other hosts",
+	},
+	{
+		.name = "hop_limit",
+		.initial = 64,
+		.min = 1,
+		.max = 255,
+		.offset = offsetof(struct prov_params, hop_limit),
+		.text = "routers that a packet to another host may pass",
+	},
+	{
+		.name = "verbs_ooo",
+		.words = words_ooo,
+		.initial = PROV_OOO_AUTO,
+		.max = PROV_OOO_ON,
+		.offset = offsetof(struct prov_params, verbs_ooo),
+		.text = "queue pairs that place data out of order, so that switches can "
+			"spread their packets: auto uses them where both ends can, on "
+			"fails where this host can't",
+	},
 };
 const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_table[0]);
 
@@ -159,6 +239,7 @@ static struct prov_params params = {
 	.mr_cache_max_count = PROV_MR_CACHE_COUNT,
 	.mr_cache_max_size = PROV_MR_CACHE_SIZE,
 	.shm = 1,
+	.hop_limit = 64,
 };
 
 const struct prov_params *prov_params(void)
@@ -245,12 +326,37 @@ static uint64_t row_read(const struct prov_param *row)
 	return value;
 }
 
+/* A copy: what the environment holds may change. It lasts as long as the process. */
+static const char *text_read(const struct prov_param *row)
+{
+	char *text = NULL;
+
+	fi_param_define(&weft_provider, row->name, FI_PARAM_STRING, "%s (default: %s)",
+			row->text, row->absent);
+	if (fi_param_get_str(&weft_provider, row->name, &text) || !text || !text[0])
+		return NULL;
+	return strdup(text);
+}
+
+static void text_take(const struct prov_param *row)
+{
+	const char **field = (const char **)((char *)&params + row->offset);
+
+	if (!*field)
+		*field = text_read(row);
+}
+
 void prov_params_init(void)
 {
 	for (size_t i = 0; i < prov_param_count; i++) {
 		const struct prov_param *row = &prov_param_table[i];
-		uint64_t value = row_read(row);
+		uint64_t value;
 
+		if (row->absent) {
+			text_take(row);
+			continue;
+		}
+		value = row_read(row);
 		memcpy((char *)&params + row->offset, &value, sizeof(value));
 	}
 }

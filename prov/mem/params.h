@@ -41,6 +41,9 @@ enum prov_mr_demand {
 	PROV_MR_ALL,
 };
 
+/* Whether queue pairs may place data out of order, where devices can. */
+enum prov_ooo { PROV_OOO_AUTO, PROV_OOO_OFF, PROV_OOO_ON };
+
 /* How a cache of registrations hears of memory that goes away. */
 enum prov_monitor { PROV_MONITOR_AUTO, PROV_MONITOR_USERFAULTFD, PROV_MONITOR_DISABLED };
 
@@ -60,17 +63,31 @@ struct prov_params {
 	uint64_t mr_cache_monitor;  /* enum prov_monitor */
 	uint64_t wire;		    /* enum prov_wire */
 	uint64_t shm;		    /* 0 or 1: peers on this host by shared memory */
+	/* Peers on other hosts. Texts: NULL when not set. */
+	const char *rails;
+	const char *lanes;
+	const char *profile;
+	const char *fabric_map;
+	const char *fabric_host;
+	const char *gid_index;
+	const char *auth_key;
+	uint64_t pkey_index;
+	uint64_t service_level;
+	uint64_t hop_limit;
+	uint64_t verbs_ooo; /* enum prov_ooo */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */
 struct prov_param {
 	const char *name;	  /* without FI_WEFT_, lower case */
 	const char *const *words; /* NULL: a number */
+	const char *absent;	  /* a text, which whoever uses it reads: what holds
+				   * when it is not set */
 	const char *unit;	  /* of a number; NULL: none */
 	uint64_t initial;
 	uint64_t min;
 	uint64_t max;
-	size_t offset; /* of a uint64_t in struct prov_params */
+	size_t offset; /* of a uint64_t in struct prov_params; a text: of a pointer */
 	const char *text;
 };
 

@@ -27,6 +27,15 @@ static void test_table(void)
 	for (size_t i = 0; i < prov_param_count; i++) {
 		const struct prov_param *row = &prov_param_table[i];
 
+		if (row->absent) {
+			const char *text;
+
+			memcpy(&text, (const char *)prov_params() + row->offset,
+			       sizeof(text));
+			tap_ok(!text && row->text && !row->words && !row->max,
+			       "%s: a text, which isn't set", row->name);
+			continue;
+		}
 		tap_ok(row->initial >= row->min && row->initial <= row->max,
 		       "%s: the default is in range", row->name);
 		tap_is_int((int64_t)field(row), (int64_t)row->initial,

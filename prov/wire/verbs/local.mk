@@ -14,9 +14,11 @@ PROV_SOURCES += \
 	%D%/verbs_msg.c %D%/verbs_msg.h
 if HAVE_VERBS
 PROV_SOURCES += \
-	%D%/verbs_dev.h \
-	%D%/verbs_lib.h \
-	%D%/verbs_ooo.h
+	%D%/verbs_dev.c %D%/verbs_dev.h \
+	%D%/verbs_lib.c %D%/verbs_lib.h \
+	%D%/verbs_look.c \
+	%D%/verbs_ooo.c %D%/verbs_ooo.h \
+	%D%/verbs_rail.c %D%/verbs_rail.h
 endif
 
 check_PROGRAMS += %D%/tests/test_card
@@ -54,3 +56,17 @@ TESTS += %D%/tests/test_keytable
 %C%_tests_test_keytable_LDADD = prov/libprov.la
 
 EXTRA_DIST += %D%/README.md
+
+if HAVE_VERBS
+check_PROGRAMS += %D%/tests/test_memlock
+TESTS += %D%/tests/test_memlock
+%C%_tests_test_memlock_SOURCES = %D%/tests/test_memlock.c
+%C%_tests_test_memlock_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/rails_show
+TEST_HELPERS += %D%/tests/rails_show
+%C%_tests_rails_show_SOURCES = %D%/tests/rails_show.c %D%/tests/card_make.h
+%C%_tests_rails_show_LDADD = prov/libprov.la
+endif
+
+TESTS += %D%/tests/dev.t
+EXTRA_DIST += %D%/tests/dev.t

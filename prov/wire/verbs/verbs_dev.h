@@ -13,6 +13,7 @@
 
 #include "prov/dqplb/profile.h"
 #include "prov/dqplb/rails.h"
+#include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_card.h"
 #include "prov/wire/verbs/verbs_lib.h"
 #include "topo/fabric/place.h"
@@ -24,21 +25,20 @@ struct verbs_error {
 	char text[VERBS_ERROR_MAX];
 };
 
-/* mlx5: whether queue pairs may place data out of order (adaptive routing). */
-enum verbs_ooo_want { VERBS_OOO_AUTO, VERBS_OOO_OFF, VERBS_OOO_ON };
-
-/* What the user says; texts may be NULL. verbs_want_read fills it from the options. */
+/* What the user says; texts: NULL, not said. verbs_want_read fills it from the options.
+ */
 struct verbs_want {
 	const char *rails;	/* FI_WEFT_RAILS */
 	const char *lanes;	/* FI_WEFT_LANES */
 	const char *profile;	/* FI_WEFT_PROFILE */
 	const char *fabric_map; /* FI_WEFT_FABRIC_MAP: a file */
 	const char *host;	/* FI_WEFT_FABRIC_HOST: this host's name in it */
-	int gid_index;		/* FI_WEFT_GID_INDEX; -1: chosen */
-	unsigned pkey_index;	/* FI_WEFT_PKEY_INDEX */
-	unsigned service_level; /* FI_WEFT_SERVICE_LEVEL */
-	unsigned hop_limit;	/* FI_WEFT_HOP_LIMIT */
-	enum verbs_ooo_want ooo;
+	const char *gid_index;	/* FI_WEFT_GID_INDEX */
+	const char *auth_key;	/* FI_WEFT_AUTH_KEY: for verbs_auth_open */
+	uint16_t pkey_index;	/* FI_WEFT_PKEY_INDEX */
+	uint8_t service_level;	/* FI_WEFT_SERVICE_LEVEL */
+	uint8_t hop_limit;	/* FI_WEFT_HOP_LIMIT */
+	enum prov_ooo ooo;	/* FI_WEFT_VERBS_OOO */
 };
 
 void verbs_want_read(struct verbs_want *want);
@@ -139,9 +139,21 @@ bool verbs_dev_event(struct verbs_dev *dev, uint32_t rail, struct verbs_event *e
  * the caller's to fill in. */
 void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card);
 
+/* The path MTU of two rails: the smaller one. */
+enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
+			   const struct verbs_card_rail *peer);
+
 /* The address by which this rail reaches a rail of a peer's card, for the move to RTR. */
 void verbs_dev_path(const struct verbs_rail *rail, const struct verbs_card_rail *peer,
 		    uint8_t traffic_class, struct ibv_ah_attr *ah);
+
+/*
+ * Whether so little memory may be locked that no queue pair can be: *error says what the
+ * limit is and where it is set. For errors with ENOMEM of registrations, too.
+ */
+bool verbs_memlock_low(uint64_t limit, bool privileged, struct verbs_error *error);
+/* The same of this process. */
+bool verbs_memlock_bad(struct verbs_error *error);
 
 /*
  * For fi_getinfo: NULL where libibverbs loads and a port of a wanted rail is up, and

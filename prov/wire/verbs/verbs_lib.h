@@ -7,7 +7,7 @@
  * is used as it is: ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq,
  * ibv_req_notify_cq. All others are symbols of the library, or header functions that name
  * one (ibv_query_port, ibv_reg_mr, ibv_query_gid_ex), and are called through this table
- * only. tests/test_verbs_lib sees to it that the provider names none.
+ * only. tests/dev.t sees to it that the provider names none.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_LIB_H
 #define WEFT_WIRE_VERBS_VERBS_LIB_H

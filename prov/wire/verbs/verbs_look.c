@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What others ask of the rails: cards, paths, events, and whether there are any. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "prov/wire/verbs/verbs_ooo.h"
+#include "prov/wire/verbs/verbs_rail.h"
+
+/* fi_getinfo comes in bursts, and opening devices takes milliseconds. */
+#define LOOK_KEPT_NS UINT64_C(1000000000)
+
+void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card)
+{
+	bool ooo = true;
+
+	card->place = dev->place;
+	card->rails = (uint8_t)dev->rails;
+	for (uint32_t i = 0; i < dev->rails; i++) {
+		const struct verbs_rail *r = &dev->rail[i];
+		struct verbs_card_rail *c = &card->rail[i];
+
+		memset(c, 0, sizeof(*c));
+		c->kind = r->kind;
+		c->number = r->number;
+		c->mtu = (uint8_t)r->mtu;
+		c->rd_atomic =
+			r->limits.rd_atomic ? (uint8_t)r->limits.rd_atomic : (uint8_t)1;
+		c->lid = r->lid;
+		c->pkey = r->pkey;
+		memcpy(c->gid, r->gid.raw, sizeof(c->gid));
+		ooo = ooo && r->ooo_depth > 0;
+	}
+	if (ooo)
+		card->features |= VERBS_CARD_OOO;
+	for (size_t i = 0; i < FABRIC_DISTANCES; i++) {
+		struct dqplb_tx_config tx;
+
+		dqplb_profile_tx(&dev->profiles.row[i], dev->rails, &tx);
+		card->row[i] = (struct verbs_card_row){
+			.lanes = (uint16_t)tx.lanes,
+			.window = tx.window,
+			.segments = tx.lane_segments,
+		};
+	}
+}
+
+enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
+			   const struct verbs_card_rail *peer)
+{
+	return (enum ibv_mtu)peer->mtu < rail->mtu ? (enum ibv_mtu)peer->mtu : rail->mtu;
+}
+
+void verbs_dev_path(const struct verbs_rail *rail, const struct verbs_card_rail *peer,
+		    uint8_t traffic_class, struct ibv_ah_attr *ah)
+{
+	memset(ah, 0, sizeof(*ah));
+	ah->port_num = rail->port;
+	ah->sl = rail->sl;
+	ah->dlid = peer->lid;
+	/* Another subnet of InfiniBand is behind a router. */
+	ah->is_global = rail->global || peer->lid == 0 ||
+			memcmp(rail->gid.raw, peer->gid, 8) != 0;
+	memcpy(ah->grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	ah->grh.sgid_index = rail->gid_index;
+	ah->grh.hop_limit = rail->hop_limit;
+	ah->grh.traffic_class = traffic_class;
+}
+
+/* ---- events -------------------------------------------------------------------------
+ */
+
+static uint32_t rail_of_port(const struct verbs_dev *dev, uint32_t rail, int port)
+{
+	for (uint32_t i = 0; i < dev->rails; i++)
+		if (dev->rail[i].context == dev->rail[rail].context &&
+		    dev->rail[i].port == port)
+			return i;
+	return UINT32_MAX;
+}
+
+static enum verbs_event_kind port_event(struct verbs_dev *dev, uint32_t rail, int port,
+					enum ibv_event_type type, struct verbs_event *out)
+{
+	out->rail = rail_of_port(dev, rail, port);
+	if (out->rail == UINT32_MAX) {
+		out->rail = rail;
+		return VERBS_EVENT_NONE;
+	}
+	if (type == IBV_EVENT_PORT_ERR) {
+		dev->rail[out->rail].up = false;
+		return VERBS_EVENT_PORT_DOWN;
+	}
+	if (verbs_rail_moved(dev->lib, &dev->rail[out->rail]))
+		return VERBS_EVENT_MOVED;
+	return type == IBV_EVENT_PORT_ACTIVE ? VERBS_EVENT_PORT_UP : VERBS_EVENT_NONE;
+}
+
+static enum verbs_event_kind event_kind(struct verbs_dev *dev, uint32_t rail,
+					const struct ibv_async_event *ev,
+					struct verbs_event *out)
+{
+	switch (ev->event_type) {
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_GID_CHANGE:
+		return port_event(dev, rail, ev->element.port_num, ev->event_type, out);
+	case IBV_EVENT_DEVICE_FATAL:
+		for (uint32_t i = 0; i < dev->rails; i++)
+			if (dev->rail[i].context == dev->rail[rail].context)
+				dev->rail[i].up = false;
+		return VERBS_EVENT_DEVICE;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+		out->qp = ev->element.qp;
+		return VERBS_EVENT_QP;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		out->qp = ev->element.qp;
+		return VERBS_EVENT_QP_LAST;
+	case IBV_EVENT_CQ_ERR:
+		out->cq = ev->element.cq;
+		return VERBS_EVENT_CQ;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		out->srq = ev->element.srq;
+		return VERBS_EVENT_SRQ;
+	default:
+		return VERBS_EVENT_NONE;
+	}
+}
+
+bool verbs_dev_event(struct verbs_dev *dev, uint32_t rail, struct verbs_event *event)
+{
+	struct ibv_async_event ev;
+
+	if (dev->lib->get_async_event(dev->rail[rail].context, &ev) != 0)
+		return false;
+	memset(event, 0, sizeof(*event));
+	event->type = ev.event_type;
+	event->rail = rail;
+	event->kind = event_kind(dev, rail, &ev, event);
+	dev->lib->ack_async_event(&ev);
+	return true;
+}
+
+/* ---- whether there are any ----------------------------------------------------------
+ */
+
+#define NAMES_MAX (DQPLB_RAILS_MAX * (DQPLB_RAIL_NAME + 1))
+
+static struct {
+	pthread_mutex_t lock;
+	uint64_t when; /* 0: never */
+	bool there;
+	struct verbs_error why;
+	char names[NAMES_MAX];
+} look = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void look_anew(void)
+{
+	struct verbs_want want;
+	struct verbs_dev *dev;
+	size_t at = 0;
+
+	verbs_want_read(&want);
+	look.there = verbs_dev_open(&want, &dev, &look.why) == 0;
+	if (!look.there)
+		return;
+	for (uint32_t i = 0; i < dev->rails; i++)
+		at += (size_t)snprintf(look.names + at, sizeof(look.names) - at, "%s%s",
+				       i ? "+" : "", dev->rail[i].name);
+	verbs_dev_close(dev);
+}
+
+const char *verbs_dev_absent(const char **names)
+{
+	static _Thread_local char
+		text[NAMES_MAX > VERBS_ERROR_MAX ? NAMES_MAX : VERBS_ERROR_MAX];
+	uint64_t now = clock_ns();
+	bool there;
+
+	pthread_mutex_lock(&look.lock);
+	if (!look.when || now - look.when > LOOK_KEPT_NS) {
+		look_anew();
+		look.when = clock_ns();
+	}
+	there = look.there;
+	snprintf(text, sizeof(text), "%s", there ? look.names : look.why.text);
+	pthread_mutex_unlock(&look.lock);
+	if (there && names)
+		*names = text;
+	return there ? NULL : text;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a port of a device has to say. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_rail.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/verbs/verbs_ooo.h"
+
+#define INLINE_MOST 1024 /* bytes that are asked for, then half as many, and so on */
+#define GIDS_MOST   256	 /* rail->gid_index is a byte */
+
+int verbs_error_set(struct verbs_error *error, int rc, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(error->text, sizeof(error->text), fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+int verbs_gid_index_read(const char *text, int *index, struct verbs_error *error)
+{
+	char *end;
+	long v;
+
+	*index = -1;
+	if (!text)
+		return 0;
+	v = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end || v >= GIDS_MOST)
+		return verbs_error_set(error, -FI_EINVAL,
+				       "FI_WEFT_GID_INDEX=%.40s: want a number from 0 to "
+				       "%d, or unset it to have one chosen",
+				       text, GIDS_MOST - 1);
+	*index = (int)v;
+	return 0;
+}
+
+/* ---- GIDs ---------------------------------------------------------------------------
+ */
+
+static bool gid_is_mapped(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
+}
+
+static bool gid_is_local(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+/* The type of an entry without ibv_query_gid_ex: as the kernel's file says. */
+static uint32_t gid_type_file(const struct verbs_rail *rail, int index)
+{
+	char path[IBV_SYSFS_PATH_MAX + 64], text[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/ports/%u/gid_attrs/types/%d",
+		 rail->context->device->ibdev_path, rail->port, index);
+	file = fopen(path, "re");
+	if (!file)
+		return IBV_GID_TYPE_ROCE_V1;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	return strncmp(text, "RoCE v2", 7) == 0 ? IBV_GID_TYPE_ROCE_V2
+						: IBV_GID_TYPE_ROCE_V1;
+}
+
+static bool gid_read(const struct verbs_lib *lib, const struct verbs_rail *rail,
+		     int index, struct ibv_gid_entry *entry)
+{
+	static const union ibv_gid none;
+
+	memset(entry, 0, sizeof(*entry));
+	if (lib->query_gid_ex) {
+		if (lib->query_gid_ex(rail->context, rail->port, (uint32_t)index, entry,
+				      0, sizeof(*entry)) != 0)
+			return false;
+	} else {
+		if (lib->query_gid(rail->context, rail->port, index, &entry->gid) != 0)
+			return false;
+		entry->gid_type = rail->kind == VERBS_RAIL_IB
+					  ? IBV_GID_TYPE_IB
+					  : gid_type_file(rail, index);
+	}
+	return memcmp(&entry->gid, &none, sizeof(none)) != 0;
+}
+
+static uint8_t gid_kind(const struct ibv_gid_entry *e)
+{
+	if (e->gid_type == IBV_GID_TYPE_IB)
+		return VERBS_RAIL_IB;
+	if (e->gid_type != IBV_GID_TYPE_ROCE_V2)
+		return VERBS_RAIL_ROCE1;
+	return gid_is_mapped(&e->gid) ? VERBS_RAIL_ROCE4 : VERBS_RAIL_ROCE6;
+}
+
+/* Lower is better: routable ones that a network is usually set up for first. */
+static unsigned gid_rank(const struct ibv_gid_entry *e)
+{
+	bool v2 = e->gid_type == IBV_GID_TYPE_ROCE_V2;
+
+	if (gid_is_mapped(&e->gid))
+		return v2 ? 0 : 3;
+	if (gid_is_local(&e->gid))
+		return v2 ? 2 : 5;
+	return v2 ? 1 : 4;
+}
+
+static void gid_take(struct verbs_rail *rail, int index, const struct ibv_gid_entry *e)
+{
+	rail->gid_index = (uint8_t)index;
+	rail->gid = e->gid;
+	if (rail->kind != VERBS_RAIL_IB)
+		rail->kind = gid_kind(e);
+}
+
+/* rail->kind says already whether it is InfiniBand. */
+static int gid_choose(const struct verbs_lib *lib, int wanted, int count,
+		      struct verbs_rail *rail, struct verbs_error *error)
+{
+	int first = wanted < 0 ? 0 : wanted, end = wanted < 0 ? count : wanted + 1;
+	unsigned best = UINT32_MAX;
+	struct ibv_gid_entry e;
+
+	/* Of InfiniBand the first is the port's own. */
+	if (rail->kind == VERBS_RAIL_IB && wanted < 0)
+		end = count < 1 ? count : 1;
+	for (int i = first; i < end && i < GIDS_MOST; i++) {
+		if (!gid_read(lib, rail, i, &e) || gid_rank(&e) >= best)
+			continue;
+		best = gid_rank(&e);
+		gid_take(rail, i, &e);
+	}
+	if (best != UINT32_MAX || (rail->kind == VERBS_RAIL_IB && !rail->global))
+		return 0;
+	if (wanted >= 0)
+		return verbs_error_set(error, -FI_ENODATA,
+				       "%s port %u has no GID %d (FI_WEFT_GID_INDEX); "
+				       "show_gids or ibv_devinfo -v lists those that "
+				       "there are",
+				       rail->name, rail->port, wanted);
+	return verbs_error_set(error, -FI_ENODATA,
+			       "the GID table of %s port %u is empty: give its network "
+			       "interface an address",
+			       rail->name, rail->port);
+}
+
+/* ---- port ---------------------------------------------------------------------------
+ */
+
+static uint64_t port_speed(const struct ibv_port_attr *p)
+{
+	/* Mbit/s of one lane, by the bits of active_speed. */
+	static const uint32_t lane[] = {2500,  5000,  10000,  10000, 14000,
+					25000, 50000, 100000, 200000};
+	uint64_t width = p->active_width == 16	? 2
+			 : p->active_width == 8 ? 12
+			 : p->active_width == 4 ? 8
+			 : p->active_width == 2 ? 4
+						: 1;
+	unsigned bit = 0;
+
+	while (bit < 8 && (p->active_speed >> bit) > 1)
+		bit++;
+	return width * lane[bit];
+}
+
+static void port_take(struct verbs_rail *rail, const struct ibv_port_attr *p)
+{
+	rail->lid = p->link_layer == IBV_LINK_LAYER_ETHERNET ? 0 : p->lid;
+	rail->global = p->link_layer == IBV_LINK_LAYER_ETHERNET ||
+		       (p->flags & IBV_QPF_GRH_REQUIRED) != 0 || p->lid == 0;
+	rail->mtu = p->active_mtu;
+	rail->speed = port_speed(p);
+	rail->limits.max_message = p->max_msg_sz;
+	rail->up = p->state == IBV_PORT_ACTIVE;
+}
+
+static int pkey_read(const struct verbs_lib *lib, const struct verbs_want *want,
+		     struct verbs_rail *rail, struct verbs_error *error)
+{
+	__be16 pkey = 0;
+
+	rail->pkey_index = want->pkey_index;
+	if (lib->query_pkey(rail->context, rail->port, want->pkey_index, &pkey) != 0 ||
+	    pkey == 0)
+		return verbs_error_set(error, -FI_ENODATA,
+				       "%s port %u has no partition key %u "
+				       "(FI_WEFT_PKEY_INDEX)",
+				       rail->name, rail->port, want->pkey_index);
+	rail->pkey = be16toh(pkey);
+	return 0;
+}
+
+bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
+{
+	struct verbs_error unused = {""};
+	struct verbs_rail now;
+	struct ibv_port_attr p;
+	struct ibv_gid_entry e;
+
+	if (verbs_query_port(lib, rail->context, rail->port, &p) != 0)
+		return true;
+	memcpy(&now, rail, sizeof(now));
+	port_take(&now, &p);
+	/* Where it was before, or wherever there is one of the same kind. */
+	if (!gid_read(lib, rail, rail->gid_index, &e) ||
+	    (rail->kind != VERBS_RAIL_IB && gid_kind(&e) != rail->kind))
+		gid_choose(lib, -1, p.gid_tbl_len, &now, &unused);
+	else
+		gid_take(&now, rail->gid_index, &e);
+	rail->up = p.state == IBV_PORT_ACTIVE;
+	if (now.lid == rail->lid && memcmp(&now.gid, &rail->gid, sizeof(now.gid)) == 0)
+		return false;
+	rail->lid = now.lid;
+	rail->global = now.global;
+	rail->mtu = now.mtu;
+	rail->kind = now.kind;
+	rail->gid = now.gid;
+	rail->gid_index = now.gid_index;
+	return true;
+}
+
+/* ---- device -------------------------------------------------------------------------
+ */
+
+static uint32_t some(int v)
+{
+	return v > 0 ? (uint32_t)v : 0;
+}
+
+static bool device_odp(struct ibv_context *context)
+{
+	struct verbs_context *v = verbs_get_ctx_op(context, query_device_ex);
+	struct ibv_device_attr_ex ex;
+	uint32_t need = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE;
+
+	memset(&ex, 0, sizeof(ex));
+	return v && v->query_device_ex(context, NULL, &ex, sizeof(ex)) == 0 &&
+	       (ex.odp_caps.general_caps & IBV_ODP_SUPPORT) &&
+	       (ex.odp_caps.per_transport_caps.rc_odp_caps & need) == need;
+}
+
+static int limits_read(const struct verbs_lib *lib, struct verbs_rail *rail,
+		       struct verbs_error *error)
+{
+	struct verbs_limits *l = &rail->limits;
+	struct ibv_device_attr a;
+	int rc;
+
+	memset(&a, 0, sizeof(a));
+	rc = lib->query_device(rail->context, &a);
+	if (rc)
+		return verbs_error_set(error, -FI_EIO, "%s doesn't tell its limits: %s",
+				       rail->name, strerror(rc));
+	l->qps = some(a.max_qp);
+	l->qp_wr = some(a.max_qp_wr);
+	l->sge = some(a.max_sge < a.max_sge_rd || !a.max_sge_rd ? a.max_sge
+								: a.max_sge_rd);
+	l->cqs = some(a.max_cq);
+	l->cqe = some(a.max_cqe);
+	l->srqs = some(a.max_srq);
+	l->srq_wr = some(a.max_srq_wr);
+	l->rd_atomic = some(a.max_qp_rd_atom) > 255 ? 255 : some(a.max_qp_rd_atom);
+	l->init_rd_atomic =
+		some(a.max_qp_init_rd_atom) > 255 ? 255 : some(a.max_qp_init_rd_atom);
+	l->mrs = some(a.max_mr);
+	l->mr_size = a.max_mr_size;
+	l->port_active_event = (a.device_cap_flags & IBV_DEVICE_PORT_ACTIVE_EVENT) != 0;
+	l->atomic = a.atomic_cap != IBV_ATOMIC_NONE;
+	l->odp = device_odp(rail->context);
+	return 0;
+}
+
+/* How much a send can carry in itself is known of queue pairs only. */
+static int inline_find(const struct verbs_lib *lib, struct verbs_rail *rail)
+{
+	struct ibv_cq *cq = lib->create_cq(rail->context, 4, NULL, NULL, 0);
+	int err = ENOMEM;
+
+	if (!cq)
+		return errno ? errno : ENOMEM;
+	for (uint32_t want = INLINE_MOST;; want /= 2) {
+		struct ibv_qp_init_attr attr = {
+			.send_cq = cq,
+			.recv_cq = cq,
+			.qp_type = IBV_QPT_RC,
+			.cap = {.max_send_wr = 1,
+				.max_recv_wr = 1,
+				.max_send_sge = 1,
+				.max_recv_sge = 1,
+				.max_inline_data = want},
+		};
+		struct ibv_qp *qp = lib->create_qp(rail->pd, &attr);
+
+		err = qp ? 0 : errno;
+		if (qp) {
+			rail->limits.inlined = attr.cap.max_inline_data;
+			lib->destroy_qp(qp);
+		}
+		if (qp || want == 0)
+			break;
+	}
+	lib->destroy_cq(cq);
+	return err;
+}
+
+static int first_qp(const struct verbs_lib *lib, struct verbs_rail *rail,
+		    struct verbs_error *error)
+{
+	int err = inline_find(lib, rail);
+
+	if (!err)
+		return 0;
+	if (err == ENOMEM && verbs_memlock_bad(error))
+		return -FI_ENOMEM;
+	return verbs_error_set(error, err == ENOMEM ? -FI_ENOMEM : -FI_EIO,
+			       "%s makes no queue pair: %s", rail->name, strerror(err));
+}
+
+static void ooo_look(struct verbs_rail *rail)
+{
+	const char *why = "";
+
+	rail->ooo_depth = verbs_ooo_depth(rail->context, &why);
+	if (!rail->ooo_depth)
+		FI_INFO(&weft_provider, FI_LOG_CORE, "%s places data in order only: %s\n",
+			rail->name, why);
+}
+
+int verbs_rail_look(const struct verbs_lib *lib, const struct verbs_want *want,
+		    struct verbs_rail *rail, struct verbs_error *error)
+{
+	struct ibv_port_attr p;
+	int rc, index;
+
+	rc = verbs_query_port(lib, rail->context, rail->port, &p);
+	if (rc)
+		return verbs_error_set(error, -FI_EIO,
+				       "%s doesn't tell of its port %u: %s", rail->name,
+				       rail->port, strerror(rc));
+	port_take(rail, &p);
+	rail->kind = p.link_layer == IBV_LINK_LAYER_ETHERNET ? VERBS_RAIL_ROCE4
+							     : VERBS_RAIL_IB;
+	rail->sl = want->service_level;
+	rail->hop_limit = want->hop_limit;
+	rc = verbs_gid_index_read(want->gid_index, &index, error);
+	if (!rc)
+		rc = gid_choose(lib, index, p.gid_tbl_len, rail, error);
+	if (!rc)
+		rc = pkey_read(lib, want, rail, error);
+	if (!rc)
+		rc = limits_read(lib, rail, error);
+	if (rc)
+		return rc;
+	if (!rail->pd)
+		rail->pd = lib->alloc_pd(rail->context);
+	if (!rail->pd)
+		return verbs_error_set(error, -FI_ENOMEM,
+				       "%s makes no protection domain: %s", rail->name,
+				       strerror(errno));
+	if (want->ooo != PROV_OOO_OFF)
+		ooo_look(rail);
+	return first_qp(lib, rail, error);
+}

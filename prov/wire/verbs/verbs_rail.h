@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One rail: a port of a device, opened and looked at. */
+#ifndef WEFT_WIRE_VERBS_VERBS_RAIL_H
+#define WEFT_WIRE_VERBS_VERBS_RAIL_H
+
+#include "prov/wire/verbs/verbs_dev.h"
+
+/* Fills *error; returns rc. */
+__attribute__((format(printf, 3, 4))) int verbs_error_set(struct verbs_error *error,
+							  int rc, const char *fmt, ...);
+
+/* -1: chosen. -FI_EINVAL: no such number. */
+int verbs_gid_index_read(const char *text, int *index, struct verbs_error *error);
+
+/*
+ * Looks at the port of rail->context: link layer, LID, GID, MTU, partition key, limits,
+ * and makes the protection domain unless it has one (of another port of the device).
+ * rail->name, port, context are set. -FI_ENODATA: no GID, no such index; -FI_ENOMEM;
+ * -FI_EIO.
+ */
+int verbs_rail_look(const struct verbs_lib *lib, const struct verbs_want *want,
+		    struct verbs_rail *rail, struct verbs_error *error);
+/* LID, GID and MTU once more: true when queue pairs of before are of no use. */
+bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail);
+
+#endif
