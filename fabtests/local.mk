@@ -13,6 +13,15 @@ EXTRA_DIST += %D%/clients/run %D%/clients/lib/host %D%/clients/lib/job.sh %D%/cl
 	%D%/clients/mpi/probe.c %D%/clients/mpi/spawn.c %D%/clients/mpi/threads.c \
 	%D%/clients/mpi/types.c
 
+# Real devices of software in virtual machines (fabtests/softroce/run, by hand).
+EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/on \
+	%D%/softroce/guest/bin/rail %D%/softroce/guest/bin/softroce_do \
+	%D%/softroce/guest/init %D%/softroce/guest/lib.sh %D%/softroce/guest/list \
+	%D%/softroce/guest/main %D%/softroce/lib/kernel.sh %D%/softroce/lib/lists.sh \
+	%D%/softroce/lib/need.sh %D%/softroce/lib/vm.sh %D%/softroce/lists/ci \
+	%D%/softroce/lists/full %D%/softroce/tests/boot %D%/softroce/tests/softroce.t
+PLAIN_TESTS += %D%/softroce/tests/softroce.t
+
 EXTRA_DIST += %D%/tests/clients.t %D%/tests/upstream.t
 PLAIN_TESTS += %D%/tests/clients.t %D%/tests/upstream.t
 

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# fabtests/softroce/run without a virtual machine: what it refuses, what it says is
+# missing, and that its lists are such as are run. tests/boot starts machines.
+WEFT_TOP_SRCDIR=${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../../.." && pwd)}
+# shellcheck source=tests/tap.sh
+. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+
+softroce=$top/fabtests/softroce
+
+# refused STATUS TEXT ARGUMENT...: no machine is started for these: that would take longer
+# than the deadline, which is another status.
+refused()
+{
+	local wanted=$1 text=$2 out status
+	shift 2
+
+	out=$(WEFT_TOP_BUILDDIR=$tmp timeout 20 "$softroce/run" "$@" 2>&1)
+	status=$?
+	[ "$status" = "$wanted" ] && [[ $out == *"$text"* ]] && return
+	printf 'status %s, %s\n' "$status" "$out"
+	return 1
+}
+
+ok 'a command is wanted' refused 2 'what is to be run'
+ok 'an unknown option' refused 2 "no option '--nic'" --nic 1 true
+ok 'three guests' refused 2 '--hosts wants 1 or 2' --hosts 3 true
+ok 'an option without its value' refused 2 '--hosts needs a value' --hosts
+ok 'no device' refused 2 '--nics wants' --nics=0 true
+ok 'loss that is no number' refused 2 '--loss wants percent' --hosts 2 --loss some true
+ok 'loss of all' refused 2 '--loss wants percent' --hosts 2 --loss 100 true
+ok 'loss in one guest' refused 2 '--loss wants --hosts 2' --loss 1% true
+ok 'a list in one guest' refused 2 'for two guests' --hosts 1 ci
+ok 'a list with loss' refused 2 'losses of their own' --loss 1 ci
+ok 'a choice of a command' refused 2 'for lists' --only x true
+ok 'a deadline of nothing' refused 2 '--deadline wants' --deadline 0 true
+ok 'an interface for no packet' refused 2 '--mtu wants' --mtu 80 true
+ok 'a provider that is none' refused 2 "no provider's name" --provider 'a b' ci
+# shellcheck disable=SC2016 # for the inner shell
+ok 'no build tree' bash -c 'WEFT_TOP_BUILDDIR=/nowhere "$1" true 2>&1 |
+	grep -q "no build tree /nowhere"' x "$softroce/run"
+ok 'help' refused 0 'usage: fabtests/softroce/run' --help
+
+# A machine that has only what scripts need: the packages are named.
+mkdir "$tmp/bin"
+for tool in bash env dirname awk grep sed uname cat mktemp rm; do
+	ln -s "$(command -v $tool)" "$tmp/bin/$tool"
+done
+# bare_run TEXT: status 77 and the text, with nothing left in the temporary folder.
+bare_run()
+{
+	local out status
+
+	mkdir -p "$tmp/temp"
+	out=$(PATH=$tmp/bin TMPDIR=$tmp/temp WEFT_TOP_BUILDDIR=$tmp "$softroce/run" true 2>&1)
+	status=$?
+	[ "$status" = 77 ] && [[ $out == *"$1"* ]] && [ -z "$(ls -A "$tmp/temp")" ] && return
+	printf 'status %s, %s\n' "$status" "$out"
+	return 1
+}
+if [ "$(uname -sm)" = 'Linux x86_64' ]; then
+	ok 'what is missing is named' bare_run 'qemu-system-x86_64 (qemu-system-x86: '
+else
+	ok 'another machine is named' bare_run "this is $(uname -sm)"
+fi
+
+# shellcheck source=fabtests/lib/say.sh
+. "$top/fabtests/lib/say.sh"
+# shellcheck source=fabtests/softroce/lib/lists.sh
+. "$softroce/lib/lists.sh"
+good_list()
+{
+	list_check "$1" && [ "$("$softroce/run" --show "${1##*/}" | wc -l)" -gt 5 ]
+}
+ok 'ci is a list' good_list "$softroce/lists/ci"
+ok 'full is a list' good_list "$softroce/lists/full"
+ok 'ci has both settings of devices and of loss' test "$("$softroce/run" --show ci |
+	cut -d' ' -f1,2 | sort -u | wc -l)" = 4
+ok 'a choice of a list' test "$("$softroce/run" --only ib_send_lat --show ci |
+	grep -vc ib_send_lat)" = 0
+
+# bad_list WORDS...: is refused
+bad_list()
+{
+	printf '%s\n' "$@" >"$tmp/list"
+	! list_check "$tmp/list"
+}
+ok 'a line of no kind' bad_list 'setting nics=1 loss=0' 'test x'
+ok 'a test without a setting' bad_list 'fab fi_rdm'
+ok 'a setting that is none' bad_list 'setting nics=3 loss=0' 'fab fi_rdm'
+ok 'a job without ranks' bad_list 'setting nics=1 loss=0' 'mpi p2p'
+
+done_testing
