@@ -5,9 +5,15 @@
 #include "prov/wire/wire.h"
 
 #include "prov/wire/shm/shm.h"
+#ifdef HAVE_VERBS
+#include "prov/wire/verbs/verbs.h"
+#endif
 
 const struct wire_ops *const wire_table[] = {
 	&shm_wire_ops,
+#ifdef HAVE_VERBS
+	&verbs_wire_ops,
+#endif
 };
 
 const struct wire_slot wire_slot_none = {.room = -1};

@@ -14,11 +14,24 @@ PROV_SOURCES += \
 	%D%/verbs_msg.c %D%/verbs_msg.h
 if HAVE_VERBS
 PROV_SOURCES += \
+	%D%/verbs.c %D%/verbs.h \
+	%D%/verbs_chan.c %D%/verbs_chan.h \
+	%D%/verbs_connect.c %D%/verbs_connect.h \
 	%D%/verbs_dev.c %D%/verbs_dev.h \
+	%D%/verbs_ep.c %D%/verbs_ep.h \
+	%D%/verbs_lane.c %D%/verbs_lane.h \
 	%D%/verbs_lib.c %D%/verbs_lib.h \
+	%D%/verbs_link.c %D%/verbs_link.h \
 	%D%/verbs_look.c \
+	%D%/verbs_mem.c %D%/verbs_mem.h \
 	%D%/verbs_ooo.c %D%/verbs_ooo.h \
-	%D%/verbs_rail.c %D%/verbs_rail.h
+	%D%/verbs_poll.c %D%/verbs_poll.h \
+	%D%/verbs_post.c \
+	%D%/verbs_qp.c %D%/verbs_qp.h \
+	%D%/verbs_rail.c %D%/verbs_rail.h \
+	%D%/verbs_resume.c %D%/verbs_resume.h \
+	%D%/verbs_rkey.c %D%/verbs_rkey.h \
+	%D%/verbs_rma.c %D%/verbs_rma.h
 endif
 
 check_PROGRAMS += %D%/tests/test_card
@@ -66,7 +79,15 @@ check_PROGRAMS += %D%/tests/rails_show
 TEST_HELPERS += %D%/tests/rails_show
 %C%_tests_rails_show_SOURCES = %D%/tests/rails_show.c %D%/tests/card_make.h
 %C%_tests_rails_show_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/test_verbs %D%/tests/test_failover
+TEST_HELPERS += %D%/tests/test_verbs %D%/tests/test_failover
+%C%_tests_test_verbs_SOURCES = %D%/tests/test_verbs.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_verbs_LDADD = prov/libprov.la
+%C%_tests_test_failover_SOURCES = \
+	%D%/tests/test_failover.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_failover_LDADD = prov/libprov.la
 endif
 
-TESTS += %D%/tests/dev.t
-EXTRA_DIST += %D%/tests/dev.t
+TESTS += %D%/tests/dev.t %D%/tests/verbs.t %D%/tests/failover.t
+EXTRA_DIST += \
+	%D%/tests/dev.t %D%/tests/verbs.t %D%/tests/failover.t %D%/tests/emulated.sh

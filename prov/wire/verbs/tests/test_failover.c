@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A checked stream of packets, puts, gets and notices while queue pairs and ports die, as
+ * the emulated devices' fault script says (failover.t): nothing is lost, repeated, out of
+ * order or reported, and the counters show that something did happen.
+ */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/verbs/tests/rig.h"
+#include "prov/wire/verbs/verbs.h"
+#include "prov/wire/verbs/verbs_link.h"
+#include "util/tap.h"
+
+#define RW     (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define MEMORY ((size_t)4 << 20)
+
+static uint64_t echoes;
+static uint64_t echoes_wrong;
+
+static bool on_packet(struct rig *rig, struct wire_link *link, const uint8_t *pkt,
+		      size_t len)
+{
+	struct server_packet p;
+
+	(void)rig;
+	(void)link;
+	memcpy(&p, pkt, sizeof(p));
+	if (len != sizeof(p) || p.op != SERVER_ECHO)
+		return false;
+	echoes_wrong += p.arg != echoes;
+	echoes++;
+	return true;
+}
+
+static int stream(struct rig *rig, struct wire_link *link, uint8_t *mem, void *handle,
+		  const struct server_packet *to, int rounds)
+{
+	int ret = 0;
+
+	for (int i = 0; i < rounds && ret == 0; i++) {
+		const struct server_packet echo = {.op = SERVER_ECHO, .arg = (uint64_t)i};
+		const struct wire_notice n = {
+			.data = (uint64_t)i + 1, .op = 1, .ordered = true};
+		size_t len = i % 5 == 0 ? (size_t)700000 : 1000;
+		size_t at = (size_t)i * 4099 % (MEMORY - len);
+
+		if (!rig_send(rig, link, &echo, sizeof(echo)))
+			return -FI_ETIMEDOUT;
+		ret = rig_start(rig, link, true, mem + at, handle, len, to->arg + at,
+				to->arg2, &n);
+		if (ret == 0 && i % 3 == 0)
+			ret = rig_start(rig, link, true, mem + at, handle, len,
+					to->arg + at, to->arg2, NULL);
+	}
+	return ret;
+}
+
+int main(void)
+{
+	const char *text = getenv("FAILOVER_ROUNDS");
+	const char *want = getenv("FAILOVER_WANT");
+	int rounds = text ? atoi(text) : 400, plain = (rounds + 2) / 3;
+	struct verbs_link_counts c;
+	struct server_packet to;
+	struct wire_link *link;
+	struct server srv;
+	struct rig rig;
+	void *handle, *back_handle;
+	uint8_t *mem, *back;
+	int ret;
+
+	server_start(&srv);
+	rig_open(&rig);
+	ret = rig_dial(&rig, &srv.addr);
+	if (ret)
+		tap_bail("dial: %s", fi_strerror(-ret));
+	link = rig.dialled;
+	rig.on_packet = on_packet;
+	mem = rig_memory(&rig, MEMORY, &handle);
+	back = rig_memory(&rig, MEMORY, &back_handle);
+	for (size_t i = 0; i < MEMORY; i++)
+		mem[i] = (uint8_t)(i * 31 + (i >> 11));
+	if (!server_ask(&rig, link, SERVER_REGISTER, MEMORY, RW))
+		tap_bail("no memory at the server");
+	to = server_answer(&rig);
+	tap_is_int(rig_move(&rig, link, true, mem, handle, MEMORY, to.arg, to.arg2), 0,
+		   "C3: all of the memory");
+	tap_is_int(stream(&rig, link, mem, handle, &to, rounds), 0,
+		   "C3: packets, puts and notices are taken");
+	tap_ok(rig_wait_int(&rig, &rig.segments, 1 + rounds + plain), "C3: all end");
+	tap_is_int(rig.segment_errs, 0, "C3: without an error");
+	tap_ok(rig_wait_u64(&rig, &echoes, (uint64_t)rounds),
+	       "B1: all packets come back");
+	tap_is_int((long long)echoes_wrong, 0, "B1: once each, in order");
+	tap_is_int(
+		rig_move(&rig, link, false, back, back_handle, MEMORY, to.arg, to.arg2),
+		0, "C4: a get of all of it");
+	tap_ok(memcmp(mem, back, MEMORY) == 0, "C4: brings every byte");
+	tap_ok(server_ask(&rig, link, SERVER_NOTICES, 0, 0), "the server answers");
+	tap_is_int((long long)server_answer(&rig).arg, rounds,
+		   "A8: each notice was heard once");
+	server_ask(&rig, link, SERVER_LATE, 0, 0);
+	tap_is_int((long long)server_answer(&rig).arg, 0, "A8: in order");
+	tap_is_int(rig.downs, 0, "C5: the link never ended");
+
+	verbs_link_count((struct verbs_link *)(void *)link, &c);
+	tap_diag("replays %llu, again %llu, opened %llu, retired %llu, rebuilt %llu, "
+		 "resumes %llu, bytes %llu %llu",
+		 (unsigned long long)c.replays, (unsigned long long)c.again,
+		 (unsigned long long)c.opened, (unsigned long long)c.retired,
+		 (unsigned long long)c.rebuilt, (unsigned long long)c.resumes,
+		 (unsigned long long)c.bytes[0], (unsigned long long)c.bytes[1]);
+	if (want && strstr(want, "retired"))
+		tap_ok(c.retired > 0, "C2: lanes were retired");
+	if (want && strstr(want, "again"))
+		tap_ok(c.again > 0, "C3: segments were moved");
+	if (want && strstr(want, "resumes"))
+		tap_ok(c.resumes > 0, "C5: the control channel was made anew");
+	verbs_wire_ops.hangup(link);
+	rig_close(&rig);
+	kill(srv.pid, SIGKILL);
+	server_wait(&srv);
+	return tap_done();
+}

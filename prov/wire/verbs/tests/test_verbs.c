@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verbs wire between two processes, over whatever libibverbs is found (verbs.t runs
+ * it over the emulated one): packets, puts, gets, notices, keys, the end of a peer.
+ */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/verbs/tests/rig.h"
+#include "prov/wire/verbs/verbs.h"
+#include "util/tap.h"
+
+#define RW    (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define LARGE ((size_t)5 << 20)
+
+struct pair {
+	struct server srv;
+	struct rig rig;
+	struct wire_link *link;
+};
+
+static void pair_open(struct pair *p)
+{
+	int ret;
+
+	server_start(&p->srv);
+	rig_open(&p->rig);
+	ret = rig_dial(&p->rig, &p->srv.addr);
+	if (ret)
+		tap_bail("dial: %s", fi_strerror(-ret));
+	p->link = p->rig.dialled;
+}
+
+static void pair_close(struct pair *p)
+{
+	const struct server_packet quit = {.op = SERVER_QUIT};
+
+	rig_send(&p->rig, p->link, &quit, sizeof(quit));
+	tap_ok(rig_wait_int(&p->rig, &p->rig.downs, 1), "the link ends");
+	tap_is_int(p->rig.down_err, -FI_ESHUTDOWN,
+		   "because the peer closed its endpoint");
+	tap_is_int(server_wait(&p->srv), 0, "which ended well");
+	rig_close(&p->rig);
+}
+
+static void test_packets(void)
+{
+	static uint8_t echo[4096];
+	struct pair p;
+	uint64_t before;
+	int wrong = 0;
+
+	pair_open(&p);
+	tap_ok(wire_link_base(p.link)->peer_incarnation != 0, "the link is up");
+	for (int i = 0; i < 2000; i++) {
+		uint32_t op = SERVER_ECHO;
+		size_t len = sizeof(struct server_packet) + (size_t)(i * 37) % 4000;
+
+		memset(echo, i, sizeof(echo));
+		memcpy(echo, &op, sizeof(op));
+		before = p.rig.packets;
+		wrong += !rig_send(&p.rig, p.link, echo, len) ||
+			 !rig_wait_u64(&p.rig, &p.rig.packets, before + 1) ||
+			 p.rig.last_len != len || memcmp(p.rig.last, echo, len) != 0;
+		if (wrong)
+			break;
+	}
+	tap_is_int(wrong, 0, "B1: packets of any length come back");
+	before = p.rig.packets;
+	for (int i = 0; i < 20000; i++) {
+		struct server_packet sink = {.op = SERVER_SINK, .arg = (uint64_t)i};
+
+		wrong += !rig_send(&p.rig, p.link, &sink, sizeof(sink));
+	}
+	tap_ok(wrong == 0 && server_ask(&p.rig, p.link, SERVER_ECHO, 5, 0),
+	       "B3: many packets that are only swallowed");
+	pair_close(&p);
+}
+
+static void test_memory(void)
+{
+	struct server_packet a;
+	uint8_t *mem;
+	void *handle;
+	struct pair p;
+	int wrong = 0;
+
+	pair_open(&p);
+	mem = rig_memory(&p.rig, LARGE, &handle);
+	server_ask(&p.rig, p.link, SERVER_REGISTER, LARGE, RW);
+	a = server_answer(&p.rig);
+	tap_is_int(rig_move(&p.rig, p.link, false, mem, handle, LARGE, a.arg, a.arg2), 0,
+		   "a large get");
+	for (size_t i = 0; i < LARGE; i++)
+		wrong += mem[i] != (uint8_t)(i * 7 + (i >> 8));
+	tap_is_int(wrong, 0, "brings every byte");
+	for (size_t i = 0; i < LARGE; i++)
+		mem[i] = (uint8_t)(i * 13 + (i >> 9));
+	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, LARGE, a.arg, a.arg2), 0,
+		   "a large put");
+	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
+	tap_ok(server_answer(&p.rig).arg == hash_bytes(mem, LARGE), "carries every byte");
+	for (int i = 0; i < 500; i++) {
+		size_t at = (size_t)i * 1000, len = (size_t)i % 300 + 1;
+
+		mem[at] = (uint8_t)i;
+		wrong += rig_move(&p.rig, p.link, true, mem + at, handle, len, a.arg + at,
+				  a.arg2) != 0;
+	}
+	tap_is_int(wrong, 0, "small puts");
+	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
+	tap_ok(server_answer(&p.rig).arg == hash_bytes(mem, LARGE), "are all there");
+	tap_is_int(
+		rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg + LARGE - 4, a.arg2),
+		-FI_EINVAL, "a put that isn't inside the region");
+	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg, a.arg2 + 1),
+		   -FI_ENOKEY, "a key that isn't there");
+	pair_close(&p);
+}
+
+static void test_keys(void)
+{
+	struct server_packet a, b;
+	uint8_t *mem;
+	void *handle;
+	struct pair p;
+	uint64_t old;
+
+	pair_open(&p);
+	mem = rig_memory(&p.rig, 65536, &handle);
+	server_ask(&p.rig, p.link, SERVER_REGISTER, 65536, FI_REMOTE_READ);
+	a = server_answer(&p.rig);
+	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg, a.arg2),
+		   -FI_EACCES, "a put into what may only be read");
+	tap_is_int(rig_move(&p.rig, p.link, false, mem, handle, 8, a.arg, a.arg2), 0,
+		   "a get from there");
+	server_ask(&p.rig, p.link, SERVER_REGISTER, 65536, RW);
+	a = server_answer(&p.rig);
+	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg, a.arg2), 0,
+		   "a put by a key that is remembered now");
+	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
+	old = server_answer(&p.rig).arg;
+	server_ask(&p.rig, p.link, SERVER_RENEW, 0, 0);
+	b = server_answer(&p.rig);
+	memset(mem, 0xee, 65536);
+	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg, a.arg2),
+		   -FI_EINVAL,
+		   "D2: the same key of other memory: refused, fetched, not inside it");
+	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, 65536, b.arg, b.arg2), 0,
+		   "D2: and good for the new memory");
+	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
+	tap_ok(server_answer(&p.rig).arg == hash_bytes(mem, 65536) && old != 0,
+	       "which was written");
+	server_ask(&p.rig, p.link, SERVER_CLOSE, 0, 0);
+	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, 8, b.arg, b.arg2),
+		   -FI_ENOKEY, "D2, D3: a closed key is refused by the device");
+	tap_ok(server_ask(&p.rig, p.link, SERVER_ECHO, 0, 0),
+	       "C6: and that was the operation's end only");
+	pair_close(&p);
+}
+
+/* Innocent puts beside one whose key was closed: they don't notice. */
+static void test_innocent(void)
+{
+	struct server_packet a, b;
+	uint8_t *mem;
+	void *handle;
+	struct pair p;
+	int ret = 0;
+
+	pair_open(&p);
+	mem = rig_memory(&p.rig, LARGE, &handle);
+	memset(mem, 0x17, LARGE);
+	server_ask(&p.rig, p.link, SERVER_REGISTER, 4096, RW);
+	a = server_answer(&p.rig);
+	ret |= rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg, a.arg2);
+	server_ask(&p.rig, p.link, SERVER_CLOSE, 0, 0);
+	server_ask(&p.rig, p.link, SERVER_REGISTER, LARGE, RW);
+	b = server_answer(&p.rig);
+	for (int i = 0; i < 64; i++) {
+		ret |= rig_start(&p.rig, p.link, true, mem, handle, LARGE / 8, b.arg,
+				 b.arg2, NULL);
+		if (i == 20)
+			ret |= rig_start(&p.rig, p.link, true, mem, handle, 8, a.arg,
+					 a.arg2, NULL);
+	}
+	tap_is_int(ret, 0, "puts, one of them by a closed key");
+	tap_ok(rig_wait_int(&p.rig, &p.rig.segments, 1 + 65), "all end");
+	tap_is_int(p.rig.segment_errs, 1, "C6: only that one with an error");
+	pair_close(&p);
+}
+
+static void test_notices(void)
+{
+	struct server_packet a;
+	uint8_t *mem;
+	void *handle;
+	struct pair p;
+	uint64_t bytes = 0;
+	int ret = 0, count = 600;
+
+	pair_open(&p);
+	mem = rig_memory(&p.rig, LARGE, &handle);
+	memset(mem, 0x2b, LARGE);
+	server_ask(&p.rig, p.link, SERVER_REGISTER, LARGE, RW);
+	a = server_answer(&p.rig);
+	for (int i = 0; i < count; i++) {
+		const struct wire_notice n = {
+			.data = (uint64_t)i + 1, .op = 3, .ordered = true};
+		size_t len = i % 7 == 0 ? (size_t)600000 : i % 5 == 0 ? 0 : 64;
+
+		ret |= rig_start(&p.rig, p.link, true, mem, handle, len, a.arg, a.arg2,
+				 &n);
+		bytes += len;
+	}
+	tap_is_int(ret, 0, "puts that the target hears of");
+	tap_ok(rig_wait_int(&p.rig, &p.rig.segments, count), "A9: all are acknowledged");
+	tap_is_int(p.rig.segment_errs, 0, "without an error");
+	server_ask(&p.rig, p.link, SERVER_NOTICES, 0, 0);
+	tap_is_int((long long)server_answer(&p.rig).arg, count,
+		   "A8: each was heard once");
+	tap_is_int((long long)server_answer(&p.rig).arg2, (long long)bytes,
+		   "A8: with its length");
+	server_ask(&p.rig, p.link, SERVER_LATE, 0, 0);
+	tap_is_int((long long)server_answer(&p.rig).arg, 0, "A8: in order");
+	pair_close(&p);
+}
+
+static void test_passive(void)
+{
+	const struct server_packet sleep = {.op = SERVER_SLEEP, .arg = 1500};
+	struct server_packet a;
+	uint8_t *mem;
+	void *handle;
+	struct pair p;
+	uint64_t begin;
+	int ret = 0;
+
+	pair_open(&p);
+	mem = rig_memory(&p.rig, LARGE, &handle);
+	server_ask(&p.rig, p.link, SERVER_REGISTER, LARGE, RW);
+	a = server_answer(&p.rig);
+	rig_send(&p.rig, p.link, &sleep, sizeof(sleep));
+	usleep(100000);
+	begin = rig_now();
+	ret |= rig_move(&p.rig, p.link, true, mem, handle, LARGE, a.arg, a.arg2);
+	ret |= rig_move(&p.rig, p.link, false, mem, handle, LARGE, a.arg, a.arg2);
+	tap_is_int(ret, 0, "D1: put and get while the target makes no call");
+	tap_diag("%llu ms", (unsigned long long)(rig_now() - begin) / 1000000);
+	server_ask(&p.rig, p.link, SERVER_NAME, 8192, 0);
+	pair_close(&p);
+}
+
+static void test_raw(void)
+{
+	struct server_packet a;
+	struct wire_segment seg;
+	struct iovec iov;
+	uint8_t *mem;
+	void *handle;
+	struct pair p;
+
+	pair_open(&p);
+	mem = rig_memory(&p.rig, 8192, &handle);
+	for (int i = 0; i < 8192; i++)
+		mem[i] = (uint8_t)(i * 3);
+	server_ask(&p.rig, p.link, SERVER_NAME, 8192, 0);
+	a = server_answer(&p.rig);
+	iov = (struct iovec){mem, 8192};
+	seg = (struct wire_segment){.local = &iov,
+				    .handles = &handle,
+				    .local_count = 1,
+				    .remote = {a.arg, a.arg2, true},
+				    .len = 8192};
+	tap_is_int(verbs_wire_ops.put(p.link, &seg), 0, "a put by name");
+	tap_ok(rig_wait_int(&p.rig, &p.rig.segments, 1) && p.rig.segment_err == 0,
+	       "is done");
+	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
+	tap_ok(server_answer(&p.rig).arg == hash_bytes(mem, 8192), "carries every byte");
+	pair_close(&p);
+}
+
+static void test_death(void)
+{
+	struct pair p;
+	uint64_t packets;
+	const struct server_packet quit = {.op = SERVER_QUIT, .arg = 20};
+
+	pair_open(&p);
+	kill(p.srv.pid, SIGKILL);
+	tap_ok(rig_wait_int(&p.rig, &p.rig.downs, 1), "a peer that is killed is missed");
+	tap_is_int(p.rig.down_err, -FI_ECONNRESET, "and the link says so");
+	server_wait(&p.srv);
+	rig_close(&p.rig);
+
+	pair_open(&p);
+	packets = p.rig.packets;
+	rig_send(&p.rig, p.link, &quit, sizeof(quit));
+	tap_ok(rig_wait_int(&p.rig, &p.rig.downs, 1), "a peer that closes");
+	tap_is_int((long long)(p.rig.packets - packets), 20,
+		   "what it sent before is delivered");
+	server_wait(&p.srv);
+	tap_is_int(rig_dial(&p.rig, &p.srv.addr), -FI_ECONNREFUSED,
+		   "nobody is there now");
+	rig_close(&p.rig);
+}
+
+static void test_self(void)
+{
+	struct rig a, b;
+	uint8_t *mem, *target;
+	void *handle;
+	uint64_t key;
+
+	rig_open(&a);
+	rig_open_beside(&b, &a);
+	tap_is_int(rig_dial(&a, &wire_ep_base(a.ep)->addr), 0, "dial to oneself");
+	tap_ok(rig_wait_int(&a, &a.ups, 2), "both ends are up");
+	mem = rig_memory(&a, 4096, &handle);
+	target = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	tap_is_int(rig_register(&a, target, 4096, RW, &key), 0, "memory");
+	memcpy(mem, "to myself", 10);
+	tap_is_int(rig_move(&a, a.dialled, true, mem, handle, 10, (uintptr_t)target, key),
+		   0, "put to oneself");
+	tap_ok(memcmp(target, "to myself", 10) == 0, "arrived");
+	tap_is_int(rig_dial(&b, &wire_ep_base(a.ep)->addr), 0,
+		   "a second endpoint of the process");
+	tap_is_int(rig_move(&b, b.dialled, false, mem + 100, handle, 10,
+			    (uintptr_t)target, key),
+		   0, "gets from the first, with a registration of the first");
+	tap_ok(memcmp(mem + 100, "to myself", 10) == 0, "arrived");
+	verbs_wire_ops.hangup(b.dialled);
+	tap_ok(rig_wait_int(&a, &a.downs, 1), "hanging up is heard");
+	rig_close(&b);
+	rig_close(&a);
+}
+
+int main(void)
+{
+	test_packets();
+	test_memory();
+	test_keys();
+	test_innocent();
+	test_notices();
+	test_passive();
+	test_raw();
+	test_death();
+	test_self();
+	return tap_done();
+}

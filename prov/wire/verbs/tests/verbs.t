@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The wire between two processes over emulated devices: one and many queue pairs, two
+# devices that place out of order. Rules A8, A9, B1, B3, C6, D1 to D3.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../../../../tests/tap.sh"
+# shellcheck source=prov/wire/verbs/tests/emulated.sh
+. "$top/prov/wire/verbs/tests/emulated.sh"
+
+emulated test_verbs 1x1 "" "1 queue pair"
+emulated test_verbs 2x16-ooo "" "2 devices out of order"
+[ -n "${WEFT_TEST_SHORT:-}" ] || emulated test_verbs 1x16 "" "16 queue pairs"
+done_testing

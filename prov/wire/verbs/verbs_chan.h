@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control channel of a link: the queue pair that carries packets, their memory, and
+ * small reads of the peer's key table. What is numbered, kept and sent again is
+ * verbs_ctl.h's to say. Endpoint lock, unless said otherwise.
+ */
+#ifndef WEFT_WIRE_VERBS_VERBS_CHAN_H
+#define WEFT_WIRE_VERBS_VERBS_CHAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "prov/wire/verbs/verbs_ctl.h"
+#include "prov/wire/verbs/verbs_qp.h"
+#include "prov/wire/wire.h"
+
+struct verbs_mr;
+
+#define VERBS_PACKET	4352u /* bytes of a packet of the layer above */
+#define VERBS_CREDITS	32u   /* numbered packets under way */
+#define VERBS_CHAN_ACKS 16u   /* acknowledgements whose memory may still be read */
+
+struct verbs_chan {
+	struct verbs_ctl ctl;
+	struct verbs_qp *qp; /* NULL: there is none just now */
+	struct verbs_mr *mr;
+	char *mem; /* slots, receives, acknowledgements, what was read */
+	size_t size;
+	uint32_t acks; /* acknowledgements that were written */
+	bool reserved;
+	bool bye_sent; /* and nothing behind it */
+	bool bye_done; /* it has arrived */
+	bool bye_heard;
+	bool hold; /* answerer: the dialler must be heard before anything is sent (C7) */
+	bool broken;			    /* its queue pair is of no use any more */
+	uint32_t len[VERBS_CTL_WINDOW_MAX]; /* of each slot, with its head */
+};
+
+/* What a place of the control queue pair's send queue was for. */
+enum verbs_chan_cookie {
+	VERBS_CHAN_PACKET,
+	VERBS_CHAN_READ, /* of the key table */
+	VERBS_CHAN_BYE
+};
+
+/* Memory for it. Mutex, or nobody else knows the link. -FI_ENOMEM. */
+int verbs_chan_init(struct verbs_link *link);
+/* Its queue pair is closed. */
+void verbs_chan_fini(struct verbs_link *link);
+/* A queue pair on that rail, with its receives posted (rules C1, C8). Mutex. */
+int verbs_chan_open(struct verbs_link *link, uint32_t rail, struct verbs_qp **qp);
+
+/* Room for a packet of ours; NULL: none now. */
+void *verbs_chan_reserve(struct verbs_link *link, enum verbs_ctl_class cls);
+/* Leaves at once if it can. */
+void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len);
+/* Sends what is queued and the acknowledgement that is due. */
+void verbs_chan_flush(struct verbs_link *link);
+
+/* Reads the peer's memory into the channel's; `at`: 0 or 1. False: not now. */
+bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32_t rkey,
+		     size_t len, bool signal);
+const void *verbs_chan_read_at(const struct verbs_link *link, unsigned at);
+#define VERBS_CHAN_READ_MAX 2048u
+
+/* A receive's completion, and a send's. */
+void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
+			 const struct ibv_wc *wc);
+void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
+		     const struct ibv_wc *wc);
+
+/* Wire functions. */
+void *verbs_pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls);
+void verbs_pkt_commit(struct wire_link *link, void *pkt, size_t len);
+
+#endif

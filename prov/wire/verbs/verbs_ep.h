@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An endpoint of the verbs wire: its door, completion queues, queue pairs and links.
+ *
+ * Lock order: the caller's endpoint lock, then ep->mutex, then the domain's
+ * (verbs_mem.h). The helper thread takes ep->mutex only; it answers doors, makes queue
+ * pairs and links, and leaves news of them for progress. It never calls upwards.
+ */
+#ifndef WEFT_WIRE_VERBS_VERBS_EP_H
+#define WEFT_WIRE_VERBS_VERBS_EP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prov/dqplb/msg.h"
+#include "prov/wire/verbs/verbs_auth.h"
+#include "prov/wire/verbs/verbs_door.h"
+#include "prov/wire/verbs/verbs_helper.h"
+#include "prov/wire/verbs/verbs_mem.h"
+#include "prov/wire/verbs/verbs_qp.h"
+#include "prov/wire/wire.h"
+#include "util/list.h"
+
+#define VERBS_POST_BATCH 16u /* requests that are chained, of one lane */
+#define VERBS_SGE	 4u
+#define VERBS_POLL	 16u /* completions that are taken at a time */
+
+/* A rail as one endpoint uses it. */
+struct verbs_ep_rail {
+	struct ibv_comp_channel *channel;
+	struct verbs_cq *cq[VERBS_CQS_MAX]; /* mutex; the first `cqs` also without */
+	_Atomic(uint32_t) cqs;
+	bool was_up; /* as the links were told */
+};
+
+struct verbs_ep {
+	struct wire_ep_base base; /* first */
+	const struct wire_events *events;
+	void *arg;
+	uint64_t incarnation;
+	int pid; /* whose endpoint it is: not a forked child's */
+	struct verbs_dom *dom;
+	const struct verbs_lib *lib;
+	struct verbs_card card; /* what is the same for all links; never changes */
+	uint32_t lane_sends;	/* requests that fit a lane's send queue */
+
+	/* Endpoint lock. */
+	struct list dirty; /* links that have something to do after polling */
+	struct list ops_free;
+	struct list ops_blocks;
+	uint32_t ops_count;
+	struct list closing; /* links that were given up and say so to their peers */
+	struct list graves;  /* links to be freed */
+	struct list timed;   /* links that wait for a time */
+	uint32_t turns;	     /* of progress: now and then asynchronous events are read */
+	_Atomic(bool) armed;
+	int epoll;
+	uint32_t stashed; /* completions that arming found: progress takes them */
+	struct ibv_wc stash[VERBS_POLL];
+	struct dqplb_msg heard; /* what a link hears just now, */
+	struct dqplb_msg said;	/* and says, perhaps meanwhile */
+
+	pthread_mutex_t mutex;
+	struct verbs_auth *auth;
+	struct verbs_door *door;
+	struct verbs_helper *helper;
+	struct list links; /* mutex */
+	struct list news;  /* mutex: links that progress must hear about */
+	_Atomic(bool) has_news;
+	int wake; /* eventfd: there are news */
+	/* Mutex; read without by who has a completion of theirs. */
+	_Atomic(struct verbs_qp *) *slots[VERBS_QP_SLOTS / VERBS_QP_CHUNK];
+	uint32_t slots_made;
+	uint32_t slot_hint;
+	uint16_t gens;
+
+	struct verbs_ep_rail rail[DQPLB_RAILS_MAX];
+};
+
+static inline struct verbs_ep *verbs_ep_of(struct wire_ep *ep)
+{
+	return (struct verbs_ep *)(void *)ep;
+}
+
+uint64_t verbs_now(void);
+
+int verbs_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep);
+void verbs_ep_close(struct wire_ep *ep);
+int verbs_progress(struct wire_ep *ep, int budget);
+int verbs_arm(struct wire_ep *ep);
+int verbs_fd(struct wire_ep *ep);
+uint64_t verbs_look_due(struct wire_ep *ep);
+
+/* News for progress. Mutex held. */
+void verbs_ep_news(struct verbs_ep *ep, struct verbs_link *link);
+
+#endif

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lanes come and go. Rules C1 to C4, C6 to C8. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_lane.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+#include "prov/wire/verbs/verbs_link.h"
+
+/* A lane whose queue pair doesn't flush is ended by destroying it. */
+#define LANE_DRAIN_NS UINT64_C(5000000000)
+/* Between ends and openings of a lane that keeps failing: doubled each time. */
+#define LANE_PAUSE_NS	  UINT64_C(10000000)
+#define LANE_PAUSE_SHIFTS 6u
+
+#define OWE(op) (uint8_t)(1u << (op))
+
+static const char *const lane_state_name[VERBS_LANE_STATES] = {
+	[VERBS_LANE_CLOSED] = "closed",
+	[VERBS_LANE_OPENING] = "opening",
+	[VERBS_LANE_UP] = "up",
+	[VERBS_LANE_DRAINING] = "draining",
+};
+
+/* The one writer of a lane's state. */
+static void lane_move(struct verbs_link *link, uint32_t i, enum verbs_lane_state to)
+{
+	static const uint8_t from[VERBS_LANE_STATES] = {
+		[VERBS_LANE_CLOSED] = 1 << VERBS_LANE_OPENING | 1 << VERBS_LANE_UP |
+				      1 << VERBS_LANE_DRAINING,
+		[VERBS_LANE_OPENING] = 1 << VERBS_LANE_CLOSED,
+		[VERBS_LANE_UP] = 1 << VERBS_LANE_OPENING,
+		[VERBS_LANE_DRAINING] = 1 << VERBS_LANE_OPENING | 1 << VERBS_LANE_UP,
+	};
+	struct verbs_lane *l = &link->lane[i];
+
+	if (!(from[to] >> l->state & 1))
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "lane %u: %s after %s\n", i,
+			lane_state_name[to], lane_state_name[l->state]);
+	l->state = to;
+}
+
+int verbs_lane_prepare(struct verbs_link *link, uint32_t i, uint32_t rail,
+		       uint32_t incarnation)
+{
+	struct verbs_ep *ep = link->ep;
+	struct verbs_lane *l = &link->lane[i];
+	const struct verbs_qp_attr attr = {.rail = rail,
+					   .sends = ep->lane_sends,
+					   .receives = ep->card.receives,
+					   .sge = VERBS_SGE,
+					   .lane = (uint16_t)i,
+					   .incarnation = incarnation,
+					   .ooo = link->terms.features & VERBS_CARD_OOO};
+	int ret;
+
+	l->incarnation = incarnation;
+	l->rail = (uint8_t)rail;
+	ret = verbs_qp_open(ep, link, &attr, &l->qp);
+	if (ret) {
+		l->qp = NULL;
+		return ret;
+	}
+	ret = verbs_qp_receive(l->qp, attr.receives);
+	if (ret) {
+		verbs_qp_close(ep, l->qp);
+		l->qp = NULL;
+		return ret;
+	}
+	lane_move(link, i, VERBS_LANE_OPENING);
+	return 0;
+}
+
+int verbs_lane_connect(struct verbs_link *link, uint32_t i, uint32_t peer_rail,
+		       uint32_t qpn, uint32_t psn)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	l->peer_rail = (uint8_t)peer_rail;
+	return verbs_qp_connect(link->ep, l->qp, &link->peer, peer_rail, qpn, psn,
+				link->traffic_class);
+}
+
+int verbs_lane_listen(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+	uint32_t out = dqplb_rx_outstanding(link->rx, i);
+	uint32_t receives = link->ep->card.receives;
+
+	/* What was granted and not used is among those of the new queue pair. */
+	l->rq.free = receives > out ? receives - out : 0;
+	if (dqplb_rx_lane_open(link->rx, i, l->incarnation, i))
+		return -EPROTO;
+	l->receiving = true;
+	return 0;
+}
+
+void verbs_lane_up(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	if (l->state != VERBS_LANE_OPENING)
+		return;
+	if (dqplb_tx_lane_open(link->tx, i, l->incarnation, i, l->rail)) {
+		verbs_link_fault(link, -EPROTO);
+		return;
+	}
+	lane_move(link, i, VERBS_LANE_UP);
+	link->lane_stats.opened++;
+}
+
+/* ---- the end ------------------------------------------------------------------------
+ */
+
+static void lane_close(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	pthread_mutex_lock(&link->ep->mutex);
+	verbs_qp_close(link->ep, l->qp);
+	pthread_mutex_unlock(&link->ep->mutex);
+	l->qp = NULL;
+	l->rq.free = 0;
+	if (l->receiving)
+		dqplb_rx_lane_drained(link->rx, i, l->incarnation);
+	l->receiving = false;
+	/* Where it never was up, the transmitter doesn't know it. */
+	dqplb_tx_lane_drained(link->tx, i, l->incarnation);
+	lane_move(link, i, VERBS_LANE_CLOSED);
+	verbs_link_chore(link);
+}
+
+void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why why)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	if (l->state != VERBS_LANE_UP && l->state != VERBS_LANE_OPENING)
+		return;
+	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
+		"lane %u.%u on %s ends: %s; in flight is sent again on others\n", i,
+		l->incarnation, link->ep->dom->dev->rail[l->rail].name,
+		why == VERBS_LANE_PATH	  ? "its path failed"
+		: why == VERBS_LANE_FAULT ? "an operation was refused"
+					  : "the peer says so");
+	if (why == VERBS_LANE_FAULT)
+		link->lane_stats.rebuilt++;
+	else
+		link->lane_stats.retired++;
+	l->faults = why == VERBS_LANE_FAULT ? 0 : l->faults + 1;
+	/* What is owed of its opening doesn't matter any more. */
+	l->owe = why == VERBS_LANE_TOLD ? 0 : OWE(VERBS_MSG_DOWN);
+	dqplb_tx_lane_down(link->tx, i, l->incarnation);
+	lane_move(link, i, VERBS_LANE_DRAINING);
+	verbs_qp_error(link->ep, l->qp);
+	l->due = verbs_now() + LANE_DRAIN_NS;
+	verbs_link_wake(link, l->due);
+	verbs_lane_settle(link, i);
+	verbs_link_chore(link);
+}
+
+void verbs_lane_settle(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	if (l->state != VERBS_LANE_DRAINING || !verbs_qp_is_quiet(l->qp))
+		return;
+	lane_close(link, i);
+	l->due = verbs_now();
+	if (l->faults > 1)
+		l->due += LANE_PAUSE_NS
+			  << (l->faults < LANE_PAUSE_SHIFTS ? l->faults
+							    : LANE_PAUSE_SHIFTS);
+}
+
+void verbs_lane_cut(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	if (!l->qp)
+		return;
+	verbs_qp_close(link->ep, l->qp);
+	l->qp = NULL;
+	l->receiving = false;
+	if (link->tx) {
+		dqplb_tx_lane_down(link->tx, i, l->incarnation);
+		dqplb_tx_lane_drained(link->tx, i, l->incarnation);
+	}
+	lane_move(link, i, VERBS_LANE_CLOSED);
+}
+
+void verbs_lanes_reported(struct verbs_link *link)
+{
+	for (uint32_t i = 0; i < link->lanes; i++)
+		if (link->lane[i].state == VERBS_LANE_UP &&
+		    !dqplb_tx_lane_up(link->tx, i))
+			verbs_lane_down(link, i, VERBS_LANE_TOLD);
+}
+
+void verbs_lanes_rail_down(struct verbs_link *link, uint32_t rail, bool peer)
+{
+	for (uint32_t i = 0; i < link->lanes; i++) {
+		const struct verbs_lane *l = &link->lane[i];
+
+		if ((peer ? l->peer_rail : l->rail) == rail)
+			verbs_lane_down(link, i, VERBS_LANE_PATH);
+	}
+}
+
+void verbs_lanes_rail_up(struct verbs_link *link, uint32_t rail, bool peer)
+{
+	for (uint32_t i = 0; i < link->lanes; i++) {
+		struct verbs_lane *l = &link->lane[i];
+
+		if (l->state != VERBS_LANE_CLOSED)
+			continue;
+		if ((peer ? l->peer_rail : i % link->ep->dom->dev->rails) != rail)
+			continue;
+		l->faults = 0;
+		l->due = 0;
+	}
+}
+
+/* ---- opening ------------------------------------------------------------------------
+ */
+
+void verbs_lanes_want(struct verbs_link *link)
+{
+	if (link->lanes_wanted == link->lanes)
+		return;
+	link->lanes_wanted = link->lanes;
+	verbs_link_chore(link);
+}
+
+/* Whether both machines are through with what the lane was before. */
+static bool lane_is_free(const struct verbs_link *link, uint32_t i)
+{
+	return link->lane[i].state == VERBS_LANE_CLOSED &&
+	       dqplb_tx_lane_closed(link->tx, i) && dqplb_rx_lane_closed(link->rx, i);
+}
+
+static void lane_dial(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+	const struct verbs_dev *dev = link->ep->dom->dev;
+	uint32_t rail = i % dev->rails, peer_rail;
+	int ret;
+
+	if (!atomic_load_explicit(&dev->rail[rail].up, memory_order_relaxed))
+		return;
+	peer_rail = verbs_card_rail_for(&link->peer, &link->ep->card, rail);
+	if (peer_rail == UINT32_MAX) {
+		l->never = true;
+		return;
+	}
+	pthread_mutex_lock(&link->ep->mutex);
+	ret = verbs_lane_prepare(link, i, rail, l->incarnation + 1);
+	pthread_mutex_unlock(&link->ep->mutex);
+	if (ret) {
+		l->faults++;
+		l->due = verbs_now() + (LANE_PAUSE_NS << LANE_PAUSE_SHIFTS);
+		return;
+	}
+	l->owe = OWE(VERBS_MSG_OPEN);
+}
+
+/* The messages that a lane owes, in the order of the bits. False: no room. */
+static bool lane_say(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	while (l->owe) {
+		struct verbs_msg m = {.op = (enum verbs_msg_op)__builtin_ctz(l->owe),
+				      .lane = (uint16_t)i,
+				      .rail = l->rail,
+				      .incarnation = l->incarnation};
+		void *at = verbs_chan_reserve(link, VERBS_CTL_OWN);
+
+		if (!at)
+			return false;
+		if (m.op == VERBS_MSG_REFUSED)
+			m.incarnation = l->refused;
+		if (l->qp) {
+			m.qpn = l->qp->ib->qp_num;
+			m.psn = l->qp->psn;
+		}
+		verbs_msg_write(at, &m);
+		l->owe &= (uint8_t)(l->owe - 1);
+		verbs_chan_commit(link, VERBS_CTL_LANE, sizeof(struct verbs_msg_bytes));
+	}
+	return true;
+}
+
+static void want_say(struct verbs_link *link)
+{
+	const struct verbs_msg m = {.op = VERBS_MSG_WANT,
+				    .lane = (uint16_t)link->lanes_wanted};
+	void *at;
+
+	if (link->dialler || link->lanes_said >= link->lanes_wanted)
+		return;
+	at = verbs_chan_reserve(link, VERBS_CTL_OWN);
+	if (!at)
+		return;
+	verbs_msg_write(at, &m);
+	link->lanes_said = link->lanes_wanted;
+	verbs_chan_commit(link, VERBS_CTL_LANE, sizeof(struct verbs_msg_bytes));
+}
+
+/* One lane's turn; what is due of it. */
+static uint64_t lane_run(struct verbs_link *link, uint32_t i, uint64_t now)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	if (l->state == VERBS_LANE_DRAINING) {
+		if (l->due > now)
+			return l->due;
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"lane %u.%u on %s doesn't flush: its queue pair is destroyed\n",
+			i, l->incarnation, link->ep->dom->dev->rail[l->rail].name);
+		lane_close(link, i);
+		l->due = now + (LANE_PAUSE_NS << LANE_PAUSE_SHIFTS);
+	}
+	if (link->dialler && i < link->lanes_wanted && !l->never && !l->owe &&
+	    lane_is_free(link, i)) {
+		if (l->due > now)
+			return l->due;
+		lane_dial(link, i);
+	}
+	lane_say(link, i);
+	return l->state == VERBS_LANE_CLOSED && l->due > now ? l->due : UINT64_MAX;
+}
+
+uint64_t verbs_lanes_run(struct verbs_link *link, uint64_t now)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (uint32_t i = 0; i < link->lanes; i++) {
+		uint64_t d = lane_run(link, i, now);
+
+		if (d < due)
+			due = d;
+	}
+	want_say(link);
+	return due;
+}
+
+/* ---- what the peer says -------------------------------------------------------------
+ */
+
+/* Answerer: the dialler's queue pair of the lane can receive. */
+static int take_open(struct verbs_link *link, const struct verbs_msg *m)
+{
+	struct verbs_lane *l = &link->lane[m->lane];
+	const struct verbs_card *mine = &link->ep->card;
+	uint32_t rail;
+	int ret = -FI_EIO;
+
+	if (link->dialler || m->rail >= link->peer.rails ||
+	    m->incarnation <= l->incarnation)
+		return -EPROTO;
+	l->refused = m->incarnation;
+	if (!lane_is_free(link, m->lane)) {
+		/* The dialler gave the one before up early; ours still drains. */
+		l->owe |= OWE(VERBS_MSG_REFUSED);
+		return 0;
+	}
+	if (link->lanes_wanted < m->lane + 1u)
+		link->lanes_wanted = m->lane + 1u;
+	rail = verbs_card_rail_for(mine, &link->peer, m->rail);
+	l->incarnation = m->incarnation;
+	if (rail != UINT32_MAX) {
+		pthread_mutex_lock(&link->ep->mutex);
+		ret = verbs_lane_prepare(link, m->lane, rail, m->incarnation);
+		if (ret == 0)
+			ret = verbs_lane_connect(link, m->lane, m->rail, m->qpn, m->psn);
+		if (ret)
+			verbs_lane_cut(link, m->lane);
+		pthread_mutex_unlock(&link->ep->mutex);
+	}
+	if (ret == 0)
+		ret = verbs_lane_listen(link, m->lane);
+	l->owe = ret ? OWE(VERBS_MSG_REFUSED) : OWE(VERBS_MSG_OPENED);
+	return 0;
+}
+
+/* Dialler: so can the answerer's. */
+static int take_opened(struct verbs_link *link, const struct verbs_msg *m)
+{
+	struct verbs_lane *l = &link->lane[m->lane];
+
+	if (!link->dialler || m->rail >= link->peer.rails)
+		return -EPROTO;
+	if (l->state != VERBS_LANE_OPENING || m->incarnation != l->incarnation)
+		return 0; /* ours is gone meanwhile, which was said */
+	if (verbs_lane_connect(link, m->lane, m->rail, m->qpn, m->psn) ||
+	    verbs_lane_listen(link, m->lane)) {
+		verbs_lane_down(link, m->lane, VERBS_LANE_PATH);
+		return 0;
+	}
+	l->owe = OWE(VERBS_MSG_READY);
+	lane_say(link, m->lane);
+	verbs_lane_up(link, m->lane);
+	return 0;
+}
+
+static int take_refused(struct verbs_link *link, const struct verbs_msg *m)
+{
+	struct verbs_lane *l = &link->lane[m->lane];
+
+	if (!link->dialler)
+		return -EPROTO;
+	if (l->state != VERBS_LANE_OPENING || m->incarnation != l->incarnation)
+		return 0;
+	pthread_mutex_lock(&link->ep->mutex);
+	verbs_lane_cut(link, m->lane);
+	pthread_mutex_unlock(&link->ep->mutex);
+	l->due = verbs_now() + (LANE_PAUSE_NS << LANE_PAUSE_SHIFTS);
+	return 0;
+}
+
+static int take_down(struct verbs_link *link, const struct verbs_msg *m)
+{
+	if (m->incarnation == link->lane[m->lane].incarnation)
+		verbs_lane_down(link, m->lane, VERBS_LANE_TOLD);
+	return 0;
+}
+
+static int take_rail(struct verbs_link *link, const struct verbs_msg *m)
+{
+	struct verbs_card_rail *r;
+
+	if (m->rail >= link->peer.rails || m->lane > 1)
+		return -EPROTO;
+	r = &link->peer.rail[m->rail];
+	r->lid = m->lid;
+	memcpy(r->gid, m->gid, sizeof(r->gid));
+	if (m->lane == 0) {
+		verbs_lanes_rail_down(link, m->rail, true);
+		return 0;
+	}
+	verbs_lanes_rail_up(link, m->rail, true);
+	return 0;
+}
+
+int verbs_lanes_msg(struct verbs_link *link, const void *bytes, size_t len)
+{
+	struct verbs_msg m;
+	int ret = verbs_msg_read(bytes, len, &m);
+
+	verbs_link_chore(link);
+	if (ret || (m.op < VERBS_MSG_WANT && m.lane >= link->lanes))
+		return -EPROTO;
+	switch (m.op) {
+	case VERBS_MSG_OPEN:
+		return take_open(link, &m);
+	case VERBS_MSG_OPENED:
+		return take_opened(link, &m);
+	case VERBS_MSG_READY:
+		if (m.incarnation == link->lane[m.lane].incarnation)
+			verbs_lane_up(link, m.lane);
+		return 0;
+	case VERBS_MSG_REFUSED:
+		return take_refused(link, &m);
+	case VERBS_MSG_DOWN:
+		return take_down(link, &m);
+	case VERBS_MSG_WANT:
+		if (m.lane > link->lanes_wanted && m.lane <= link->lanes)
+			link->lanes_wanted = m.lane;
+		return 0;
+	case VERBS_MSG_RAIL:
+		return take_rail(link, &m);
+	default:
+		return -EPROTO;
+	}
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the endpoints of one domain share: its rails, memory registered with all of them,
+ * and the table by which peers find it. Found by the domain's key table
+ * (wire_ep_attr.keys). Any thread: guarded by a mutex of its own, taken last and alone.
+ */
+#ifndef WEFT_WIRE_VERBS_VERBS_MEM_H
+#define WEFT_WIRE_VERBS_VERBS_MEM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prov/mem/keytab.h"
+#include "prov/wire/verbs/verbs_dev.h"
+#include "prov/wire/verbs/verbs_keys.h"
+#include "util/list.h"
+
+/* Memory that is known to all rails. */
+struct verbs_mr {
+	struct list node; /* of those that belong to a key */
+	uintptr_t start;
+	size_t len;
+	uint64_t name; /* 0: none */
+	uint32_t lkey[DQPLB_RAILS_MAX];
+	uint32_t rkey[DQPLB_RAILS_MAX];
+	struct ibv_mr *mr[DQPLB_RAILS_MAX]; /* NULL: that of an earlier rail */
+};
+
+struct verbs_dom {
+	struct list node; /* of all domains */
+	const struct mem_keytab *owner;
+	uint32_t refs;
+	struct verbs_dev *dev;
+	pthread_mutex_t mutex;
+	struct verbs_keys *keys;
+	struct list *regs; /* regions of the application, hashed by key */
+	uint64_t next_name;
+	uint32_t next_incarnation;
+};
+
+/* The domain's state, made when it is the first endpoint. As verbs_dev_open, which says
+ * why in words. */
+int verbs_dom_get(const struct mem_keytab *owner, struct verbs_dom **dom,
+		  struct verbs_error *error);
+void verbs_dom_put(struct verbs_dom *dom);
+
+/* Registers with every rail. access: IBV_ACCESS_*. `relaxed`: what is written may become
+ * visible in any order: not where anything is polled for. -FI_ENOMEM, -FI_EFAULT,
+ * -FI_EIO. */
+int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access, bool relaxed,
+		 struct verbs_mr **mr);
+void verbs_mr_drop(struct verbs_dom *dom, struct verbs_mr *mr);
+
+/* The wire's calls. */
+int verbs_dom_mem_add(struct verbs_dom *dom, void *start, size_t len,
+		      struct verbs_mr **mr);
+void verbs_dom_mem_drop(struct verbs_dom *dom, struct verbs_mr *mr);
+int verbs_dom_key_add(struct verbs_dom *dom, uint64_t key,
+		      const struct mem_region *region);
+void verbs_dom_key_drop(struct verbs_dom *dom, uint64_t key);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Progress: completions to links, what links do then, news, events, sleeping. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_poll.h"
+
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+#include "prov/wire/verbs/verbs_link.h"
+
+/* Asynchronous events are looked for once in so many turns: that is a system call. */
+#define POLL_ASYNC 1024u
+/* So are clocks. */
+#define POLL_TIMES 64u
+
+/* ---- completions --------------------------------------------------------------------
+ */
+
+static void dispatch(struct verbs_ep *ep, const struct ibv_wc *wc)
+{
+	struct verbs_qp *qp = verbs_qp_of(ep, wc->wr_id);
+	bool recv = wc->wr_id & VERBS_WR_RECV;
+	struct verbs_link *link;
+
+	if (!qp)
+		return;
+	link = qp->link;
+	if (recv && wc->status == IBV_WC_SUCCESS)
+		verbs_link_heard(link);
+	if (qp->lane == VERBS_LANE_CONTROL) {
+		if (recv)
+			verbs_chan_received(link, qp, wc);
+		else
+			verbs_chan_sent(link, qp, wc);
+	} else if (link->state == VERBS_LINK_UP) {
+		if (recv)
+			verbs_lane_received(link, qp, wc);
+		else
+			verbs_lane_sent(link, qp, wc);
+	}
+	if (link->state == VERBS_LINK_UP)
+		verbs_link_dirty(link);
+}
+
+/* Whether there may be more; *count grows. */
+static bool cq_poll(struct verbs_ep *ep, struct ibv_cq *cq, int *count)
+{
+	struct ibv_wc wc[VERBS_POLL];
+	int n = ibv_poll_cq(cq, VERBS_POLL, wc);
+
+	for (int i = 0; i < n; i++)
+		dispatch(ep, &wc[i]);
+	if (n > 0)
+		*count += n;
+	return n == (int)VERBS_POLL;
+}
+
+static bool cqs_poll(struct verbs_ep *ep, int budget, int *count)
+{
+	uint32_t rails = ep->dom->dev->rails;
+	bool more = false;
+
+	for (uint32_t r = 0; r < rails; r++) {
+		struct verbs_ep_rail *er = &ep->rail[r];
+		uint32_t cqs = atomic_load_explicit(&er->cqs, memory_order_acquire);
+
+		for (uint32_t i = 0; i < cqs; i++) {
+			bool here = cq_poll(ep, er->cq[i]->ib, count);
+
+			while (here && *count < budget)
+				here = cq_poll(ep, er->cq[i]->ib, count);
+			more = more || here;
+		}
+	}
+	return more;
+}
+
+static void stash_take(struct verbs_ep *ep, int *count)
+{
+	uint32_t n = ep->stashed;
+
+	ep->stashed = 0;
+	for (uint32_t i = 0; i < n; i++)
+		dispatch(ep, &ep->stash[i]);
+	*count += (int)n;
+}
+
+/* ---- everything else ----------------------------------------------------------------
+ */
+
+static int news_take(struct verbs_ep *ep)
+{
+	int count = 0;
+
+	for (;;) {
+		struct list *n;
+
+		pthread_mutex_lock(&ep->mutex);
+		n = list_pop_front(&ep->news);
+		if (!n)
+			atomic_store(&ep->has_news, false);
+		pthread_mutex_unlock(&ep->mutex);
+		if (!n)
+			return count;
+		count += verbs_link_news(container_of(n, struct verbs_link, news));
+	}
+}
+
+/* A rail went or came back: links are told, and tell their peers. */
+static void rails_look(struct verbs_ep *ep)
+{
+	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
+		bool up = atomic_load_explicit(&ep->dom->dev->rail[r].up,
+					       memory_order_relaxed);
+
+		if (up == ep->rail[r].was_up)
+			continue;
+		ep->rail[r].was_up = up;
+		FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "rail %s is %s\n",
+			ep->dom->dev->rail[r].name, up ? "up" : "down");
+		pthread_mutex_lock(&ep->mutex);
+		list_foreach (n, &ep->links)
+			verbs_link_rail(container_of(n, struct verbs_link, member), r);
+		pthread_mutex_unlock(&ep->mutex);
+	}
+}
+
+static void qp_event(struct verbs_ep *ep, struct ibv_qp *ib)
+{
+	struct verbs_qp *qp = ib ? ib->qp_context : NULL;
+
+	if (!qp || !qp->link || qp->link->ep != ep || qp->link->state != VERBS_LINK_UP)
+		return;
+	/* A lane says what happened by its completions; a control channel that has
+	 * nothing under way may have none. */
+	if (qp == qp->link->chan.qp)
+		qp->link->chan.broken = true;
+	verbs_link_chore(qp->link);
+}
+
+static int async_take(struct verbs_ep *ep)
+{
+	struct verbs_dev *dev = ep->dom->dev;
+	struct verbs_event ev;
+	int count = 0;
+
+	for (uint32_t r = 0; r < dev->rails; r++) {
+		while (!dev->rail[r].shared && verbs_dev_event(dev, r, &ev)) {
+			count++;
+			if (ev.kind == VERBS_EVENT_QP)
+				qp_event(ep, ev.qp);
+			else if (ev.kind == VERBS_EVENT_MOVED)
+				ep->rail[ev.rail].was_up =
+					!atomic_load(&dev->rail[ev.rail].up);
+		}
+	}
+	rails_look(ep);
+	return count;
+}
+
+static void disarm(struct verbs_ep *ep)
+{
+	uint64_t news;
+
+	atomic_store(&ep->armed, false);
+	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
+		struct ibv_cq *cq;
+		void *context;
+
+		while (ep->lib->get_cq_event(ep->rail[r].channel, &cq, &context) == 0)
+			ep->lib->ack_cq_events(cq, 1);
+	}
+	if (read(ep->wake, &news, sizeof(news)) < 0)
+		return; /* nobody rang */
+}
+
+static void times_look(struct verbs_ep *ep)
+{
+	uint64_t now = verbs_now();
+
+	list_foreach_safe (n, tmp, &ep->timed) {
+		struct verbs_link *link = container_of(n, struct verbs_link, timed);
+
+		if (link->due > now)
+			continue;
+		list_remove(&link->timed);
+		verbs_link_chore(link);
+	}
+	list_foreach_safe (n, tmp, &ep->closing)
+		verbs_link_gone(container_of(n, struct verbs_link, where), now);
+}
+
+static void graves_clear(struct verbs_ep *ep)
+{
+	while (!list_empty(&ep->graves))
+		verbs_link_free(container_of(ep->graves.next, struct verbs_link, where));
+}
+
+/* Each link that has something to do; without `idle` it stays one of them. */
+static int dirty_run(struct verbs_ep *ep, bool idle)
+{
+	struct list todo;
+	struct list *n;
+	int count = 0;
+
+	if (list_empty(&ep->dirty))
+		return 0;
+	/* Upcalls may make others dirty, and end links. */
+	list_init(&todo);
+	list_insert_after(ep->dirty.prev, &todo);
+	list_unlink(&ep->dirty);
+	list_init(&ep->dirty);
+	while ((n = list_pop_front(&todo))) {
+		struct verbs_link *link = container_of(n, struct verbs_link, dirty);
+
+		count += verbs_link_run(link, idle);
+		if (!idle && link->state == VERBS_LINK_UP)
+			verbs_link_dirty(link);
+	}
+	return count;
+}
+
+static __attribute__((noinline)) int rare(struct verbs_ep *ep)
+{
+	int count = 0;
+
+	if (atomic_load_explicit(&ep->armed, memory_order_relaxed)) {
+		disarm(ep);
+		count += async_take(ep);
+	} else if (ep->turns % POLL_ASYNC == 0) {
+		count += async_take(ep);
+	}
+	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
+		count += news_take(ep);
+	if (!list_empty(&ep->timed) || !list_empty(&ep->closing))
+		times_look(ep);
+	graves_clear(ep);
+	return count;
+}
+
+int verbs_progress(struct wire_ep *wep, int budget)
+{
+	struct verbs_ep *ep = verbs_ep_of(wep);
+	int count = 0;
+	bool more;
+
+	if (__builtin_expect(
+		    ++ep->turns % POLL_TIMES == 0 || ep->armed ||
+			    atomic_load_explicit(&ep->has_news, memory_order_relaxed),
+		    0))
+		count += rare(ep);
+	if (__builtin_expect(ep->stashed != 0, 0))
+		stash_take(ep, &count);
+	more = cqs_poll(ep, budget > 0 ? budget : 1, &count);
+	return count + dirty_run(ep, !more);
+}
+
+int verbs_poll_closing(struct verbs_ep *ep, bool now)
+{
+	int count = 0;
+
+	stash_take(ep, &count);
+	cqs_poll(ep, INT32_MAX, &count);
+	list_foreach_safe (n, tmp, &ep->closing)
+		count += verbs_link_gone(container_of(n, struct verbs_link, where),
+					 now ? UINT64_MAX : verbs_now());
+	graves_clear(ep);
+	return count;
+}
+
+/* ---- sleeping -----------------------------------------------------------------------
+ */
+
+/* Arming must not call upwards: what it finds waits for progress. */
+static bool stash_fill(struct verbs_ep *ep)
+{
+	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
+		struct verbs_ep_rail *er = &ep->rail[r];
+		uint32_t cqs = atomic_load_explicit(&er->cqs, memory_order_acquire);
+
+		for (uint32_t i = 0; i < cqs; i++) {
+			int n = ibv_poll_cq(er->cq[i]->ib, VERBS_POLL, ep->stash);
+
+			if (n > 0) {
+				ep->stashed = (uint32_t)n;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+int verbs_arm(struct wire_ep *wep)
+{
+	struct verbs_ep *ep = verbs_ep_of(wep);
+
+	if (ep->stashed || !list_empty(&ep->dirty))
+		return -FI_EAGAIN;
+	atomic_store(&ep->armed, true);
+	verbs_cqs_notify(ep);
+	if (stash_fill(ep) || atomic_load(&ep->has_news))
+		return -FI_EAGAIN;
+	return 0;
+}
+
+int verbs_fd(struct wire_ep *wep)
+{
+	return verbs_ep_of(wep)->epoll;
+}
+
+uint64_t verbs_look_due(struct wire_ep *wep)
+{
+	const struct verbs_ep *ep = verbs_ep_of(wep);
+	uint64_t due = UINT64_MAX;
+
+	list_foreach (n, &ep->timed)
+		if (container_of(n, struct verbs_link, timed)->due < due)
+			due = container_of(n, struct verbs_link, timed)->due;
+	list_foreach (n, &ep->closing)
+		if (container_of(n, struct verbs_link, where)->due < due)
+			due = container_of(n, struct verbs_link, where)->due;
+	return due;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Progress of an endpoint: completions, news, asynchronous events, sleeping. Endpoint
+ * lock. */
+#ifndef WEFT_WIRE_VERBS_VERBS_POLL_H
+#define WEFT_WIRE_VERBS_VERBS_POLL_H
+
+#include <stdbool.h>
+
+#include "prov/wire/verbs/verbs_ep.h"
+
+/* For the endpoint's end: goes on with goodbyes, without upcalls; `now`: no longer.
+ * Returns how many things happened. */
+int verbs_poll_closing(struct verbs_ep *ep, bool now);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the transmitter says is posted, and completions of lanes are told to it. Requests
+ * of a lane are chained and posted with one call; the last of them is signalled, which
+ * answers for all (verbs_qp.h). Rules C2, C6.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+#include "prov/wire/verbs/verbs_lane.h"
+#include "prov/wire/verbs/verbs_link.h"
+#include "prov/wire/verbs/verbs_rma.h"
+
+#define POST_SIGNAL 8u /* at most so many answer for each other */
+
+struct post {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[VERBS_SGE];
+	uint64_t cookie;
+	uint8_t lane;
+};
+
+/* What is posted in one go. */
+struct batch {
+	uint32_t count;
+	uint64_t lanes; /* that have a chain */
+	struct post *first[DQPLB_LANES_MAX];
+	struct post *last[DQPLB_LANES_MAX];
+	struct post post[VERBS_POST_BATCH];
+};
+
+static void batch_add(struct verbs_link *link, struct batch *b,
+		      const struct dqplb_post *p)
+{
+	const struct verbs_op *op = container_of(p->xfer, struct verbs_op, xfer);
+	const struct verbs_lane *l = &link->lane[p->lane];
+	struct post *at = &b->post[b->count++];
+	uint32_t rail = l->rail;
+
+	memset(&at->wr, 0, sizeof(at->wr));
+	at->cookie = p->cookie;
+	at->lane = p->lane;
+	at->wr.sg_list = at->sge;
+	at->wr.num_sge = (int)verbs_op_sge(op, p->offset, p->len, rail, at->sge);
+	if (p->len)
+		verbs_op_remote(op, p->offset, l->peer_rail, &at->wr.wr.rdma.remote_addr,
+				&at->wr.wr.rdma.rkey);
+	switch (p->kind) {
+	case DQPLB_POST_READ:
+		at->wr.opcode = IBV_WR_RDMA_READ;
+		break;
+	case DQPLB_POST_WRITE_IMM:
+		at->wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		at->wr.imm_data = htonl(p->imm);
+		break;
+	default:
+		at->wr.opcode = IBV_WR_RDMA_WRITE;
+		break;
+	}
+	if (p->kind != DQPLB_POST_READ && l->qp && p->len <= l->qp->inline_max)
+		at->wr.send_flags = IBV_SEND_INLINE;
+	link->rail_bytes[rail] += p->len;
+	if (b->lanes >> p->lane & 1)
+		b->last[p->lane]->wr.next = &at->wr;
+	else
+		b->first[p->lane] = at;
+	b->last[p->lane] = at;
+	b->lanes |= UINT64_C(1) << p->lane;
+}
+
+/* Names and signals, in the order of the chain. */
+static void chain_finish(struct verbs_qp *qp, struct post *first)
+{
+	uint32_t at = qp->sq_head, count = 0;
+
+	for (struct ibv_send_wr *wr = &first->wr; wr; wr = wr->next) {
+		wr->wr_id = verbs_wr_id(qp, at++ & qp->sq_mask);
+		if (++count == POST_SIGNAL || !wr->next) {
+			wr->send_flags |= IBV_SEND_SIGNALED;
+			count = 0;
+		}
+	}
+}
+
+static void chain_post(struct verbs_link *link, uint32_t lane, struct post *first)
+{
+	struct verbs_qp *qp = link->lane[lane].qp;
+	struct ibv_send_wr *bad = NULL;
+	int err = ENODEV;
+
+	if (qp && qp->state == VERBS_QP_READY) {
+		chain_finish(qp, first);
+		err = ibv_post_send(qp->ib, &first->wr, &bad);
+		/* Those before the bad one are on their way. */
+		for (struct ibv_send_wr *wr = &first->wr; wr && (!err || wr != bad);
+		     wr = wr->next)
+			qp->cookie[qp->sq_head++ & qp->sq_mask] =
+				container_of(wr, struct post, wr)->cookie;
+	}
+	if (err) {
+		FI_WARN(&weft_provider, FI_LOG_EP_DATA, "lane %u: posting: %s\n", lane,
+			strerror(err));
+		verbs_lane_down(link, lane, VERBS_LANE_PATH);
+	}
+}
+
+static void batch_post(struct verbs_link *link, struct batch *b)
+{
+	for (uint64_t left = b->lanes; left; left &= left - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctzll(left);
+
+		chain_post(link, lane, b->first[lane]);
+	}
+	b->lanes = 0;
+	b->count = 0;
+}
+
+static void message_send(struct verbs_link *link, const struct dqplb_msg *m)
+{
+	void *at = verbs_chan_reserve(link, VERBS_CTL_OWN);
+	size_t len = at ? dqplb_msg_put(at, VERBS_PACKET, m) : 0;
+
+	/* Neither can be: there was room, and no message is longer. */
+	if (len == 0)
+		verbs_link_fault(link, -FI_EIO);
+	else
+		verbs_chan_commit(link, VERBS_CTL_DQPLB, len);
+}
+
+void verbs_lanes_post(struct verbs_link *link)
+{
+	struct dqplb_msg *msg = &link->ep->said;
+	struct dqplb_post p;
+	struct batch b;
+
+	b.count = 0;
+	b.lanes = 0;
+	while (!link->faulty &&
+	       dqplb_tx_next(link->tx, &p,
+			     verbs_ctl_room(&link->chan.ctl, VERBS_CTL_OWN) &&
+					     !link->chan.bye_sent
+				     ? msg
+				     : NULL)) {
+		if (p.kind == DQPLB_POST_MSG) {
+			message_send(link, msg);
+			continue;
+		}
+		batch_add(link, &b, &p);
+		if (b.count == VERBS_POST_BATCH)
+			batch_post(link, &b);
+	}
+	if (b.count)
+		batch_post(link, &b);
+}
+
+/* ---- completions --------------------------------------------------------------------
+ */
+
+void verbs_lane_received(struct verbs_link *link, struct verbs_qp *qp,
+			 const struct ibv_wc *wc)
+{
+	uint32_t i = qp->lane;
+	struct verbs_lane *l = &link->lane[i];
+
+	qp->receives--;
+	if (wc->status != IBV_WC_SUCCESS) {
+		if (l->state == VERBS_LANE_DRAINING)
+			verbs_lane_settle(link, i);
+		else
+			verbs_lane_down(link, i, VERBS_LANE_PATH);
+		return;
+	}
+	/* Whoever is heard on it can be sent to (rule C7). */
+	if (l->state == VERBS_LANE_OPENING && !link->dialler)
+		verbs_lane_up(link, i);
+	if (!(wc->wc_flags & IBV_WC_WITH_IMM) ||
+	    dqplb_rx_imm(link->rx, i, qp->incarnation, ntohl(wc->imm_data),
+			 wc->byte_len)) {
+		verbs_link_fault(link, -EPROTO);
+		return;
+	}
+	if (link->state != VERBS_LINK_UP || l->qp != qp)
+		return;
+	if (qp->state != VERBS_QP_READY) {
+		verbs_lane_settle(link, i);
+		return;
+	}
+	if (verbs_qp_receive(qp, 1))
+		verbs_lane_down(link, i, VERBS_LANE_PATH);
+	else
+		dqplb_rq_posted(&l->rq, 1);
+}
+
+/* An operation's own fault: 0, or what it ends with. */
+static int fault_of(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_REM_ACCESS_ERR:
+		return -FI_EACCES;
+	case IBV_WC_LOC_PROT_ERR:
+		return -FI_EFAULT;
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_LOC_LEN_ERR:
+	case IBV_WC_LOC_QP_OP_ERR:
+		return -FI_EINVAL;
+	case IBV_WC_REM_OP_ERR:
+		return -FI_EREMOTEIO;
+	default:
+		return 0;
+	}
+}
+
+/* Of what wasn't answered for by itself, only what is known to be done is said to be: on
+ * an error those before it are sent again like those behind it. */
+void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
+		     const struct ibv_wc *wc)
+{
+	uint32_t at = wc->wr_id & qp->sq_mask, i = qp->lane;
+	uint32_t count = ((at - qp->sq_tail) & qp->sq_mask) + 1;
+	int fault;
+
+	if (count > qp->sq_head - qp->sq_tail)
+		return; /* a place that nothing was posted on */
+	if (wc->status == IBV_WC_SUCCESS) {
+		for (uint32_t k = 0; k < count; k++)
+			dqplb_tx_done(link->tx, qp->cookie[qp->sq_tail++ & qp->sq_mask]);
+		if (qp->state == VERBS_QP_ERROR)
+			verbs_lane_settle(link, i);
+		return;
+	}
+	fault = fault_of(wc->status);
+	qp->sq_tail += count;
+	if (wc->status != IBV_WC_WR_FLUSH_ERR)
+		FI_INFO(&weft_provider, FI_LOG_EP_DATA, "lane %u.%u: %s\n", i,
+			qp->incarnation, link->ep->lib->wc_status_str(wc->status));
+	if (fault)
+		dqplb_tx_fault(link->tx, qp->cookie[at], fault);
+	if (qp->state == VERBS_QP_ERROR)
+		verbs_lane_settle(link, i);
+	else
+		verbs_lane_down(link, i, fault ? VERBS_LANE_FAULT : VERBS_LANE_PATH);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: made, connected, ended; completion queues for them. Rules C1, C2, C8. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+#include "prov/wire/verbs/verbs_ep.h"
+#include "prov/wire/verbs/verbs_ooo.h"
+
+/* 4.096 us * 2^14 = 67 ms for an acknowledgement, eight times; a receiver that isn't
+ * ready is waited for as long as it lives. */
+#define QP_TIMEOUT   14
+#define QP_RETRIES   7
+#define QP_RNR_RETRY 7
+#define QP_RNR_TIMER 12 /* 0.64 ms */
+
+#define QP_COMPLETIONS(sends, receives) ((sends) + (receives))
+
+/* ---- completion queues --------------------------------------------------------------
+ */
+
+static struct verbs_cq *cq_open(struct verbs_ep *ep, uint32_t r, uint32_t need)
+{
+	const struct verbs_rail *rail = &ep->dom->dev->rail[r];
+	struct verbs_ep_rail *er = &ep->rail[r];
+	uint32_t count = atomic_load_explicit(&er->cqs, memory_order_relaxed);
+	struct verbs_cq *cq;
+
+	if (count == VERBS_CQS_MAX)
+		return NULL;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	cq->size = need > VERBS_CQ_SIZE ? need : VERBS_CQ_SIZE;
+	if (cq->size > rail->limits.cqe && rail->limits.cqe >= need)
+		cq->size = rail->limits.cqe;
+	cq->ib = ep->lib->create_cq(rail->context, (int)cq->size, NULL, er->channel, 0);
+	if (!cq->ib) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"%s: a completion queue of %u entries, the %uth: %s\n",
+			rail->name, cq->size, count + 1, strerror(errno));
+		free(cq);
+		return NULL;
+	}
+	er->cq[count] = cq;
+	atomic_store_explicit(&er->cqs, count + 1, memory_order_release);
+	if (ep->armed)
+		ibv_req_notify_cq(cq->ib, 0);
+	return cq;
+}
+
+/* One that has room for so many completions: never more can come than it holds. */
+static struct verbs_cq *cq_get(struct verbs_ep *ep, uint32_t r, uint32_t need)
+{
+	struct verbs_ep_rail *er = &ep->rail[r];
+	uint32_t count = atomic_load_explicit(&er->cqs, memory_order_relaxed);
+	struct verbs_cq *cq = NULL;
+
+	for (uint32_t i = 0; i < count && !cq; i++)
+		if (er->cq[i]->size - er->cq[i]->used >= need)
+			cq = er->cq[i];
+	if (!cq)
+		cq = cq_open(ep, r, need);
+	if (cq)
+		cq->used += need;
+	return cq;
+}
+
+void verbs_cqs_notify(struct verbs_ep *ep)
+{
+	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
+		struct verbs_ep_rail *er = &ep->rail[r];
+		uint32_t count = atomic_load_explicit(&er->cqs, memory_order_acquire);
+
+		for (uint32_t i = 0; i < count; i++)
+			ibv_req_notify_cq(er->cq[i]->ib, 0);
+	}
+}
+
+void verbs_cqs_close(struct verbs_ep *ep)
+{
+	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
+		struct verbs_ep_rail *er = &ep->rail[r];
+		uint32_t count = atomic_load_explicit(&er->cqs, memory_order_relaxed);
+
+		for (uint32_t i = 0; i < count; i++) {
+			int err = ep->lib->destroy_cq(er->cq[i]->ib);
+
+			if (err)
+				FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+					"%s: destroying a completion queue: %s\n",
+					ep->dom->dev->rail[r].name, strerror(err));
+			free(er->cq[i]);
+		}
+		atomic_store_explicit(&er->cqs, 0, memory_order_relaxed);
+	}
+}
+
+/* ---- slots --------------------------------------------------------------------------
+ */
+
+static _Atomic(struct verbs_qp *) *slot_at(const struct verbs_ep *ep, uint32_t slot)
+{
+	return &ep->slots[slot / VERBS_QP_CHUNK][slot % VERBS_QP_CHUNK];
+}
+
+static bool slot_take(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	for (uint32_t i = 0; i < ep->slots_made; i++) {
+		uint32_t slot = (ep->slot_hint + i) % ep->slots_made;
+
+		if (atomic_load_explicit(slot_at(ep, slot), memory_order_relaxed))
+			continue;
+		qp->slot = (uint16_t)slot;
+		ep->slot_hint = slot + 1;
+		atomic_store_explicit(slot_at(ep, slot), qp, memory_order_release);
+		return true;
+	}
+	if (ep->slots_made == VERBS_QP_SLOTS)
+		return false;
+	ep->slots[ep->slots_made / VERBS_QP_CHUNK] =
+		calloc(VERBS_QP_CHUNK, sizeof(*ep->slots[0]));
+	if (!ep->slots[ep->slots_made / VERBS_QP_CHUNK])
+		return false;
+	ep->slots_made += VERBS_QP_CHUNK;
+	ep->slot_hint = ep->slots_made - VERBS_QP_CHUNK;
+	return slot_take(ep, qp);
+}
+
+struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t wr_id)
+{
+	uint32_t slot = wr_id >> 32 & 0xffff;
+	struct verbs_qp *qp;
+
+	qp = atomic_load_explicit(slot_at(ep, slot), memory_order_acquire);
+	return qp && qp->gen == wr_id >> 48 ? qp : NULL;
+}
+
+/* ---- queue pairs --------------------------------------------------------------------
+ */
+
+static int qp_fail(const struct verbs_ep *ep, uint32_t rail, const char *what, int err)
+{
+	FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "%s: %s: %s\n",
+		ep->dom->dev->rail[rail].name, what, strerror(err));
+	return err == ENOMEM ? -FI_ENOMEM : -FI_EIO;
+}
+
+static int qp_create(struct verbs_ep *ep, struct verbs_qp *qp,
+		     const struct verbs_qp_attr *attr)
+{
+	const struct verbs_rail *rail = &ep->dom->dev->rail[attr->rail];
+	struct ibv_qp_init_attr init = {
+		.qp_context = qp,
+		.send_cq = qp->cq->ib,
+		.recv_cq = qp->cq->ib,
+		.cap = {.max_send_wr = attr->sends,
+			.max_recv_wr = attr->receives,
+			.max_send_sge = attr->sge,
+			.max_recv_sge = 1,
+			.max_inline_data = rail->limits.inlined < VERBS_INLINE_MAX
+						   ? rail->limits.inlined
+						   : VERBS_INLINE_MAX},
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 0,
+	};
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT,
+				 .pkey_index = rail->pkey_index,
+				 .port_num = rail->port,
+				 .qp_access_flags = IBV_ACCESS_REMOTE_READ |
+						    IBV_ACCESS_REMOTE_WRITE};
+	int err;
+
+	qp->ib = attr->ooo ? verbs_ooo_create_qp(rail->pd, &init)
+			   : ep->lib->create_qp(rail->pd, &init);
+	if (!qp->ib)
+		return qp_fail(ep, attr->rail, "no further queue pair", errno);
+	qp->inline_max = init.cap.max_inline_data;
+	err = ep->lib->modify_qp(qp->ib, &to,
+				 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					 IBV_QP_ACCESS_FLAGS);
+	if (err) {
+		ep->lib->destroy_qp(qp->ib);
+		return qp_fail(ep, attr->rail, "queue pair to INIT", err);
+	}
+	return 0;
+}
+
+int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
+		  const struct verbs_qp_attr *attr, struct verbs_qp **out)
+{
+	uint32_t room = 1, need = QP_COMPLETIONS(attr->sends, attr->receives);
+	struct verbs_qp *qp;
+	int ret;
+
+	while (room < attr->sends)
+		room *= 2;
+	qp = calloc(1, sizeof(*qp) + room * sizeof(qp->cookie[0]));
+	if (!qp)
+		return -FI_ENOMEM;
+	qp->link = link;
+	qp->rail = (uint8_t)attr->rail;
+	qp->lane = attr->lane;
+	qp->incarnation = attr->incarnation;
+	qp->sq_depth = attr->sends;
+	qp->sq_mask = room - 1;
+	qp->gen = ++ep->gens;
+	if (getrandom(&qp->psn, sizeof(qp->psn), 0) < 0)
+		qp->psn = (uint32_t)verbs_now();
+	qp->psn &= 0xffffff;
+	qp->cq = cq_get(ep, attr->rail, need);
+	if (!qp->cq) {
+		free(qp);
+		return -FI_ENOMEM;
+	}
+	ret = qp_create(ep, qp, attr);
+	if (ret == 0 && !slot_take(ep, qp)) {
+		ep->lib->destroy_qp(qp->ib);
+		ret = -FI_ENOMEM;
+	}
+	if (ret) {
+		qp->cq->used -= need;
+		free(qp);
+		return ret;
+	}
+	qp->receives_max = attr->receives;
+	*out = qp;
+	return 0;
+}
+
+void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	int err = ep->lib->destroy_qp(qp->ib);
+
+	if (err)
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"%s: destroying a queue pair: %s\n",
+			ep->dom->dev->rail[qp->rail].name, strerror(err));
+	atomic_store_explicit(slot_at(ep, qp->slot), NULL, memory_order_release);
+	qp->cq->used -= QP_COMPLETIONS(qp->sq_depth, qp->receives_max);
+	free(qp);
+}
+
+int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
+		     const struct verbs_card *card, uint32_t peer_rail, uint32_t qpn,
+		     uint32_t psn, uint8_t traffic_class)
+{
+	const struct verbs_card_rail *peer = &card->rail[peer_rail];
+	const struct verbs_rail *rail = &ep->dom->dev->rail[qp->rail];
+	uint32_t reads = rail->limits.init_rd_atomic;
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR,
+				 .path_mtu = rail->mtu < (enum ibv_mtu)peer->mtu
+						     ? rail->mtu
+						     : (enum ibv_mtu)peer->mtu,
+				 .dest_qp_num = qpn,
+				 .rq_psn = psn,
+				 .max_dest_rd_atomic = (uint8_t)rail->limits.rd_atomic,
+				 .min_rnr_timer = QP_RNR_TIMER};
+	int err;
+
+	verbs_dev_path(rail, peer, traffic_class, &to.ah_attr);
+	err = ep->lib->modify_qp(
+		qp->ib, &to,
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (err)
+		return qp_fail(ep, qp->rail, "queue pair to RTR", err);
+	if (reads > peer->rd_atomic)
+		reads = peer->rd_atomic;
+	to = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				  .timeout = QP_TIMEOUT,
+				  .retry_cnt = QP_RETRIES,
+				  .rnr_retry = QP_RNR_RETRY,
+				  .sq_psn = qp->psn,
+				  .max_rd_atomic = (uint8_t)reads};
+	err = ep->lib->modify_qp(qp->ib, &to,
+				 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					 IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					 IBV_QP_MAX_QP_RD_ATOMIC);
+	if (err)
+		return qp_fail(ep, qp->rail, "queue pair to RTS", err);
+	qp->peer_rail = (uint8_t)peer_rail;
+	qp->state = VERBS_QP_READY;
+	return 0;
+}
+
+void verbs_qp_error(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_ERR};
+	int err;
+
+	if (qp->state == VERBS_QP_ERROR)
+		return;
+	qp->state = VERBS_QP_ERROR;
+	err = ep->lib->modify_qp(qp->ib, &to, IBV_QP_STATE);
+	/* A device that is gone flushes by itself, or never: see verbs_lane.c. */
+	if (err)
+		qp_fail(ep, qp->rail, "queue pair to ERR", err);
+}
+
+int verbs_qp_receive(struct verbs_qp *qp, uint32_t count)
+{
+	struct ibv_recv_wr wr = {.wr_id = verbs_wr_id(qp, (uint32_t)VERBS_WR_RECV)};
+	struct ibv_recv_wr *bad;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (ibv_post_recv(qp->ib, &wr, &bad))
+			return -FI_EIO;
+		qp->receives++;
+	}
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs of an endpoint, and the completion queues behind them. A completion's wr_id
+ * names the queue pair by slot and generation, so that one which comes late for a queue
+ * pair that is gone is known for what it is (rule C1), and the place in its send queue.
+ *
+ * A send queue completes in order, so one signalled request answers for those before it;
+ * the last of what is posted at a time is always signalled, so a queue pair that is in
+ * error has ended when each request was answered for (rule C2).
+ *
+ * Made and closed with the endpoint's mutex held (the helper thread makes some); posted
+ * on and polled with the endpoint's lock held.
+ */
+#ifndef WEFT_WIRE_VERBS_VERBS_QP_H
+#define WEFT_WIRE_VERBS_VERBS_QP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "prov/wire/verbs/verbs_dev.h"
+
+struct verbs_ep;
+struct verbs_link;
+
+#define VERBS_CQ_SIZE	 4096u /* entries; more where one queue pair needs more */
+#define VERBS_CQS_MAX	 1024u /* of a rail */
+#define VERBS_QP_SLOTS	 65536u
+#define VERBS_QP_CHUNK	 256u /* slots that are made at a time */
+#define VERBS_INLINE_MAX 128u
+
+struct verbs_cq {
+	struct ibv_cq *ib;
+	uint32_t size;
+	uint32_t used; /* sum of the queues that complete here */
+};
+
+enum verbs_qp_state {
+	VERBS_QP_NEW,	/* can receive nothing yet */
+	VERBS_QP_READY, /* can send and receive */
+	VERBS_QP_ERROR, /* completions are being flushed */
+	VERBS_QP_STATES
+};
+
+struct verbs_qp {
+	struct ibv_qp *ib;
+	struct verbs_link *link;
+	struct verbs_cq *cq;
+	enum verbs_qp_state state;
+	uint16_t slot;
+	uint16_t gen;
+	uint16_t lane;	   /* or VERBS_LANE_CONTROL */
+	uint8_t rail;	   /* of this side */
+	uint8_t peer_rail; /* of the peer's card */
+	uint32_t inline_max;
+	uint32_t incarnation; /* of the lane */
+	uint32_t psn;
+	uint32_t sq_depth;
+	uint32_t sq_mask;  /* of positions: power of two - 1 */
+	uint32_t sq_head;  /* next position */
+	uint32_t sq_tail;  /* first that wasn't answered for */
+	uint32_t receives; /* that are posted */
+	uint32_t receives_max;
+	_Atomic(bool) broken; /* an asynchronous event said so */
+	uint64_t cookie[];    /* of each position */
+};
+
+#define VERBS_WR_RECV UINT64_C(0x80000000)
+
+static inline uint64_t verbs_wr_id(const struct verbs_qp *qp, uint32_t at)
+{
+	return (uint64_t)qp->gen << 48 | (uint64_t)qp->slot << 32 | at;
+}
+
+static inline uint32_t verbs_qp_sq_room(const struct verbs_qp *qp)
+{
+	return qp->sq_depth - (qp->sq_head - qp->sq_tail);
+}
+
+/* Everything that was posted was answered for. */
+static inline bool verbs_qp_is_quiet(const struct verbs_qp *qp)
+{
+	return qp->sq_head == qp->sq_tail && qp->receives == 0;
+}
+
+struct verbs_qp_attr {
+	uint32_t rail;
+	uint32_t sends;
+	uint32_t receives;
+	uint32_t sge;
+	uint16_t lane;
+	uint32_t incarnation;
+	bool ooo;
+};
+
+/* In INIT: receives can be posted (rule C8). -FI_ENOMEM: the device has no more. Mutex.
+ */
+int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
+		  const struct verbs_qp_attr *attr, struct verbs_qp **qp);
+/* From the return on nothing of it reads or writes memory. Mutex. */
+void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp);
+
+/* To RTR and RTS: the peer's queue pair and the rail of its card. -FI_EIO. */
+int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
+		     const struct verbs_card *card, uint32_t peer_rail, uint32_t qpn,
+		     uint32_t psn, uint8_t traffic_class);
+/* To the error state; harmless twice. */
+void verbs_qp_error(struct verbs_ep *ep, struct verbs_qp *qp);
+/* So many receives without memory. 0, or -FI_EIO. */
+int verbs_qp_receive(struct verbs_qp *qp, uint32_t count);
+
+/* The queue pair of a completion; NULL: it is gone. */
+struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t wr_id);
+
+/* All completion queues ask for an event; they are polled behind that. */
+void verbs_cqs_notify(struct verbs_ep *ep);
+/* Completion queues of an endpoint that has no queue pairs any more. */
+void verbs_cqs_close(struct verbs_ep *ep);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control channel's second life. Rules B1, C5, C7. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_resume.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+#include "prov/wire/verbs/verbs_connect.h"
+
+/* Between two attempts. */
+#define RESUME_PAUSE_NS UINT64_C(20000000)
+
+enum resume_news {
+	RESUME_HELLO = 1,
+	RESUME_ANSWER = 2,
+	RESUME_READY = 4,
+	RESUME_LOST = 8
+};
+
+static void chan_qp_close(struct verbs_link *link)
+{
+	if (!link->chan.qp)
+		return;
+	pthread_mutex_lock(&link->ep->mutex);
+	verbs_qp_close(link->ep, link->chan.qp);
+	pthread_mutex_unlock(&link->ep->mutex);
+	link->chan.qp = NULL;
+}
+
+/* Nothing moved since the last time: then time goes on running. */
+static bool moved(struct verbs_link *link)
+{
+	uint64_t mark = link->chan.ctl.una + atomic_load(&link->chan.ctl.heard);
+	bool yes = mark != link->resume_mark || link->resumes == 0;
+
+	link->resume_mark = mark;
+	return yes;
+}
+
+void verbs_resume_start(struct verbs_link *link)
+{
+	struct verbs_ep *ep = link->ep;
+	uint64_t now = verbs_now();
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	if (link->resuming)
+		return;
+	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
+		"link to %s: the control channel died; it is made anew\n",
+		wire_addr_text(&link->base.peer, text));
+	link->resuming = true;
+	if (moved(link))
+		link->resume_until = now + VERBS_RESUME_NS;
+	link->resume_due = now;
+	link->resumes++;
+	if (link->chan.qp)
+		link->resume_rail = link->chan.qp->rail + 1u;
+	chan_qp_close(link);
+	if (!link->dialler) {
+		pthread_mutex_lock(&ep->mutex);
+		if (link->call)
+			verbs_call_drop(link->call, -FI_ECONNREFUSED);
+		link->call = NULL;
+		verbs_helper_kick(ep->helper);
+		pthread_mutex_unlock(&ep->mutex);
+	}
+	verbs_link_wake(link, now);
+}
+
+/* ---- dialler ------------------------------------------------------------------------
+ */
+
+/* The next rail that is up. */
+static uint32_t rail_next(struct verbs_link *link)
+{
+	const struct verbs_dev *dev = link->ep->dom->dev;
+
+	for (uint32_t i = 0; i < dev->rails; i++) {
+		uint32_t r = (link->resume_rail + i) % dev->rails;
+
+		if (!atomic_load_explicit(&dev->rail[r].up, memory_order_relaxed))
+			continue;
+		link->resume_rail = r + 1;
+		return r;
+	}
+	return UINT32_MAX;
+}
+
+static void resume_dial(struct verbs_link *link, uint64_t now)
+{
+	struct verbs_ep *ep = link->ep;
+	uint32_t rail = rail_next(link);
+	struct verbs_card card;
+	int ret = -FI_ENODEV;
+
+	link->resume_due = now + RESUME_PAUSE_NS;
+	if (rail == UINT32_MAX)
+		return;
+	chan_qp_close(link);
+	pthread_mutex_lock(&ep->mutex);
+	if (verbs_chan_open(link, rail, &link->chan.qp) == 0) {
+		link->round++;
+		verbs_card_make(link, &card, false);
+		ret = verbs_door_dial(ep->door, &link->peer.door, &card, link,
+				      &link->next_call);
+		if (ret)
+			link->next_call = NULL;
+		verbs_helper_kick(ep->helper);
+	}
+	pthread_mutex_unlock(&ep->mutex);
+	if (ret)
+		chan_qp_close(link);
+}
+
+static void gave_up(struct verbs_link *link, const char *why)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+		"link to %s: its control channel can't be made anew: %s\n",
+		wire_addr_text(&link->base.peer, text), why);
+	verbs_link_end(link, -FI_ECONNRESET);
+}
+
+void verbs_resume_run(struct verbs_link *link, uint64_t now)
+{
+	if (!link->resuming || link->faulty)
+		return;
+	if (now >= link->resume_until) {
+		gave_up(link, "no rail reaches it");
+		return;
+	}
+	if (link->dialler && !link->next_call && now >= link->resume_due)
+		resume_dial(link, now);
+	verbs_link_wake(link, link->dialler && link->resume_due < link->resume_until
+				      ? link->resume_due
+				      : link->resume_until);
+}
+
+/* ---- both ---------------------------------------------------------------------------
+ */
+
+/* The new queue pair meets the peer's. */
+static int chan_connect(struct verbs_link *link, const struct verbs_card *card)
+{
+	const struct verbs_card_qp *q = verbs_card_qp(card, VERBS_LANE_CONTROL);
+
+	if (!q || card->session != link->session ||
+	    card->incarnation != link->peer.incarnation ||
+	    card->rails != link->peer.rails)
+		return -EPROTO;
+	memcpy(link->peer.rail, card->rail, sizeof(link->peer.rail));
+	if (verbs_ctl_resume(&link->chan.ctl, card->heard))
+		return -EPROTO;
+	return verbs_qp_connect(link->ep, link->chan.qp, &link->peer, q->rail, q->qpn,
+				q->psn, link->traffic_class);
+}
+
+/* It can be used in both directions. */
+static void chan_back(struct verbs_link *link)
+{
+	link->resuming = false;
+	link->chan.broken = false;
+	link->chan.hold = false;
+	dqplb_rx_resend(link->rx);
+	verbs_rkeys_restart(link);
+	verbs_link_chore(link);
+}
+
+/* The new call takes the place of the old one. Mutex. */
+static void call_swap(struct verbs_link *link)
+{
+	if (link->call)
+		verbs_call_drop(link->call, -FI_ECONNREFUSED);
+	link->call = link->next_call;
+	link->next_call = NULL;
+}
+
+static void answer_heard(struct verbs_link *link, const struct verbs_card *card)
+{
+	int ret = card->round == link->round ? chan_connect(link, card) : -EPROTO;
+
+	if (ret == -EPROTO) {
+		verbs_link_fault(link, ret);
+		return;
+	}
+	pthread_mutex_lock(&link->ep->mutex);
+	if (ret == 0 && link->next_call) {
+		verbs_call_ready(link->next_call);
+		call_swap(link);
+	} else if (link->next_call) {
+		verbs_call_drop(link->next_call, -FI_ECONNREFUSED);
+		link->next_call = NULL;
+	}
+	verbs_helper_kick(link->ep->helper);
+	pthread_mutex_unlock(&link->ep->mutex);
+	if (ret == 0)
+		chan_back(link);
+	else
+		chan_qp_close(link);
+}
+
+static void hello_heard(struct verbs_link *link, const struct verbs_card *hello)
+{
+	struct verbs_ep *ep = link->ep;
+	const struct verbs_card_qp *q = verbs_card_qp(hello, VERBS_LANE_CONTROL);
+	uint32_t rail = UINT32_MAX;
+	struct verbs_terms terms;
+	struct verbs_card card;
+	int ret = -FI_EHOSTUNREACH;
+
+	if (q)
+		rail = verbs_card_rail_for(&ep->card, hello, q->rail);
+	if (!link->resuming) {
+		/* This end had not noticed. */
+		link->resuming = true;
+		link->resumes++;
+	}
+	if (moved(link) || link->resume_until == 0)
+		link->resume_until = verbs_now() + VERBS_RESUME_NS;
+	chan_qp_close(link);
+	link->chan.broken = false;
+	link->chan.hold = true;
+	verbs_link_wake(link, link->resume_until);
+	pthread_mutex_lock(&ep->mutex);
+	/* The caller may have given up meanwhile. */
+	if (rail != UINT32_MAX && link->next_call)
+		ret = verbs_chan_open(link, rail, &link->chan.qp);
+	if (ret == 0)
+		ret = chan_connect(link, hello);
+	if (ret == 0) {
+		link->round = hello->round;
+		verbs_card_make(link, &card, false);
+		ret = verbs_call_answer(link->next_call, &card, link, &terms);
+	}
+	if (ret && link->next_call) {
+		verbs_call_drop(link->next_call, -FI_ECONNREFUSED);
+		link->next_call = NULL;
+	}
+	verbs_helper_kick(ep->helper);
+	pthread_mutex_unlock(&ep->mutex);
+	if (ret)
+		chan_qp_close(link);
+	if (ret == -EPROTO)
+		verbs_link_fault(link, ret);
+}
+
+void verbs_resume_heard(struct verbs_link *link)
+{
+	struct verbs_ep *ep = link->ep;
+
+	if (!link->chan.hold)
+		return;
+	pthread_mutex_lock(&ep->mutex);
+	if (link->next_call)
+		call_swap(link);
+	link->next_news &= (uint8_t)~RESUME_READY;
+	pthread_mutex_unlock(&ep->mutex);
+	chan_back(link);
+}
+
+static void lost(struct verbs_link *link, int err)
+{
+	if (!link->resuming || !link->dialler)
+		return;
+	chan_qp_close(link);
+	if (err == -FI_EHOSTUNREACH || err == -FI_EACCES)
+		gave_up(link, "the peer doesn't know it any more");
+	else
+		verbs_link_chore(link);
+}
+
+int verbs_resume_news(struct verbs_link *link)
+{
+	struct verbs_ep *ep = link->ep;
+	struct verbs_card *card;
+	uint8_t news;
+	int err;
+
+	pthread_mutex_lock(&ep->mutex);
+	news = link->next_news;
+	card = link->next_card;
+	err = link->next_err;
+	link->next_news = 0;
+	link->next_card = NULL;
+	pthread_mutex_unlock(&ep->mutex);
+	if (!news)
+		return 0;
+	if (link->state == VERBS_LINK_UP && !link->faulty) {
+		if ((news & RESUME_HELLO) && card)
+			hello_heard(link, card);
+		if ((news & RESUME_ANSWER) && card)
+			answer_heard(link, card);
+		if (news & RESUME_READY)
+			verbs_resume_heard(link);
+		if (news & RESUME_LOST)
+			lost(link, err);
+	}
+	free(card);
+	return 1;
+}
+
+/* ---- door ---------------------------------------------------------------------------
+ */
+
+static void card_keep(struct verbs_link *link, const struct verbs_card *card)
+{
+	if (!link->next_card)
+		link->next_card = malloc(sizeof(*card));
+	if (link->next_card)
+		*link->next_card = *card;
+}
+
+static struct verbs_link *session_find(struct verbs_ep *ep, const struct verbs_card *card)
+{
+	list_foreach (n, &ep->links) {
+		struct verbs_link *link = container_of(n, struct verbs_link, member);
+
+		if (!link->dialler && link->session == card->session &&
+		    link->peer.incarnation == card->incarnation)
+			return link;
+	}
+	return NULL;
+}
+
+bool verbs_resume_hello(struct verbs_ep *ep, struct verbs_call *call,
+			const struct verbs_card *card)
+{
+	struct verbs_link *link = session_find(ep, card);
+
+	if (!link)
+		return false;
+	/* An earlier attempt was given up by who calls. */
+	if (link->next_call)
+		verbs_call_drop(link->next_call, -FI_ECONNREFUSED);
+	link->next_call = call;
+	verbs_call_set_arg(call, link);
+	card_keep(link, card);
+	link->next_news = RESUME_HELLO;
+	verbs_ep_news(ep, link);
+	return true;
+}
+
+void verbs_resume_event(struct verbs_link *link, const struct verbs_door_event *ev)
+{
+	switch (ev->kind) {
+	case VERBS_CALL_ANSWER:
+		card_keep(link, ev->card);
+		link->next_news = RESUME_ANSWER;
+		break;
+	case VERBS_CALL_READY:
+		link->next_news |= RESUME_READY;
+		break;
+	default:
+		link->next_call = NULL;
+		link->next_news = RESUME_LOST;
+		link->next_err = ev->err;
+		break;
+	}
+	verbs_ep_news(link->ep, link);
+}
+
+void verbs_resume_drop(struct verbs_link *link)
+{
+	if (link->next_call)
+		verbs_call_drop(link->next_call, 0);
+	link->next_call = NULL;
+	free(link->next_card);
+	link->next_card = NULL;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keys of the peer: remembered, fetched, dropped. Rules D1, D2. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_rkey.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/wire/verbs/verbs_link.h"
+#include "prov/wire/verbs/verbs_rma.h"
+
+/* Torn reads in a row before a peer is thought to write nonsense. */
+#define RKEY_AGAIN_MAX 10000u
+
+static struct list *bucket_of(struct verbs_rkeys *r, uint8_t space, uint64_t key)
+{
+	uint64_t h = (key + space) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &r->bucket[h >> 56 & (VERBS_RKEY_BUCKETS - 1)];
+}
+
+void verbs_rkeys_init(struct verbs_link *link)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+
+	for (uint32_t i = 0; i < VERBS_RKEY_BUCKETS; i++)
+		list_init(&r->bucket[i]);
+	list_init(&r->known);
+	list_init(&r->fetches);
+}
+
+static void forget(struct verbs_rkeys *r, struct verbs_rkey *k)
+{
+	list_remove(&k->chain);
+	list_remove(&k->where);
+	r->count--;
+}
+
+void verbs_rkeys_fini(struct verbs_link *link)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+
+	for (uint32_t i = 0; i < VERBS_RKEY_BUCKETS; i++)
+		list_foreach_safe (n, tmp, &r->bucket[i]) {
+			struct verbs_rkey *k = container_of(n, struct verbs_rkey, chain);
+
+			forget(r, k);
+			free(k);
+		}
+}
+
+/* The oldest that nobody uses goes. */
+static void make_room(struct verbs_rkeys *r)
+{
+	list_foreach (n, &r->known) {
+		struct verbs_rkey *k = container_of(n, struct verbs_rkey, where);
+
+		if (k->users)
+			continue;
+		forget(r, k);
+		free(k);
+		return;
+	}
+}
+
+struct verbs_rkey *verbs_rkey_get(struct verbs_link *link, uint8_t space, uint64_t key)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+	struct list *bucket = bucket_of(r, space, key);
+	struct verbs_rkey *k;
+
+	list_foreach (n, bucket) {
+		k = container_of(n, struct verbs_rkey, chain);
+		if (k->entry.key == key && k->entry.space == space) {
+			k->users++;
+			return k;
+		}
+	}
+	if (r->count >= VERBS_RKEY_MAX)
+		make_room(r);
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->entry.key = key;
+	k->entry.space = space;
+	k->users = 1;
+	list_init(&k->waiting);
+	list_push_front(bucket, &k->chain);
+	list_push_back(&r->fetches, &k->where);
+	r->count++;
+	verbs_rkeys_run(link);
+	return k;
+}
+
+void verbs_rkey_put(struct verbs_link *link, struct verbs_rkey *k)
+{
+	(void)link;
+	if (--k->users == 0 && k->state == VERBS_RKEY_GONE)
+		free(k);
+}
+
+void verbs_rkey_refused(struct verbs_link *link, struct verbs_rkey *k)
+{
+	if (k->state != VERBS_RKEY_KNOWN)
+		return;
+	k->state = VERBS_RKEY_GONE;
+	k->err = -FI_EACCES;
+	forget(&link->rkeys, k);
+}
+
+/* ---- fetching -----------------------------------------------------------------------
+ */
+
+static struct verbs_rkey *fetched(struct verbs_rkeys *r)
+{
+	return container_of(r->fetches.next, struct verbs_rkey, where);
+}
+
+static void fetch_end(struct verbs_link *link, struct verbs_rkey *k, int err)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+	struct list *n;
+
+	r->root_fresh = false;
+	r->level = 0;
+	r->again = 0;
+	k->users++; /* of this very function */
+	if (err) {
+		forget(r, k);
+		k->state = VERBS_RKEY_GONE;
+		k->err = err;
+	} else {
+		list_remove(&k->where);
+		list_push_back(&r->known, &k->where);
+		k->state = VERBS_RKEY_KNOWN;
+	}
+	while ((n = list_pop_front(&k->waiting)))
+		verbs_op_key(container_of(n, struct verbs_op, node));
+	verbs_rkey_put(link, k);
+}
+
+static bool root_read(struct verbs_link *link)
+{
+	const struct verbs_qp *qp = link->chan.qp;
+
+	if (!qp)
+		return false;
+	link->rkeys.root_reading = verbs_chan_read(
+		link, 0, link->peer.table_addr, link->peer.rail[qp->peer_rail].table_key,
+		verbs_keys_root_size(), true);
+	return link->rkeys.root_reading;
+}
+
+/* Both buckets of the level that is next. */
+static bool level_read(struct verbs_link *link, const struct verbs_rkey *k)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+	const struct verbs_qp *qp = link->chan.qp;
+	size_t len = verbs_keys_bucket_size(r->view.rails);
+	uint32_t level = r->level - 1;
+
+	if (!qp || verbs_qp_sq_room(qp) < 2)
+		return false;
+	for (unsigned c = 0; c < 2; c++)
+		if (!verbs_chan_read(link, c,
+				     verbs_keys_bucket_at(&r->view, level, c,
+							  k->entry.space, k->entry.key),
+				     r->view.level[level].rkey[qp->peer_rail], len,
+				     c == 1))
+			return false;
+	return true;
+}
+
+void verbs_rkeys_run(struct verbs_link *link)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+
+	if (r->reading || list_empty(&r->fetches))
+		return;
+	if (r->root_known && r->level == 0)
+		r->level = r->view.levels;
+	r->reading = r->root_known && r->level ? level_read(link, fetched(r))
+					       : root_read(link);
+}
+
+static void root_take(struct verbs_link *link, struct verbs_rkey *k)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+	int ret = verbs_keys_root_read(verbs_chan_read_at(link, 0), link->peer.rails,
+				       &r->view);
+
+	r->root_reading = false;
+	if (ret == -EAGAIN && ++r->again < RKEY_AGAIN_MAX)
+		return;
+	if (ret) {
+		fetch_end(link, k, -EPROTO);
+		return;
+	}
+	r->root_known = true;
+	r->root_fresh = true;
+	r->level = r->view.levels;
+	r->again = 0;
+}
+
+static void level_take(struct verbs_link *link, struct verbs_rkey *k)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+	bool torn = false;
+
+	for (unsigned c = 0; c < 2; c++) {
+		enum verbs_keys_found found =
+			verbs_keys_bucket_read(verbs_chan_read_at(link, c), r->view.rails,
+					       k->entry.space, k->entry.key, &k->entry);
+
+		if (found == VERBS_KEYS_FOUND) {
+			fetch_end(link, k, 0);
+			return;
+		}
+		torn = torn || found == VERBS_KEYS_TORN;
+	}
+	if (torn && ++r->again < RKEY_AGAIN_MAX)
+		return;
+	r->again = 0;
+	if (--r->level > 0)
+		return;
+	/* Not in what was remembered of the table: it may have grown. */
+	if (r->root_fresh)
+		fetch_end(link, k, -FI_ENOKEY);
+	else
+		r->root_known = false;
+}
+
+void verbs_rkeys_read(struct verbs_link *link)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+
+	if (!r->reading)
+		return;
+	r->reading = false;
+	if (list_empty(&r->fetches))
+		return;
+	if (r->root_reading)
+		root_take(link, fetched(r));
+	else
+		level_take(link, fetched(r));
+	verbs_rkeys_run(link);
+}
+
+void verbs_rkeys_restart(struct verbs_link *link)
+{
+	link->rkeys.reading = false;
+	link->rkeys.root_reading = false;
+	verbs_rkeys_run(link);
+}
