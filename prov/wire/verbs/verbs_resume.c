@@ -57,7 +57,9 @@ void verbs_resume_start(struct verbs_link *link)
 	link->resuming = true;
 	if (moved(link))
 		link->resume_until = now + VERBS_RESUME_NS;
-	link->resume_due = now;
+	/* Not again and again where the rail of the other end is down. */
+	link->resume_due =
+		now < link->resume_due + RESUME_PAUSE_NS ? now + RESUME_PAUSE_NS : now;
 	link->resumes++;
 	if (link->chan.qp)
 		link->resume_rail = link->chan.qp->rail + 1u;
@@ -70,7 +72,8 @@ void verbs_resume_start(struct verbs_link *link)
 		verbs_helper_kick(ep->helper);
 		pthread_mutex_unlock(&ep->mutex);
 	}
-	verbs_link_wake(link, now);
+	verbs_link_wake(link, link->resume_due);
+	verbs_link_chore(link);
 }
 
 /* ---- dialler ------------------------------------------------------------------------

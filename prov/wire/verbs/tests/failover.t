@@ -24,4 +24,6 @@ FAILOVER_WANT=retired,resumes emulated test_failover "$tmp/one" "$tmp/faults" "l
 faults "emu0 each=300 kill-qp"
 FAILOVER_WANT=resumes emulated test_failover "$tmp/one" "$tmp/faults" "killed"
 
+faults "emu1 200 port-down for=300ms" "emu0 900 port-down for=300ms"
+FAILOVER_WANT=retired emulated test_failover "$tmp/two" "$tmp/faults" "port down"
 done_testing

@@ -289,7 +289,17 @@ int rig_move(struct rig *rig, struct wire_link *link, bool write, void *local,
 /* ---- server -------------------------------------------------------------------------
  */
 
+/* What couldn't be sent yet: there is no room while a control channel is made anew. */
+struct late {
+	struct late *next;
+	size_t len;
+	uint8_t bytes[];
+};
+
 struct server_state {
+	struct late *late;
+	struct late **late_end;
+	struct wire_link *link;
 	struct rig rig;
 	uint8_t *memory;
 	size_t size;
@@ -300,15 +310,45 @@ struct server_state {
 	struct wire_link *quit_link;
 };
 
-static void answer(struct wire_link *link, uint64_t a, uint64_t b)
+static void late_send(struct server_state *s)
 {
-	struct server_packet out = {.arg = a, .arg2 = b};
-	void *pkt = verbs_wire_ops.pkt_reserve(link, sizeof(out), WIRE_CONTROL);
+	struct late *l;
 
-	if (!pkt)
+	while ((l = s->late)) {
+		void *pkt = verbs_wire_ops.pkt_reserve(s->link, l->len, WIRE_CONTROL);
+
+		if (!pkt)
+			return;
+		memcpy(pkt, l->bytes, l->len);
+		verbs_wire_ops.pkt_commit(s->link, pkt, l->len);
+		s->late = l->next;
+		if (!s->late)
+			s->late_end = &s->late;
+		free(l);
+	}
+}
+
+static void reply(struct server_state *s, struct wire_link *link, const void *bytes,
+		  size_t len)
+{
+	struct late *l = malloc(sizeof(*l) + len);
+
+	if (!l)
 		_exit(3);
-	memcpy(pkt, &out, sizeof(out));
-	verbs_wire_ops.pkt_commit(link, pkt, sizeof(out));
+	l->next = NULL;
+	l->len = len;
+	memcpy(l->bytes, bytes, len);
+	s->link = link;
+	*s->late_end = l;
+	s->late_end = &l->next;
+	late_send(s);
+}
+
+static void answer(struct server_state *s, struct wire_link *link, uint64_t a, uint64_t b)
+{
+	const struct server_packet out = {.arg = a, .arg2 = b};
+
+	reply(s, link, &out, sizeof(out));
 }
 
 static void server_memory(struct server_state *s)
@@ -326,7 +366,7 @@ static void server_register(struct server_state *s, struct wire_link *link)
 	server_memory(s);
 	if (rig_register(&s->rig, s->memory, s->size, s->access, &s->key))
 		_exit(5);
-	answer(link, (uintptr_t)s->memory, s->key);
+	answer(s, link, (uintptr_t)s->memory, s->key);
 }
 
 /* The old memory stays where it is: whoever writes there is found out. */
@@ -341,7 +381,7 @@ static void server_renew(struct server_state *s, struct wire_link *link)
 	region.iov[0].iov_len = s->size;
 	if (verbs_wire_ops.key_add(s->rig.ep, s->key, &region))
 		_exit(7);
-	answer(link, (uintptr_t)s->memory, s->key);
+	answer(s, link, (uintptr_t)s->memory, s->key);
 }
 
 static void server_name(struct server_state *s, struct wire_link *link, size_t len)
@@ -350,7 +390,7 @@ static void server_name(struct server_state *s, struct wire_link *link, size_t l
 
 	s->size = len;
 	s->memory = rig_memory(&s->rig, len, &handle);
-	answer(link, (uintptr_t)s->memory, verbs_wire_ops.mem_name(s->rig.ep, handle));
+	answer(s, link, (uintptr_t)s->memory, verbs_wire_ops.mem_name(s->rig.ep, handle));
 }
 
 static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t *pkt,
@@ -358,16 +398,11 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 {
 	struct server_state *s = rig->user;
 	struct server_packet req = {0};
-	void *out;
 
 	memcpy(&req, pkt, len < sizeof(req) ? len : sizeof(req));
 	switch ((enum server_op)req.op) {
 	case SERVER_ECHO:
-		out = verbs_wire_ops.pkt_reserve(link, len, WIRE_CONTROL);
-		if (!out)
-			_exit(6);
-		memcpy(out, pkt, len);
-		verbs_wire_ops.pkt_commit(link, out, len);
+		reply(s, link, pkt, len);
 		break;
 	case SERVER_REGISTER:
 		s->size = req.arg;
@@ -379,10 +414,10 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 		break;
 	case SERVER_CLOSE:
 		rig_unregister(rig, s->key);
-		answer(link, 0, 0);
+		answer(s, link, 0, 0);
 		break;
 	case SERVER_HASH:
-		answer(link, hash_bytes(s->memory, s->size), 0);
+		answer(s, link, hash_bytes(s->memory, s->size), 0);
 		break;
 	case SERVER_SLEEP:
 		usleep((useconds_t)(req.arg * 1000));
@@ -395,10 +430,10 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 	case SERVER_SINK:
 		break;
 	case SERVER_NOTICES:
-		answer(link, rig->arrived, rig->arrived_len);
+		answer(s, link, rig->arrived, rig->arrived_len);
 		break;
 	case SERVER_LATE:
-		answer(link, rig->arrived_late, rig->arrived_sum);
+		answer(s, link, rig->arrived_late, rig->arrived_sum);
 		break;
 	case SERVER_NAME:
 		server_name(s, link, req.arg);
@@ -416,13 +451,17 @@ static _Noreturn void server_main(int report)
 	rig_open(&s.rig);
 	s.rig.on_packet = server_packet;
 	s.rig.user = &s;
+	s.late_end = &s.late;
 	if (write(report, &wire_ep_base(s.rig.ep)->addr, sizeof(struct wire_addr)) < 0)
 		_exit(2);
 	close(report);
-	while (!s.quit)
+	while (!s.quit || s.late) {
 		step(&s.rig);
+		if (s.late && s.rig.downs == 0)
+			late_send(&s);
+	}
 	for (uint64_t i = 0; i < s.farewell; i++)
-		answer(s.quit_link, i, 0);
+		answer(&s, s.quit_link, i, 0);
 	rig_close(&s.rig);
 	_exit(0);
 }
