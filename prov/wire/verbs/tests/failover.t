@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Queue pairs and ports that die under a checked stream: the application sees nothing while
 # one rail lives. Rules A8, A9, B1, C1 to C5, C7.
+: "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../../../tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh"
 # shellcheck source=prov/wire/verbs/tests/emulated.sh
 . "$top/prov/wire/verbs/tests/emulated.sh"
 

@@ -19,6 +19,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs.h"
 #include "util/tap.h"
 
@@ -106,9 +107,13 @@ static const struct wire_events rig_events = {.link_up = on_up,
 
 static void open_with(struct rig *rig, struct mem_keytab *keys)
 {
+	static bool read_params;
 	struct wire_ep_attr attr = {.events = &rig_events, .arg = rig, .keys = keys};
 	int ret;
 
+	if (!read_params)
+		prov_params_init(); /* FI_WEFT_LANES and the like */
+	read_params = true;
 	rig->keys = keys;
 	attr.addr.in.sin_family = AF_INET;
 	attr.addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The wire between two processes over emulated devices: one and many queue pairs, two
 # devices that place out of order. Rules A8, A9, B1, B3, C6, D1 to D3.
+: "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../../../tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh"
 # shellcheck source=prov/wire/verbs/tests/emulated.sh
 . "$top/prov/wire/verbs/tests/emulated.sh"
 
