@@ -91,3 +91,12 @@ check_PROGRAMS += %D%/test_verbs_card
 TESTS += %D%/test_verbs_card
 %C%_test_verbs_card_SOURCES = %D%/verbs_card.c %D%/random.c
 %C%_test_verbs_card_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_verbs_frame
+%C%_fuzz_verbs_frame_SOURCES = %D%/verbs_frame.c %D%/engine.c
+%C%_fuzz_verbs_frame_LDADD = prov/libprov.la
+%C%_fuzz_verbs_frame_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_verbs_frame
+TESTS += %D%/test_verbs_frame
+%C%_test_verbs_frame_SOURCES = %D%/verbs_frame.c %D%/random.c
+%C%_test_verbs_frame_LDADD = prov/libprov.la

@@ -66,6 +66,9 @@ void call_state_set(struct verbs_call *call, enum call_state to)
 	assert(state_next[call->state] & TO(to));
 	door->stranger_count += is_stranger(to);
 	door->stranger_count -= is_stranger(call->state);
+	/* A place is free: no need to wait for one. */
+	if (is_stranger(call->state) && !is_stranger(to) && door->accept_at)
+		door->accept_at = door->now;
 	/* All of a list were begun in its order and have the same time, but for those
 	 * that come to `talking` from `strangers`: their places are looked for. */
 	if (list != state_list(door, call->state)) {

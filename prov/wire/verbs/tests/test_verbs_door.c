@@ -354,6 +354,24 @@ static void test_simultaneous(void)
 	side_close(&b);
 }
 
+/* A job starts: all dial one door at the same time. */
+static void test_crowd(void)
+{
+	enum { CROWD = 150 };
+	struct verbs_call *call[CROWD];
+	struct side a, b;
+
+	side_open(&a, "node1");
+	if (side_open_with(&b, "node2", (struct verbs_door_config){.half_open = 8}))
+		tap_bail("no door");
+	for (unsigned i = 0; i < CROWD; i++)
+		side_dial(&a, verbs_door_addr(b.door), i + 1, NULL, &call[i]);
+	tap_ok(rig_until(&a, &b, &b.readies, CROWD) && a.downs == 0 && b.downs == 0,
+	       "a crowd at a door with eight places gets in, all of it");
+	side_close(&a);
+	side_close(&b);
+}
+
 static void test_addresses(void)
 {
 	struct verbs_door_config config = {.any = true};
@@ -443,6 +461,7 @@ int main(void)
 	test_slow();
 	test_deadline();
 	test_simultaneous();
+	test_crowd();
 	test_addresses();
 	test_contexts();
 	return tap_done();
