@@ -138,7 +138,7 @@ EMU_API void ibv_free_device_list(struct ibv_device **list)
 	free(list);
 }
 
-static struct emu_dev *dev_of(struct ibv_device *device)
+struct emu_dev *emu_dev_of(struct ibv_device *device)
 {
 	return &emu.dev[container_of(device, struct device, ibv) - devices];
 }
@@ -150,12 +150,12 @@ EMU_API const char *ibv_get_device_name(struct ibv_device *device)
 
 EMU_API int ibv_get_device_index(struct ibv_device *device)
 {
-	return (int)dev_of(device)->index;
+	return (int)emu_dev_of(device)->index;
 }
 
 EMU_API __be64 ibv_get_device_guid(struct ibv_device *device)
 {
-	return guid_be(dev_of(device));
+	return guid_be(emu_dev_of(device));
 }
 
 static void attr_fill(const struct emu_dev *dev, struct ibv_device_attr *a)
@@ -379,7 +379,7 @@ EMU_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 		free(c);
 		return NULL;
 	}
-	c->dev = dev_of(device);
+	c->dev = emu_dev_of(device);
 	ops_fill(c);
 	c->ibv.context.device = device;
 	c->ibv.context.cmd_fd = -1;

@@ -261,6 +261,7 @@ struct emu_qp {
 	struct ibv_qp_ex ibv; /* .qp_base is what the application has */
 	struct emu_dev *dev;
 	struct emu_pd *pd;
+	bool mixed; /* it places out of order */
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 	uint8_t own_address[16];
@@ -311,6 +312,8 @@ static inline struct emu_rq *emu_qp_rq(struct emu_qp *qp)
 {
 	return qp->ibv.qp_base.srq ? &emu_srq_of(qp->ibv.qp_base.srq)->rq : &qp->rq;
 }
+
+struct emu_dev *emu_dev_of(struct ibv_device *device);
 
 /* What the library exports. */
 #define EMU_API __attribute__((visibility("default")))

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -342,6 +343,24 @@ void emu_host_idle(void)
 	emu_unlock();
 }
 
+/* Hardware does not wait for a processor: of threads that are ready, one that asks for a
+ * short time is first. Kernels before 6.12 take no notice. */
+static void thread_hurry(void)
+{
+	struct {
+		uint32_t size;
+		uint32_t policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime; /* ns */
+		uint64_t deadline;
+		uint64_t period;
+	} attr = {.size = sizeof(attr), .runtime = 100000};
+
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 static void *thread_main(void *arg)
 {
 	struct epoll_event ev[EVENTS];
@@ -349,6 +368,7 @@ static void *thread_main(void *arg)
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "emuverbs");
+	thread_hurry();
 	emu_lock();
 	while (1) {
 		int n;

@@ -20,7 +20,14 @@ check_LTLIBRARIES += %D%/libibverbs.la
 	%D%/event.c %D%/event.h %D%/fault.c %D%/fault.h %D%/host.c %D%/host.h \
 	%D%/mr.c %D%/mr.h %D%/names.c %D%/packet.h %D%/post.c %D%/post.h \
 	%D%/qp.c %D%/qp.h %D%/req.c %D%/req.h %D%/rsp.c %D%/rsp.h \
-	%D%/setup.c %D%/setup.h %D%/srq.c %D%/state.c %D%/state.h
+	%D%/setup.c %D%/setup.h %D%/srq.c %D%/state.c %D%/state.h \
+	%D%/vendor.c
+
+# An empty library of a vendor, which leads to the one above.
+check_LTLIBRARIES += %D%/libmlx5.la
+%C%_libmlx5_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0 -Wl,--no-as-needed
+%C%_libmlx5_la_LIBADD = %D%/libibverbs.la
+%C%_libmlx5_la_SOURCES = %D%/vendor_stub.c
 
 emuverbs_pair = %D%/tests/pair.c %D%/tests/pair.h
 

@@ -102,7 +102,7 @@ int emu_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 		w = emu_req_at(qp, r->tail);
 		send_fill(qp, wr, w);
 		w->fault = -1;
-		if (qp->dev->set->delivery == EMU_MIXED)
+		if (qp->mixed)
 			emu_req_mix(qp, w);
 		r->tail++;
 		r->used++;

@@ -97,6 +97,7 @@ static struct emu_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *i
 	list_init(&qp->rsp.node);
 	qp->pd = emu_pd_of(pd);
 	qp->dev = qp->pd->dev;
+	qp->mixed = qp->dev->set->delivery == EMU_MIXED;
 	qp->init = *init;
 	if (init->srq)
 		qp->init.cap.max_recv_wr = qp->init.cap.max_recv_sge = 0;
@@ -289,7 +290,7 @@ EMU_API int ibv_query_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op
 				       uint32_t flags)
 {
 	(void)op, (void)flags;
-	return emu_qp_of(ibv)->dev->set->delivery == EMU_ORDERED;
+	return !emu_qp_of(ibv)->mixed;
 }
 
 EMU_API int ibv_destroy_qp(struct ibv_qp *ibv)

@@ -177,11 +177,6 @@ static void complete(struct emu_qp *qp)
 	emu_req_kick(qp);
 }
 
-static bool mixed(const struct emu_qp *qp)
-{
-	return qp->dev->set->delivery == EMU_MIXED;
-}
-
 /* Whether the next message has to wait for something: a fence for reads, reads for others
  * that the peer has room for, all for one that was lost. */
 static bool waits(struct emu_qp *qp, const struct emu_swqe *w)
@@ -211,7 +206,7 @@ void emu_req_kick(struct emu_qp *qp)
 	if ((state != IBV_QPS_RTS && state != IBV_QPS_SQD) || r->una == r->tail ||
 	    r->until || !list_empty(&r->node))
 		return;
-	if (!mixed(qp) && (r->next == r->tail || waits(qp, emu_req_at(qp, r->next))))
+	if (!qp->mixed && (r->next == r->tail || waits(qp, emu_req_at(qp, r->next))))
 		return;
 	if (!r->conn || qp->dev->down || qp->dev->fatal) {
 		emu_req_fail(qp, IBV_WC_RETRY_EXC_ERR);
@@ -293,7 +288,7 @@ static void packet_fill(struct emu_qp *qp, const struct emu_swqe *w, uint32_t nu
 		p->kind = EMU_SEND;
 		break;
 	}
-	if (mixed(qp))
+	if (qp->mixed)
 		p->flags = EMU_UNORDERED;
 	if (immediate(w->opcode) && w->fault != EMU_LOSE_IMMEDIATE) {
 		p->flags |= EMU_IMMEDIATE;
@@ -317,7 +312,7 @@ static enum emu_sent send_part(struct emu_qp *qp, struct emu_swqe *w, uint32_t n
 
 	packet_fill(qp, w, number, &p);
 	if (!reads(w->opcode)) {
-		uint64_t most = mixed(qp) ? CHUNK_MIXED : EMU_CHUNK;
+		uint64_t most = qp->mixed ? CHUNK_MIXED : EMU_CHUNK;
 
 		len = w->length - w->sent;
 		if (len > most)
@@ -463,7 +458,7 @@ enum emu_sent emu_req_emit(struct list *node)
 
 	if (qp->req.until)
 		return EMU_SENT_IDLE;
-	return mixed(qp) ? emit_mixed(qp) : emit_ordered(qp);
+	return qp->mixed ? emit_mixed(qp) : emit_ordered(qp);
 }
 
 static void data_arrives(struct emu_qp *qp, const struct emu_packet *p,
@@ -506,7 +501,7 @@ static void old_arrives(struct emu_qp *qp, const struct emu_packet *p)
 static void acknowledged(struct emu_qp *qp, uint32_t number)
 {
 	/* Out of order each is acknowledged by itself. */
-	if (mixed(qp))
+	if (qp->mixed)
 		return;
 	for (uint32_t n = qp->req.una; n != number; n++) {
 		struct emu_swqe *w = emu_req_at(qp, n);
@@ -536,7 +531,7 @@ static void not_ready(struct emu_qp *qp, const struct emu_packet *p)
 		return;
 	acknowledged(qp, p->number);
 	complete(qp);
-	if (emu_qp_state(qp) == IBV_QPS_ERR || (!mixed(qp) && r->una != p->number))
+	if (emu_qp_state(qp) == IBV_QPS_ERR || (!qp->mixed && r->una != p->number))
 		return;
 	if (qp->dev->set->rnr || r->rnr_left == 0) {
 		emu_req_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);

@@ -222,11 +222,6 @@ void emu_rsp_received(struct emu_qp *qp, enum ibv_wc_status status,
 	emu_cq_push(emu_qp_ibv(qp)->recv_cq, &e, p && p->flags & EMU_SOLICITED);
 }
 
-static bool mixed(const struct emu_qp *qp)
-{
-	return qp->dev->set->delivery == EMU_MIXED;
-}
-
 static struct emu_arrival *arrival(struct emu_qp *qp, uint32_t number)
 {
 	return &qp->rsp.arrival[number % EMU_WINDOW];
@@ -255,7 +250,7 @@ static void advance(struct emu_qp *qp)
 static void carried_out(struct emu_qp *qp, const struct emu_packet *p)
 {
 	qp->rsp.got = 0;
-	if (!mixed(qp)) {
+	if (!qp->mixed) {
 		qp->rsp.expect++;
 		return;
 	}
@@ -266,7 +261,7 @@ static void carried_out(struct emu_qp *qp, const struct emu_packet *p)
 static void finish(struct emu_qp *qp, const struct emu_packet *p)
 {
 	answer(qp, &(struct emu_answer){.kind = EMU_ACK,
-					.flags = mixed(qp) ? EMU_ONLY : 0,
+					.flags = qp->mixed ? EMU_ONLY : 0,
 					.number = p->number});
 	carried_out(qp, p);
 }
@@ -281,7 +276,7 @@ static void refuse_in_turn(struct emu_qp *qp, const struct emu_packet *p,
 {
 	struct emu_arrival *a = arrival(qp, p->number);
 
-	if (!mixed(qp) || p->number == qp->rsp.expect) {
+	if (!qp->mixed || p->number == qp->rsp.expect) {
 		refuse_end(qp, p, code);
 		return;
 	}
@@ -292,7 +287,7 @@ static void refuse_in_turn(struct emu_qp *qp, const struct emu_packet *p,
 static void write_arrives(struct emu_qp *qp, const struct emu_packet *p,
 			  const uint8_t *payload)
 {
-	uint64_t *got = mixed(qp) ? &arrival(qp, p->number)->got : &qp->rsp.got;
+	uint64_t *got = qp->mixed ? &arrival(qp, p->number)->got : &qp->rsp.got;
 	void *at;
 
 	if (!allowed(qp, IBV_ACCESS_REMOTE_WRITE)) {
@@ -428,9 +423,9 @@ static bool in_place(struct emu_qp *qp, const struct emu_packet *p)
 	struct emu_rsp *r = &qp->rsp;
 	const struct emu_arrival *a = arrival(qp, p->number);
 
-	if (!(p->flags & EMU_UNORDERED) == mixed(qp))
+	if (!(p->flags & EMU_UNORDERED) == qp->mixed)
 		return false;
-	if (!mixed(qp))
+	if (!qp->mixed)
 		return p->number == r->expect && p->offset == r->got;
 	if (p->kind != EMU_WRITE)
 		return p->number == r->expect &&

@@ -11,7 +11,7 @@
 
 #define FORMAT "emuverbs"
 
-static const char *const words_delivery[] = {"ordered", "mixed", NULL};
+static const char *const words_delivery[] = {"ordered", "mixed", "choice", NULL};
 static const char *const words_state[] = {"active", "down", NULL};
 static const char *const words_atomics[] = {"none", "native", NULL};
 
@@ -23,7 +23,7 @@ static const char *const words_rnr[] = {"retry", "fatal", NULL};
 
 /* Initial values are those of a small common adapter. */
 const struct emu_setup_key emu_setup_keys[] = {
-	{"delivery", words_delivery, AT(delivery), EMU_ORDERED, 0, EMU_MIXED},
+	{"delivery", words_delivery, AT(delivery), EMU_ORDERED, 0, EMU_CHOICE},
 	{"state", words_state, AT(down), 0, 0, 1},
 	{"atomics", words_atomics, AT(atomics), 1, 0, 1},
 	{"link", words_link, AT(link), EMU_ETHERNET, 0, EMU_INFINIBAND},
@@ -112,8 +112,11 @@ static bool gid_take(struct span s, uint8_t gid[4])
 static bool words_fail(struct reader *r, const struct emu_setup_key *key,
 		       struct span value)
 {
-	return fail(r, "%s=%.*s: it may be %s or %s", key->name, SPAN_SHOWN(value),
-		    key->words[0], key->words[1]);
+	bool three = key->words[2];
+
+	return fail(r, "%s=%.*s: it may be %s%s%s or %s", key->name, SPAN_SHOWN(value),
+		    key->words[0], three ? ", " : "", three ? key->words[1] : "",
+		    key->words[three ? 2 : 1]);
 }
 
 static bool value_take(struct reader *r, const struct emu_setup_key *key,

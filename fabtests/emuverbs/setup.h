@@ -29,6 +29,7 @@
 enum emu_delivery {
 	EMU_ORDERED, /* a queue pair's segments land and complete in the order posted */
 	EMU_MIXED,   /* in any order: a device that places out of order */
+	EMU_CHOICE,  /* as a queue pair's maker says, by the vendor's call */
 };
 
 enum emu_link {

@@ -4,7 +4,12 @@
  * sees it. The seed is printed; give it as the first argument. */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <time.h>
+
+#ifdef HAVE_INFINIBAND_MLX5DV_H
+#include <infiniband/mlx5dv.h>
+#endif
 
 #include "fabtests/emuverbs/tests/pair.h"
 #include "util/tap.h"
@@ -161,18 +166,85 @@ static void test_refusal(void)
 	tap_is_int(wrong, 0, "a refusal comes in its turn");
 }
 
+#ifdef HAVE_INFINIBAND_MLX5DV_H
+static struct ibv_qp *vendor_qp(struct end *e, void *library)
+{
+	struct ibv_qp *(*create)(struct ibv_context *, struct ibv_qp_init_attr_ex *,
+				 struct mlx5dv_qp_init_attr *);
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.pd = e->pd,
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1},
+	};
+	struct mlx5dv_qp_init_attr vendor = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+		.create_flags = 1 << 7,
+	};
+
+	create = (__typeof__(create))dlsym(library, "mlx5dv_create_qp");
+	return create ? create(e->context, &init, &vendor) : NULL;
+}
+
+/* A device whose queue pairs place out of order if they are made so. */
+static void test_choice(void)
+{
+	struct end_wish wish = {.device = 1};
+	void *library = dlopen("libmlx5.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct end x, y;
+	struct ibv_wc wc;
+
+	if (!library)
+		tap_bail("no vendor's library: %s", dlerror());
+	end_open(&x, &wish);
+	end_open(&y, &wish);
+	tap_is_int(ibv_query_qp_data_in_order(x.qp, IBV_WR_RDMA_WRITE, 0), 1,
+		   "by choice: in order without it");
+	end_join(&x, &y);
+	end_write(&x, &y, 1, 0, 8, 0);
+	tap_ok(end_poll(&x, &wc) && wc.status == IBV_WC_SUCCESS, "which works");
+	ibv_destroy_qp(x.qp);
+	x.qp = vendor_qp(&x, library);
+	tap_ok(x.qp && ibv_query_qp_data_in_order(x.qp, IBV_WR_RDMA_WRITE, 0) == 0,
+	       "with it, out of order");
+	end_state(&y, IBV_QPS_RESET);
+	end_join(&x, &y);
+	end_write(&x, &y, 2, 0, 8, 0);
+	tap_ok(end_poll(&x, &wc) && wc.status == IBV_WC_RETRY_EXC_ERR,
+	       "not with a peer that has made no such choice");
+	ibv_destroy_qp(y.qp);
+	y.qp = vendor_qp(&y, library);
+	end_state(&x, IBV_QPS_RESET);
+	end_join(&x, &y);
+	end_write(&x, &y, 3, 0, 8, 0);
+	tap_ok(end_poll(&x, &wc) && wc.status == IBV_WC_SUCCESS, "but with one that has");
+	end_close(&x);
+	end_close(&y);
+}
+#else
+static void test_choice(void)
+{
+	tap_skip(5, "built without infiniband/mlx5dv.h");
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	unsigned seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0)
 				 : (unsigned)time(NULL) % 1000000;
-	char config[128];
+	char config[256];
 
 	tap_diag("seed %u", seed);
 	snprintf(config, sizeof(config),
-		 "emuverbs 1\nseed %u\ndevice emu0 gid=10.0.0.1 delivery=mixed\n", seed);
+		 "emuverbs 1\nseed %u\ndevice emu0 gid=10.0.0.1 delivery=mixed\n"
+		 "device emu1 gid=10.0.0.2 delivery=choice\n",
+		 seed);
 	net_begin(config);
 	test_words();
 	test_after();
 	test_refusal();
+	test_choice();
 	return tap_done();
 }
