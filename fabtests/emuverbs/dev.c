@@ -2,6 +2,7 @@
 /* Devices: the list of them, what they say of themselves, opening and closing. */
 #include "config.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,8 +72,10 @@ uint16_t emu_dev_lid(const struct emu_dev *dev)
 
 uint32_t emu_dev_pkey(const struct emu_dev *dev, unsigned index)
 {
-	(void)dev;
-	return index == 0 ? PKEY : 0;
+	/* The first is everybody's, the others are full membership of their own. */
+	if (index >= dev->set->pkeys)
+		return 0;
+	return index == 0 ? PKEY : 0x8000u | index;
 }
 
 /* No GID begins with 0 and has nothing in the middle. */
@@ -188,8 +191,8 @@ static void attr_fill(const struct emu_dev *dev, struct ibv_device_attr *a)
 		.max_srq = (int)s->max_srq,
 		.max_srq_wr = (int)s->max_srq_wr,
 		.max_srq_sge = (int)s->max_sge,
-		.max_pkeys = 1,
-		.phys_port_cnt = 1,
+		.max_pkeys = (uint16_t)s->pkeys,
+		.phys_port_cnt = (uint8_t)s->ports,
 	};
 }
 
@@ -212,9 +215,21 @@ static int query_device_ex(struct ibv_context *context,
 	return 0;
 }
 
-static void port_fill(const struct emu_dev *dev, struct ibv_port_attr *a)
+static bool port_there(struct ibv_context *context, uint32_t port)
 {
-	bool down = dev->down || dev->fatal;
+	return port >= 1 && port <= emu_context_of(context)->dev->set->ports;
+}
+
+/* Of the one with a cable is all that is said of paths. */
+static bool port_cabled(struct ibv_context *context, uint32_t port)
+{
+	return port == emu_context_of(context)->dev->set->port;
+}
+
+static void port_fill(const struct emu_dev *dev, uint8_t port, struct ibv_port_attr *a)
+{
+	bool cabled = port == dev->set->port;
+	bool down = dev->down || dev->fatal || !cabled;
 
 	*a = (struct ibv_port_attr){
 		.state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
@@ -222,9 +237,9 @@ static void port_fill(const struct emu_dev *dev, struct ibv_port_attr *a)
 		.active_mtu = emu_dev_mtu(dev),
 		.gid_tbl_len = dev->set->link == EMU_ETHERNET ? 4 : 1,
 		.max_msg_sz = EMU_MESSAGE_MAX,
-		.pkey_tbl_len = 1,
-		.lid = emu_dev_lid(dev),
-		.sm_lid = emu_dev_lid(dev) ? 1 : 0,
+		.pkey_tbl_len = (uint16_t)dev->set->pkeys,
+		.lid = cabled ? emu_dev_lid(dev) : 0,
+		.sm_lid = cabled && emu_dev_lid(dev) ? 1 : 0,
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4 lanes */
 		.active_speed = 32, /* of 25 Gbit/s */
@@ -239,10 +254,10 @@ static int query_port(struct ibv_context *context, uint8_t port,
 {
 	struct ibv_port_attr whole;
 
-	if (port != 1)
+	if (!port_there(context, port))
 		return EINVAL;
 	emu_lock();
-	port_fill(emu_context_of(context)->dev, &whole);
+	port_fill(emu_context_of(context)->dev, port, &whole);
 	emu_unlock();
 	memset(attr, 0, size);
 	memcpy(attr, &whole, size < sizeof(whole) ? size : sizeof(whole));
@@ -263,11 +278,13 @@ EMU_API int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 	enum ibv_gid_type type;
 
 	/* An entry that is empty is no error. */
-	if (port != 1 || index < 0 || index >= 4) {
+	if (!port_there(context, port) || index < 0 || index >= 4) {
 		errno = EINVAL;
 		return -1;
 	}
-	emu_dev_gid(emu_context_of(context)->dev, (unsigned)index, gid, &type);
+	memset(gid, 0, sizeof(*gid));
+	if (port_cabled(context, port))
+		emu_dev_gid(emu_context_of(context)->dev, (unsigned)index, gid, &type);
 	return 0;
 }
 
@@ -278,8 +295,10 @@ static bool gid_entry(struct emu_dev *dev, uint32_t index, struct ibv_gid_entry 
 
 	if (!emu_dev_gid(dev, index, &gid, &type))
 		return false;
-	*e = (struct ibv_gid_entry){
-		.gid = gid, .gid_index = index, .port_num = 1, .gid_type = type};
+	*e = (struct ibv_gid_entry){.gid = gid,
+				    .gid_index = index,
+				    .port_num = (uint32_t)dev->set->port,
+				    .gid_type = type};
 	return true;
 }
 
@@ -288,8 +307,10 @@ EMU_API int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32
 {
 	struct ibv_gid_entry e;
 
-	if (flags || port != 1 || size < sizeof(e))
+	if (flags || !port_there(context, port) || size < sizeof(e))
 		return EINVAL;
+	if (!port_cabled(context, port))
+		return ENODATA;
 	if (!gid_entry(emu_context_of(context)->dev, index, &e))
 		return ENODATA;
 	memcpy(entry, &e, sizeof(e));
@@ -317,7 +338,8 @@ EMU_API int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 {
 	union ibv_gid gid;
 
-	if (port != 1 || !emu_dev_gid(emu_context_of(context)->dev, index, &gid, type)) {
+	if (!port_cabled(context, port) ||
+	    !emu_dev_gid(emu_context_of(context)->dev, index, &gid, type)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -327,17 +349,24 @@ EMU_API int ibv_query_gid_type(struct ibv_context *context, uint8_t port,
 EMU_API int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
 			   __be16 *pkey)
 {
-	(void)context;
-	if (port != 1 || index != 0)
+	uint32_t found =
+		index < 0 ? 0
+			  : emu_dev_pkey(emu_context_of(context)->dev, (unsigned)index);
+
+	if (!port_there(context, port) || !found)
 		return -1;
-	*pkey = (__be16)PKEY; /* either way round */
+	*pkey = htobe16((uint16_t)found);
 	return 0;
 }
 
 EMU_API int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	(void)context;
-	return port == 1 && pkey == (__be16)PKEY ? 0 : -1;
+	struct emu_dev *dev = emu_context_of(context)->dev;
+
+	for (unsigned i = 0; port_there(context, port) && i < dev->set->pkeys; i++)
+		if (htobe16((uint16_t)emu_dev_pkey(dev, i)) == pkey)
+			return (int)i;
+	return -1;
 }
 
 static int dev_ready(struct emu_dev *dev)

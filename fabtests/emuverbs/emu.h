@@ -41,6 +41,7 @@ struct emu_dev {
 	uint32_t keys;	   /* slots that exist */
 	uint32_t free_key; /* 0: none; else a slot's index + 1 */
 	unsigned mrs;
+	uint64_t locked; /* bytes of whole pages that are registered */
 	unsigned cqs;
 	unsigned srqs;
 	bool down;

@@ -102,7 +102,8 @@ void emu_queue_drop(struct emu_queue *q, const void *element)
 
 void emu_event_port(struct emu_dev *dev, enum ibv_event_type type)
 {
-	struct emu_event e = {.async = {.event_type = type, .element.port_num = 1}};
+	struct emu_event e = {
+		.async = {.event_type = type, .element.port_num = (int)dev->set->port}};
 
 	list_foreach (pos, &dev->contexts) {
 		emu_queue_put(&container_of(pos, struct emu_context, node)->async, &e);

@@ -4,7 +4,7 @@ check_PROGRAMS += %D%/tests/test_setup
 TESTS += %D%/tests/test_setup
 %C%_tests_test_setup_SOURCES = %D%/tests/test_setup.c %D%/setup.c %D%/setup.h
 
-EXTRA_DIST += %D%/README.md %D%/run %D%/absent.ld %D%/libibverbs.map \
+EXTRA_DIST += %D%/README.md %D%/run %D%/suite %D%/absent.ld %D%/libibverbs.map \
 	%D%/setups/1x1 %D%/setups/1x16 %D%/setups/2x16-ooo %D%/setups/4-faults
 
 if HAVE_VERBS

@@ -104,6 +104,20 @@ static void key_take(struct emu_dev *dev, struct emu_mr *mr)
 	dev->mrs--;
 }
 
+static uint64_t pages_of(const void *addr, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)addr;
+
+	return len ? ((at + len + page - 1) & ~(page - 1)) - (at & ~(page - 1)) : 0;
+}
+
+static bool lock_fits(const struct emu_dev *dev, uint64_t bytes)
+{
+	uint64_t most = dev->set->max_locked * 1024;
+
+	return most == 0 || (bytes <= most && dev->locked <= most - bytes);
+}
+
 /* Pages are there and may be used as asked, as a device that pins them would find out. */
 static int populate(const void *addr, size_t len, unsigned access)
 {
@@ -151,10 +165,12 @@ static struct ibv_mr *mr_new(struct ibv_pd *ibv, void *addr, size_t len, uint64_
 	mr->iova = iova;
 	mr->access = access;
 	emu_lock();
-	if (!key_give(pd->dev, mr))
+	if (!lock_fits(pd->dev, pages_of(addr, len)) || !key_give(pd->dev, mr)) {
 		rc = ENOMEM;
-	else
+	} else {
+		pd->dev->locked += pages_of(addr, len);
 		pd->users++;
+	}
 	emu_unlock();
 	if (rc) {
 		free(mr);
@@ -205,6 +221,7 @@ EMU_API int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	emu_lock();
 	key_take(mr->pd->dev, mr);
+	mr->pd->dev->locked -= pages_of(ibv->addr, ibv->length);
 	mr->pd->users--;
 	emu_unlock();
 	free(mr);

@@ -30,6 +30,10 @@ const struct emu_setup_key emu_setup_keys[] = {
 	{"gids", words_gids, AT(gids), EMU_GIDS_ALL, 0, EMU_GIDS_NONE},
 	{"rnr", words_rnr, AT(rnr), 0, 0, 1},
 	{"mtu", NULL, AT(mtu), 4096, 256, 4096},
+	{"ports", NULL, AT(ports), 1, 1, 4},
+	{"port", NULL, AT(port), 1, 1, 4},
+	{"pkeys", NULL, AT(pkeys), 1, 1, 8},
+	{"max_locked", NULL, AT(max_locked), 0, 0, 1 << 30},
 	{"max_qp", NULL, AT(max_qp), 4096, 1, 1 << 14},
 	{"max_qp_wr", NULL, AT(max_qp_wr), 4096, 1, 1 << 16},
 	{"max_sge", NULL, AT(max_sge), 16, 1, 256},
@@ -202,6 +206,9 @@ static bool device_read(struct reader *r)
 	if (!mtu_valid(d.mtu))
 		return fail(r, "mtu=%llu: it may be 256, 512, 1024, 2048 or 4096",
 			    (unsigned long long)d.mtu);
+	if (d.port > d.ports)
+		return fail(r, "port=%llu: it has %llu, of which it is one",
+			    (unsigned long long)d.port, (unsigned long long)d.ports);
 	if (memcmp(d.gid, none, sizeof(none)) == 0 || gid_used(c, &d))
 		return fail(r,
 			    "device %.*s: it needs a gid of its own, as in gid=10.0.0.1",

@@ -66,6 +66,10 @@ struct emu_device {
 	uint64_t gids;	   /* enum emu_gids */
 	uint64_t rnr;	   /* a missing receive is an error at once */
 	uint64_t mtu;	   /* bytes */
+	uint64_t ports;
+	uint64_t port;	     /* the one with a cable */
+	uint64_t pkeys;	     /* partitions it is in */
+	uint64_t max_locked; /* KiB that may be registered; 0: as much as there is */
 	uint64_t max_qp;
 	uint64_t max_qp_wr;
 	uint64_t max_sge;

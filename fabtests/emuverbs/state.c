@@ -58,7 +58,7 @@ static bool path_fits(const struct emu_dev *dev, const struct ibv_ah_attr *ah)
 	union ibv_gid gid;
 	enum ibv_gid_type type;
 
-	if (ah->port_num != 1)
+	if (ah->port_num != dev->set->port)
 		return false;
 	if (ah->is_global)
 		return emu_dev_gid(dev, ah->grh.sgid_index, &gid, &type);
@@ -70,7 +70,8 @@ static bool values_fit(const struct emu_dev *dev, const struct ibv_qp_attr *a, i
 {
 	uint64_t reads = dev->set->max_rd_atomic;
 
-	return !((mask & IBV_QP_PORT && a->port_num != 1) ||
+	return !((mask & IBV_QP_PORT &&
+		  (a->port_num == 0 || a->port_num > dev->set->ports)) ||
 		 (mask & IBV_QP_PKEY_INDEX && !emu_dev_pkey(dev, a->pkey_index)) ||
 		 (mask & IBV_QP_ACCESS_FLAGS && a->qp_access_flags & ~(unsigned)ACCESS) ||
 		 (mask & IBV_QP_AV && !path_fits(dev, &a->ah_attr)) ||

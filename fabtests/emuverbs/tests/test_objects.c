@@ -11,7 +11,7 @@
 
 static const struct end_wish usual;
 
-enum { ROCE, IB, BARE, SMALL };
+enum { ROCE, IB, BARE, SMALL, PORTS };
 
 static bool wc_is(struct end *e, uint64_t id, enum ibv_wc_status status)
 {
@@ -317,13 +317,46 @@ static void test_small(void)
 	end_close(&x);
 }
 
+static void test_ports(void)
+{
+	struct ibv_context *c = device(PORTS);
+	struct ibv_pd *pd = ibv_alloc_pd(c);
+	struct ibv_port_attr port;
+	struct ibv_mr *mr[2];
+	union ibv_gid gid;
+	__be16 pkey = 0;
+	static char bytes[100000];
+
+	tap_ok(ibv_query_port(c, 1, &port) == 0 && port.state == IBV_PORT_DOWN &&
+		       ibv_query_port(c, 2, &port) == 0 &&
+		       port.state == IBV_PORT_ACTIVE && ibv_query_port(c, 3, &port) != 0,
+	       "two ports, one with a cable");
+	tap_ok(ibv_query_gid(c, 1, 3, &gid) == 0 && gid.raw[15] == 0 &&
+		       ibv_query_gid(c, 2, 3, &gid) == 0 && gid.raw[15] == 5,
+	       "which has the addresses");
+	tap_ok(ibv_query_pkey(c, 2, 1, &pkey) == 0 &&
+		       ibv_get_pkey_index(c, 2, pkey) == 1 &&
+		       ibv_query_pkey(c, 2, 2, &pkey) != 0,
+	       "two partitions");
+	mr[0] = ibv_reg_mr(pd, bytes, 30000, 0);
+	mr[1] = ibv_reg_mr(pd, bytes, 40000, 0);
+	tap_ok(mr[0] && !mr[1] && errno == ENOMEM, "so much memory and no more");
+	ibv_dereg_mr(mr[0]);
+	mr[1] = ibv_reg_mr(pd, bytes, 40000, 0);
+	tap_ok(mr[1] != NULL, "at once");
+	ibv_dereg_mr(mr[1]);
+	ibv_dealloc_pd(pd);
+	ibv_close_device(c);
+}
+
 int main(void)
 {
 	net_begin("emuverbs 1\n"
 		  "device emu0 gid=10.0.0.1\n"
 		  "device emu1 gid=10.0.0.2 link=infiniband mtu=2048\n"
 		  "device emu2 gid=10.0.0.3 gids=none\n"
-		  "device emu3 gid=10.0.0.4 max_qp=2 max_cq=2 max_mr=2\n");
+		  "device emu3 gid=10.0.0.4 max_qp=2 max_cq=2 max_mr=2\n"
+		  "device emu4 gid=10.0.0.5 ports=2 port=2 pkeys=2 max_locked=64\n");
 	test_shared();
 	test_drain();
 	test_rights();
@@ -332,5 +365,6 @@ int main(void)
 	test_infiniband();
 	test_agreement();
 	test_small();
+	test_ports();
 	return tap_done();
 }

@@ -114,6 +114,7 @@ static void test_refused(void)
 	refused(HEAD "device b max_qp=0\n", 3, "1 to 16384");
 	refused(HEAD "device b max_qp=-1\n", 3, "1 to 16384");
 	refused(HEAD "device b delivery=any\n", 3, "ordered, mixed or choice");
+	refused(HEAD "device b gid=1.2.3.4 port=2\n", 3, "port=2: it has 1");
 	refused(HEAD "device b link=token\n", 3, "it may be ethernet or infiniband");
 	refused(HEAD "device b mtu=1500 gid=1.2.3.4\n", 3, "256, 512, 1024");
 	refused(HEAD "fault emu1 1 deny\n", 3, "\"emu1\" is not known");
