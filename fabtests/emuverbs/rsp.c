@@ -10,6 +10,7 @@
 
 #include "fabtests/emuverbs/cq.h"
 #include "fabtests/emuverbs/event.h"
+#include "fabtests/emuverbs/host.h"
 #include "fabtests/emuverbs/mr.h"
 #include "fabtests/emuverbs/qp.h"
 
@@ -306,6 +307,8 @@ static void write_arrives(struct emu_qp *qp, const struct emu_packet *p,
 	*got += p->bytes;
 	if (*got < p->length)
 		return;
+	/* Who polls for something may as well wait for this. */
+	emu_host_busy();
 	if (p->flags & EMU_IMMEDIATE) {
 		if (!take(qp)) {
 			refuse_wait(qp, p);
