@@ -45,6 +45,7 @@ void target_register(struct side *s, struct target *t, const struct order *o,
 void target_serve(struct side *s, struct target *t)
 {
 	struct order o;
+	char woken;
 
 	for (;;) {
 		struct answer a = {.good = true};
@@ -63,6 +64,10 @@ void target_serve(struct side *s, struct target *t)
 		case ORDER_SLEEP:
 			side_tell(s, &a, sizeof(a));
 			sleep_ms((int)o.seed);
+			continue;
+		case ORDER_PAUSE:
+			side_tell(s, &a, sizeof(a));
+			side_hear_passive(s, &woken, sizeof(woken));
 			continue;
 		case ORDER_END:
 			side_tell(s, &a, sizeof(a));
@@ -109,6 +114,11 @@ struct answer order_give(struct side *s, struct order o)
 	if (!a.good)
 		s->failed++;
 	return a;
+}
+
+void order_wake(struct side *s)
+{
+	side_tell(s, "", 1);
 }
 
 void initiator_open(struct side *s, struct initiator *in, const struct want *want)

@@ -17,7 +17,14 @@
 
 /* ---- the target */
 
-enum order_kind { ORDER_FILL, ORDER_CHECK, ORDER_REGISTER, ORDER_SLEEP, ORDER_END };
+enum order_kind {
+	ORDER_FILL,
+	ORDER_CHECK,
+	ORDER_REGISTER,
+	ORDER_SLEEP,
+	ORDER_PAUSE, /* no call at all until order_wake */
+	ORDER_END
+};
 
 struct order {
 	enum order_kind kind;
@@ -61,6 +68,8 @@ struct initiator {
 };
 
 bool local_needed(const struct node *n);
+/* Ends ORDER_PAUSE. */
+void order_wake(struct side *s);
 struct answer order_give(struct side *s, struct order o);
 void initiator_open(struct side *s, struct initiator *in, const struct want *want);
 void initiator_close(struct side *s, struct initiator *in);

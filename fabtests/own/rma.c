@@ -287,13 +287,11 @@ static void passive_run(struct side *s)
 {
 	const size_t some[] = {8, 4096, 65537, SIZE_MOST};
 	struct initiator in = {0};
-	uint64_t begin;
 	struct done d;
 
 	initiator_open(s, &in, &want_default);
 	both_ways(s, &in, 0, 8, 1); /* the connection is up */
-	order_give(s, (struct order){.kind = ORDER_SLEEP, .seed = 3000});
-	begin = now_ms();
+	order_give(s, (struct order){.kind = ORDER_PAUSE});
 	for (uint32_t i = 0; i < ARRAY_LEN(some); i++) {
 		mem_fill(in.mem, some[i], i);
 		write_post(s, &in, 0, some[i], &d);
@@ -303,8 +301,7 @@ static void passive_run(struct side *s)
 		node_expect(s, &d, READS, &d);
 		mem_check(s, in.mem, some[i], i, "what was read back");
 	}
-	side_check(s, now_ms() - begin < 2500, "it took %u ms: the target was needed",
-		   (unsigned)(now_ms() - begin));
+	order_wake(s);
 	initiator_close(s, &in);
 }
 

@@ -8,13 +8,14 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/fi/cq_int.h"
 #include "prov/fi/tests/fi_test.h"
 #include "prov/fi/wait.h"
 #include "util/tap.h"
 
 /* A wake-up that comes is here well before, one that is missing well after. */
-#define SOON_MS	 1500
-#define NEVER_MS 10000
+#define SOON_MS	 10000
+#define NEVER_MS 30000
 
 static struct env env;
 static struct engine engine;
@@ -66,6 +67,27 @@ static void reader_start(struct reader *r, struct fid_cq *cq)
 		tap_bail("no thread");
 }
 
+/* Until that many sleep on the queue. Goes on after a while all the same, for what comes
+ * before a sleep must not be lost either; whoever sleeps otherwise isn't counted. */
+static void readers_asleep(struct fid_cq *cq, uint32_t count)
+{
+	struct wfi_domain *domain = wfi_domain_of(env.domain);
+
+	for (int i = 0; i < SOON_MS; i++) {
+		const struct wfi_wait *wait = &wfi_cq_of(&cq->fid)->wait;
+		bool ready;
+
+		wfi_domain_lock(domain);
+		ready = wait->sleepers == count ||
+			((wait->cond || wait->yields) && i >= 50);
+		wfi_domain_unlock(domain);
+		if (ready)
+			return;
+		sleep_ms(1);
+	}
+	tap_diag("%u readers do not sleep", count);
+}
+
 static void reader_expect(struct reader *r, ssize_t rc, const char *what)
 {
 	pthread_join(r->thread, NULL);
@@ -98,7 +120,7 @@ static void test_wake(enum fi_wait_obj wait_obj)
 
 	engine.cq = wfi_cq_of(&cq->fid);
 	reader_start(&r, cq);
-	sleep_ms(50);
+	readers_asleep(cq, 1);
 	post_one(NULL);
 	reader_expect(&r, 1, "what arrives wakes the reader");
 	cq_close(cq);
@@ -113,7 +135,7 @@ static void test_rearm(void)
 
 	engine.cq = wfi_cq_of(&a->fid);
 	reader_start(&r, a);
-	sleep_ms(50);
+	readers_asleep(a, 1);
 	tap_is_int(fi_cq_read(b, &got, 1), -FI_EAGAIN, "another queue is read meanwhile");
 	post_one(NULL);
 	reader_expect(&r, 1, "the sleeper still hears what arrives");
@@ -129,7 +151,7 @@ static void test_written_by_others(void)
 
 	engine.cq = wfi_cq_of(&a->fid);
 	reader_start(&r, a);
-	sleep_ms(50);
+	readers_asleep(a, 1);
 	engine_post_quietly(&engine, 1);
 	tap_is_int(fi_cq_read(b, &got, 1), -FI_EAGAIN,
 		   "another queue's reader progresses");
@@ -146,9 +168,9 @@ static void test_two_sleepers(void)
 	engine.cq = wfi_cq_of(&cq->fid);
 	reader_start(&r[0], cq);
 	reader_start(&r[1], cq);
-	sleep_ms(50);
+	readers_asleep(cq, 2);
 	post_one(NULL);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < SOON_MS / 10; i++) {
 		if (atomic_load(&r[0].done) || atomic_load(&r[1].done))
 			break;
 		sleep_ms(10);
@@ -223,7 +245,7 @@ static void test_signal(void)
 
 	reader_start(&r[0], cq);
 	reader_start(&r[1], cq);
-	sleep_ms(50);
+	readers_asleep(cq, 2);
 	tap_is_int(fi_cq_signal(cq), 0, "a signal");
 	tap_is_int(fi_cq_signal(cq), 0, "and another");
 	reader_expect(&r[0], -FI_EAGAIN, "each wakes a reader");
@@ -303,7 +325,7 @@ static void test_attach_while_asleep(void)
 
 	fi_cq_open(env.domain, &attr, &cq, NULL);
 	reader_start(&r, cq);
-	sleep_ms(50);
+	readers_asleep(cq, 1);
 	engine.cq = wfi_cq_of(&cq->fid);
 	wfi_domain_lock(wfi_domain_of(env.domain));
 	wfi_cq_attach(wfi_cq_of(&cq->fid), &engine.base);
@@ -324,7 +346,7 @@ static void test_enable_while_asleep(void)
 	cq = cq_open(FI_WAIT_UNSPEC);
 	engine.cq = wfi_cq_of(&cq->fid);
 	reader_start(&r, cq);
-	sleep_ms(50);
+	readers_asleep(cq, 1);
 	wfi_domain_lock(domain);
 	atomic_store(&engine.disabled, false);
 	wfi_domain_rearm(domain, &engine.base);

@@ -22,6 +22,7 @@
 #include "prov/wire/shm/shm.h"
 #include "prov/wire/shm/shm_door.h"
 #include "prov/wire/shm/shm_format.h"
+#include "prov/wire/shm/shm_helper.h"
 #include "prov/wire/shm/tests/rig.h"
 #include "util/tap.h"
 
@@ -163,43 +164,80 @@ static bool closed_within(int fd, int ms)
 	return false;
 }
 
+/* A hello that never comes is waited for so long. What goes before that goes for another
+ * reason; what a loaded machine shows later says nothing. */
+#define HELLO_NS (SHM_HELLO_TIMEOUT_NS - UINT64_C(100000000))
+
+/* 40 callers that say nothing, more than there is room for. True: the oldest went at
+ * once, to make room. */
+static bool silent_try(struct rig *rig, int silent[40])
+{
+	uint64_t begin = rig_now();
+
+	for (int i = 0; i < 40; i++)
+		silent[i] = knock(rig);
+	return closed_within(silent[0], 1000) && rig_now() - begin < HELLO_NS;
+}
+
+static void silent_hang_up(const int silent[40])
+{
+	for (int i = 0; i < 40; i++)
+		close(silent[i]);
+}
+
+/* True: it was shown out at once. */
+static bool loud_try(struct rig *rig, const void *words, size_t len)
+{
+	uint64_t begin = rig_now();
+	int loud = knock(rig);
+	bool closed;
+
+	(void)!send(loud, words, len, MSG_NOSIGNAL);
+	closed = closed_within(loud, 1000) && rig_now() - begin < HELLO_NS;
+	close(loud);
+	return closed;
+}
+
+static bool loud_closed(struct rig *rig, const void *words, size_t len)
+{
+	for (int i = 0; i < 10; i++)
+		if (loud_try(rig, words, len))
+			return true;
+	return false;
+}
+
 static void test_strangers(void)
 {
-	int silent[40], loud, closed = 0;
+	int silent[40], closed = 0;
 	struct shm_hello hello;
-	uint64_t begin;
+	bool oldest = false;
 	struct rig rig;
 
 	rig_open(&rig, false);
-	begin = rig_now();
-	for (int i = 0; i < 40; i++)
-		silent[i] = knock(&rig);
+	for (int i = 0; i < 10 && !oldest; i++) {
+		if (i > 0)
+			silent_hang_up(silent);
+		oldest = silent_try(&rig, silent);
+	}
+	tap_ok(oldest, "of too many silent ones the oldest go");
 	for (int i = 0; i < 20; i++) {
 		char junk[300];
 
 		memset(junk, i * 37, sizeof(junk));
-		loud = knock(&rig);
-		(void)!send(loud, junk, (size_t)(1 + i * 14), MSG_NOSIGNAL);
-		closed += closed_within(loud, 1000);
-		close(loud);
+		closed += loud_closed(&rig, junk, (size_t)(1 + i * 14));
 	}
 	tap_is_int(closed, 20, "garbage is shown out at once");
-	loud = knock(&rig);
 	shm_hello_init(&hello, SHM_HELLO, &wire_ep_base(rig.ep)->addr);
 	hello.incarnation = 1;
-	(void)!send(loud, &hello, sizeof(hello), MSG_NOSIGNAL);
-	tap_ok(closed_within(loud, 1000), "a hello without its memory too");
-	close(loud);
+	tap_ok(loud_closed(&rig, &hello, sizeof(hello)),
+	       "a hello without its memory too");
 	tap_is_int(rig_dial(&rig, &wire_ep_base(rig.ep)->addr), 0,
 		   "meanwhile others get in");
-	tap_ok(closed_within(silent[0], 1000) && rig_now() - begin < 1900000000u,
-	       "of too many silent ones the oldest go");
 	closed = 0;
 	for (int i = 0; i < 40; i++)
-		closed += closed_within(silent[i], 3000);
+		closed += closed_within(silent[i], RIG_WAIT_MS);
 	tap_is_int(closed, 40, "the others when their time is up");
-	for (int i = 0; i < 40; i++)
-		close(silent[i]);
+	silent_hang_up(silent);
 	rig_close(&rig);
 }
 
