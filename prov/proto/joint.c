@@ -61,9 +61,16 @@ static bool offer_withdraw(struct proto_ep *ep, struct arrival *a)
 	return false;
 }
 
+/* Where JOIN goes, and where its cell is: the same as long as the epoch runs, and nothing
+ * is pulled after that. */
+static struct wire_link *offer_link(const struct arrival *a)
+{
+	return a->peer->peer.link;
+}
+
 bool joint_offer(struct proto_ep *ep, struct arrival *a)
 {
-	struct wire_link *link = a->peer->peer.link;
+	struct wire_link *link = offer_link(a);
 	struct pkt_view v = {
 		.id = a->tx_id, .total = a->want, .piece = piece_size(a->want)};
 	uint64_t pieces = (a->want + v.piece - 1) / v.piece;
@@ -92,7 +99,8 @@ bool joint_offer(struct proto_ep *ep, struct arrival *a)
 /* False: there is none. */
 static bool piece_take(struct arrival *a)
 {
-	uint32_t k = link_ops(a->pull_link)->joint_take(a->pull_link, &a->j, true);
+	struct wire_link *link = offer_link(a);
+	uint32_t k = link_ops(link)->joint_take(link, &a->j, true);
 	uint64_t end;
 
 	if (k == WIRE_JOINT_NONE) {
@@ -107,9 +115,9 @@ static bool piece_take(struct arrival *a)
 /* Everything was taken by one side or the other, or this side failed. */
 static void joint_end(struct proto_ep *ep, struct arrival *a)
 {
+	struct wire_link *link = offer_link(a);
 	enum wire_joint_state state =
-		a->x.err ? WIRE_JOINT_BROKEN
-			 : link_ops(a->pull_link)->joint_look(a->pull_link, &a->j);
+		a->x.err ? WIRE_JOINT_BROKEN : link_ops(link)->joint_look(link, &a->j);
 
 	if (state == WIRE_JOINT_BUSY) {
 		return; /* the link gives a sign when that changes */

@@ -170,7 +170,9 @@ static void pull_start(struct proto_ep *ep, struct arrival *a, uint64_t offset)
 	int moved = 0;
 
 	arrival_set_state(a, ARRIVAL_PULL);
-	a->pull_link = a->peer->peer.link;
+	/* Not by another one of the two that simultaneous dials make: where this one is
+	 * gone, its sender was told that the message failed, and has the memory back. */
+	a->pull_link = a->link;
 	x->owner = XFER_ARRIVAL;
 	x->put = false;
 	x->raw = true;
@@ -200,7 +202,7 @@ void rndv_start(struct proto_ep *ep, struct arrival *a)
 	a->want = a->len < a->claim.room ? a->len : a->claim.room;
 	if (a->want == 0) {
 		rndv_finish(ep, a, 0);
-	} else if (a->x.remote_count && wire_link_base(pp->peer.link)->caps.raw) {
+	} else if (a->x.remote_count && wire_link_base(a->link)->caps.raw) {
 		a->can_pull = bulk_is_better(ep, pp, a->want);
 		if (a->can_pull) {
 			ask_for_stream(ep, a);

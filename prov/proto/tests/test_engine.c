@@ -702,6 +702,45 @@ static void test_liar(void)
 	tap_ok(good, "a peer that lies: every operation completes exactly once");
 }
 
+/* Both dial at once. One link ends while its message lies there unread: its sender is
+ * told so and has its memory back, which then must not be pulled by the other link. */
+static void test_pull_link(void)
+{
+	const uint32_t flags = PROTO_TAGGED | PROTO_DATA | PROTO_REPORT;
+	struct sim_op *in, *out;
+	struct sim s;
+
+	sim_init(&s, 21, 2);
+	s.net.caps.raw = true;
+	s.net.caps.bulk = 0;
+	for (int i = 0; i < 2; i++) {
+		proto_ep_close(s.eps[i].ep);
+		sim_ep_open(&s, i);
+	}
+	in = sim_recv(&s, 1, 0, 200000, 1, 0, flags);
+	sim_send(&s, 1, 0, 8, 2, flags);
+	s.eps[1].paused = true; /* in the middle of its dial */
+	out = sim_send(&s, 0, 1, 200000, 1, flags);
+	for (int i = 0; i < 1000 && s.net.packets == 0; i++) {
+		sim_step(&s, 1000);
+	}
+	for (int i = 0; i < 1000 && s.net.links_killed == 0; i++) {
+		mock_kill_pair(&s.net);
+	}
+	for (int i = 0; i < 1000 && !out->done; i++) {
+		sim_step(&s, 1000);
+	}
+	tap_is_int(out->err, FI_ECONNRESET, "a link ends under an announced message");
+	s.eps[1].paused = false;
+	sim_settle(&s);
+	tap_ok(in->done && in->err, "which isn't had by the other link");
+	sim_cancel_all(&s);
+	sim_settle(&s);
+	sim_check(&s);
+	tap_is_int((int64_t)s.bad, 0, "no wrong bytes");
+	sim_fini(&s);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t base = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
@@ -721,6 +760,7 @@ int main(int argc, char **argv)
 	test_other_name();
 	test_close_after_inject();
 	test_liar();
+	test_pull_link();
 	before = tap_state.failed;
 	for (uint64_t seed = base; seed < base + count; seed++) {
 		random_case(seed, false);
