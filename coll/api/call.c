@@ -2,6 +2,9 @@
 /* Starting a collective, waiting for it, and both at once. */
 #include "config.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "coll/api/call.h"
 #include "coll/api/error.h"
 #include "util/lock_note.h"
@@ -30,14 +33,11 @@ static enum weft_result call_failed_earlier(const struct weft_comm *comm)
 			 comm->number, weft_strerror(cause), text);
 }
 
-/* Partitions of a plan of a (v) form, at most. */
-#define CALL_PARTS 8
-
 /* The tables for the partitions of a plan that are bound late. */
 static enum weft_result call_bind(const struct plan *plan, const struct checked_vector *v,
-				  const uint64_t *disp[CALL_PARTS])
+				  const uint64_t *disp[COMM_PARTS])
 {
-	if (plan->part_count > CALL_PARTS)
+	if (plan->part_count > COMM_PARTS)
 		return error_set(WEFT_ERR_INTERNAL, "%s has %u partitions",
 				 plan->algorithm, plan->part_count);
 	for (uint32_t p = 0; p < plan->part_count; p++) {
@@ -59,46 +59,74 @@ static enum weft_result call_bind(const struct plan *plan, const struct checked_
 	return WEFT_SUCCESS;
 }
 
-/* Starts the request, which runs req->plan. */
-LOCK_HELD(lock_context)
-static enum weft_result call_start_req(struct weft_comm *comm,
-				       const struct checked_call *call,
-				       struct weft_req *req)
+/* What the executor is told of a call, but for its number and the tables. */
+static struct exec_call call_describe(const struct weft_comm *comm,
+				      const struct checked_call *call,
+				      const struct comm_plan *plan)
 {
-	const uint64_t *disp[CALL_PARTS];
-	const struct plan_binding bind = {.disp = disp};
-	struct exec_call run = {
+	return (struct exec_call){
 		.comm = comm->number,
-		.call = comm->next_call,
-		.plan = req->plan->plan,
+		.plan = plan->plan,
 		.src = call->src,
 		.dst = call->dst,
+		.src_len = call->plan.vector ? call->vector.src_len : 0,
+		.dst_len = call->plan.vector ? call->vector.dst_len : 0,
 		.type = call->type,
 		.op = call->op,
+		.apply = call->user ? call->user->apply : NULL,
+		.apply_arg = call->user ? call->user->arg : NULL,
 		.timeout_us = call->timeout_us,
 		.id = {.count = call->count,
 		       .root = call->plan.root,
 		       .coll = (uint8_t)call->coll,
 		       .type = (uint8_t)call->type,
 		       .op = sig_op(call->op),
-		       .algorithm = req->plan->algorithm},
+		       .algorithm = plan->algorithm},
 	};
+}
+
+/* Starts the request, which runs req->plan. */
+LOCK_HELD(lock_context)
+static enum weft_result call_start_req(struct weft_comm *comm,
+				       const struct checked_call *call,
+				       struct weft_req *req)
+{
+	const uint64_t *disp[COMM_PARTS];
+	const struct plan_binding bind = {.disp = disp};
+	struct exec_call run = call_describe(comm, call, req->plan);
 	enum weft_result result = WEFT_SUCCESS;
 
-	if (call->user) {
-		run.apply = call->user->apply;
-		run.apply_arg = call->user->arg;
-	}
+	run.call = comm->next_call;
 	if (call->plan.vector) {
 		result = call_bind(run.plan, &call->vector, disp);
 		run.bind = &bind;
-		run.src_len = call->vector.src_len;
-		run.dst_len = call->vector.dst_len;
 	}
 	if (result == WEFT_SUCCESS)
 		result = exec_req_start(req->exec, &run);
 	if (result == WEFT_SUCCESS)
 		comm->next_call++;
+	return result;
+}
+
+/* Checks the call and takes a request with its plan. */
+LOCK_HELD(lock_context)
+static enum weft_result call_prepare(struct weft_comm *comm, const struct weft_call *call,
+				     const struct weft_opts *opts,
+				     struct checked_call *checked, struct weft_req **req)
+{
+	struct comm_plan *plan;
+	enum weft_result result = call_check(comm, call, opts, checked);
+
+	if (result == WEFT_SUCCESS)
+		result = call_failed_earlier(comm);
+	if (result == WEFT_SUCCESS)
+		result = comm_plan_get(comm, checked->coll, checked->algo, &checked->plan,
+				       &plan);
+	if (result != WEFT_SUCCESS)
+		return result;
+	result = comm_req_get(comm, plan, req);
+	if (result != WEFT_SUCCESS)
+		comm_plan_put(comm, plan);
 	return result;
 }
 
@@ -108,22 +136,11 @@ static enum weft_result call_start(struct weft_comm *comm, const struct weft_cal
 				   const struct weft_opts *opts, struct weft_req **out)
 {
 	struct checked_call checked;
-	struct comm_plan *plan;
 	struct weft_req *req;
-	enum weft_result result = call_check(comm, call, opts, &checked);
+	enum weft_result result = call_prepare(comm, call, opts, &checked, &req);
 
-	if (result == WEFT_SUCCESS)
-		result = call_failed_earlier(comm);
-	if (result == WEFT_SUCCESS)
-		result = comm_plan_get(comm, checked.coll, checked.algo, &checked.plan,
-				       &plan);
 	if (result != WEFT_SUCCESS)
 		return result;
-	result = comm_req_get(comm, plan, &req);
-	if (result != WEFT_SUCCESS) {
-		comm_plan_put(comm, plan);
-		return result;
-	}
 	result = call_start_req(comm, &checked, req);
 	if (result != WEFT_SUCCESS) {
 		comm_req_put(req);
@@ -150,10 +167,160 @@ enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call 
 	return result;
 }
 
+/* ---- persistent calls -----------------------------------------------------------------
+ */
+
+static void persist_free(struct weft_req *req)
+{
+	if (req->persist)
+		free(req->persist->tables);
+	free(req->persist);
+	req->persist = NULL;
+}
+
+/* The tables are the communicator's only until its next call: keeps a copy. */
+static enum weft_result persist_tables(struct comm_persist *p,
+				       const struct weft_comm *comm,
+				       const struct checked_vector *v)
+{
+	const size_t len = 2 * (size_t)comm->size + 1;
+	struct checked_vector own = *v;
+	enum weft_result result;
+
+	p->tables = malloc(2 * len * sizeof(*p->tables));
+	if (!p->tables)
+		return error_set(WEFT_ERR_NOMEM, "no memory for counts");
+	if (v->send)
+		own.send = memcpy(p->tables, v->send, len * sizeof(*p->tables));
+	if (v->recv)
+		own.recv = memcpy(p->tables + len, v->recv, len * sizeof(*p->tables));
+	p->own[0] = v->own[0];
+	p->own[1] = v->own[1];
+	result = call_bind(p->run.plan, &own, p->disp);
+	for (uint32_t i = 0; i < COMM_PARTS; i++) {
+		if (p->disp[i] == own.own)
+			p->disp[i] = p->own;
+	}
+	return result;
+}
+
+static enum weft_result persist_make(struct weft_comm *comm,
+				     const struct checked_call *call,
+				     struct weft_req *req)
+{
+	struct comm_persist *p = calloc(1, sizeof(*p));
+	enum weft_result result = WEFT_SUCCESS;
+
+	if (!p)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a persistent call");
+	req->persist = p;
+	p->run = call_describe(comm, call, req->plan);
+	if (!call->plan.vector)
+		return WEFT_SUCCESS;
+	result = persist_tables(p, comm, &call->vector);
+	p->bind.disp = p->disp;
+	p->run.bind = &p->bind;
+	return result;
+}
+
+enum weft_result weft_call_init(struct weft_comm *comm, const struct weft_call *call,
+				const struct weft_opts *opts, struct weft_req **out)
+{
+	struct checked_call checked;
+	struct weft_req *req;
+	enum weft_result result;
+
+	error_clear();
+	if (!comm || !call || !out)
+		return error_set(WEFT_ERR_ARG, "%s is NULL",
+				 !comm ? "comm" : (!call ? "call" : "req"));
+	ctx_lock(comm->ctx);
+	result = call_prepare(comm, call, opts, &checked, &req);
+	if (result == WEFT_SUCCESS) {
+		result = persist_make(comm, &checked, req);
+		if (result == WEFT_SUCCESS) {
+			*out = req;
+		} else {
+			persist_free(req);
+			comm_req_put(req);
+		}
+	}
+	ctx_unlock(comm->ctx);
+	return result;
+}
+
+LOCK_HELD(lock_context) static enum weft_result persist_start(struct weft_req *req)
+{
+	struct weft_comm *comm = req->comm;
+	enum weft_result result = call_failed_earlier(comm);
+
+	if (result != WEFT_SUCCESS)
+		return result;
+	req->persist->run.call = comm->next_call;
+	result = exec_req_start(req->exec, &req->persist->run);
+	if (result != WEFT_SUCCESS)
+		return result;
+	req->persist->started = true;
+	comm->next_call++;
+	exec_progress(comm->ctx->exec);
+	return WEFT_SUCCESS;
+}
+
+enum weft_result weft_req_start(struct weft_req *req)
+{
+	struct weft_ctx *ctx;
+	enum weft_result result;
+
+	error_clear();
+	if (!req)
+		return error_set(WEFT_ERR_ARG, "weft_req_start: req is NULL");
+	ctx = req->comm->ctx;
+	ctx_lock(ctx);
+	if (!req->persist)
+		result = error_set(WEFT_ERR_ARG,
+				   "weft_req_start: the request is of one call, which "
+				   "has started: persistent ones come from "
+				   "weft_call_init()");
+	else if (req->persist->started)
+		result = error_set(WEFT_ERR_ARG,
+				   "weft_req_start: the request is started: wait for it "
+				   "first");
+	else
+		result = persist_start(req);
+	ctx_unlock(ctx);
+	return result;
+}
+
+enum weft_result weft_req_free(struct weft_req *req)
+{
+	struct weft_ctx *ctx;
+	enum weft_result result = WEFT_SUCCESS;
+
+	error_clear();
+	if (!req)
+		return error_set(WEFT_ERR_ARG, "weft_req_free: req is NULL");
+	ctx = req->comm->ctx;
+	ctx_lock(ctx);
+	if (!req->persist) {
+		result = error_set(WEFT_ERR_ARG,
+				   "weft_req_free: the request is of one call, and gone "
+				   "when its end is told");
+	} else if (req->persist->started) {
+		result = error_set(WEFT_ERR_BUSY,
+				   "weft_req_free: the request is started: wait for it "
+				   "first");
+	} else {
+		persist_free(req);
+		comm_req_put(req);
+	}
+	ctx_unlock(ctx);
+	return result;
+}
+
 /* ---- waiting
  * ------------------------------------------------------------------------- */
 
-/* Takes the outcome of a request that is done; frees it. */
+/* Takes the outcome of a request that is done; frees it, unless it is persistent. */
 LOCK_HELD(lock_context) static enum weft_result call_finish(struct weft_req *req)
 {
 	const char *text;
@@ -161,7 +328,10 @@ LOCK_HELD(lock_context) static enum weft_result call_finish(struct weft_req *req
 
 	if (result != WEFT_SUCCESS)
 		error_set(result, "%s", text);
-	comm_req_put(req);
+	if (req->persist)
+		req->persist->started = false;
+	else
+		comm_req_put(req);
 	return result;
 }
 
@@ -222,6 +392,9 @@ static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t gr
  * call: taken back once more, that list would be broken. With the lock held. */
 static enum weft_result call_check_open(const struct weft_req *req, const char *caller)
 {
+	if (req->persist && !req->persist->started)
+		return error_set(WEFT_ERR_ARG,
+				 "%s: the persistent request is not started", caller);
 	if (list_empty(&req->link))
 		return WEFT_SUCCESS;
 	return error_set(WEFT_ERR_ARG,

@@ -290,3 +290,86 @@ enum weft_result weft_scatter_start(struct weft_comm *comm, const void *src, voi
 
 	return weft_call_start(comm, &call, opts, req);
 }
+
+enum weft_result weft_barrier_init(struct weft_comm *comm, const struct weft_opts *opts,
+				   struct weft_req **req)
+{
+	const struct weft_call call = barrier_call();
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_broadcast_init(struct weft_comm *comm, void *buf, uint64_t count,
+				     enum weft_type type, int32_t root,
+				     const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = broadcast_call(buf, count, type, root);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_allgather_init(struct weft_comm *comm, const void *src, void *dst,
+				     uint64_t count, enum weft_type type,
+				     const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = allgather_call(comm, src, dst, count, type);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_allreduce_init(struct weft_comm *comm, const void *src, void *dst,
+				     uint64_t count, enum weft_type type, enum weft_op op,
+				     const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = allreduce_call(src, dst, count, type, op);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_reduce_scatter_init(struct weft_comm *comm, const void *src,
+					  void *dst, uint64_t count, enum weft_type type,
+					  enum weft_op op, const struct weft_opts *opts,
+					  struct weft_req **req)
+{
+	const struct weft_call call =
+		reduce_scatter_call(comm, src, dst, count, type, op);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_alltoall_init(struct weft_comm *comm, const void *src, void *dst,
+				    uint64_t count, enum weft_type type,
+				    const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = alltoall_call(comm, src, dst, count, type);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_reduce_init(struct weft_comm *comm, const void *src, void *dst,
+				  uint64_t count, enum weft_type type, enum weft_op op,
+				  int32_t root, const struct weft_opts *opts,
+				  struct weft_req **req)
+{
+	const struct weft_call call = reduce_call(src, dst, count, type, op, root);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_gather_init(struct weft_comm *comm, const void *src, void *dst,
+				  uint64_t count, enum weft_type type, int32_t root,
+				  const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = gather_call(comm, src, dst, count, type, root);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_scatter_init(struct weft_comm *comm, const void *src, void *dst,
+				   uint64_t count, enum weft_type type, int32_t root,
+				   const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call = scatter_call(comm, src, dst, count, type, root);
+
+	return weft_call_init(comm, &call, opts, req);
+}

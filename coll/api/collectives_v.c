@@ -215,3 +215,63 @@ enum weft_result weft_scatterv_start(struct weft_comm *comm, const void *src,
 
 	return weft_call_start(comm, &call, opts, req);
 }
+
+enum weft_result weft_allgatherv_init(struct weft_comm *comm, const void *src,
+				      uint64_t src_count, void *dst,
+				      const struct weft_counts *recv_counts,
+				      enum weft_type type, const struct weft_opts *opts,
+				      struct weft_req **req)
+{
+	const struct weft_call call =
+		allgatherv_call(comm, src, src_count, dst, recv_counts, type);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_reduce_scatterv_init(struct weft_comm *comm, const void *src,
+					   const struct weft_counts *send_counts,
+					   void *dst, uint64_t dst_count,
+					   enum weft_type type, enum weft_op op,
+					   const struct weft_opts *opts,
+					   struct weft_req **req)
+{
+	const struct weft_call call =
+		reduce_scatterv_call(comm, src, send_counts, dst, dst_count, type, op);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_alltoallv_init(struct weft_comm *comm, const void *src,
+				     const struct weft_counts *send_counts, void *dst,
+				     const struct weft_counts *recv_counts,
+				     enum weft_type type, const struct weft_opts *opts,
+				     struct weft_req **req)
+{
+	const struct weft_call call =
+		alltoallv_call(comm, src, send_counts, dst, recv_counts, type);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_gatherv_init(struct weft_comm *comm, const void *src,
+				   uint64_t src_count, void *dst,
+				   const struct weft_counts *recv_counts,
+				   enum weft_type type, int32_t root,
+				   const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call =
+		gatherv_call(comm, src, src_count, dst, recv_counts, type, root);
+
+	return weft_call_init(comm, &call, opts, req);
+}
+
+enum weft_result weft_scatterv_init(struct weft_comm *comm, const void *src,
+				    const struct weft_counts *send_counts, void *dst,
+				    uint64_t dst_count, enum weft_type type, int32_t root,
+				    const struct weft_opts *opts, struct weft_req **req)
+{
+	const struct weft_call call =
+		scatterv_call(comm, src, send_counts, dst, dst_count, type, root);
+
+	return weft_call_init(comm, &call, opts, req);
+}

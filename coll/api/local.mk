@@ -8,3 +8,8 @@ TESTS += %D%/tests/test_types
 
 COLL_SOURCES += %D%/call.c %D%/call.h %D%/check.c %D%/collectives.c \
 	%D%/pair.c %D%/vector.h %D%/vector.c %D%/collectives_v.c
+
+# Not a test: what plain and persistent calls cost, for callgrind.
+check_PROGRAMS += %D%/tests/bench_calls
+%C%_tests_bench_calls_SOURCES = %D%/tests/bench_calls.c
+%C%_tests_bench_calls_LDADD = coll/libcoll.la

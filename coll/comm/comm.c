@@ -109,7 +109,7 @@ LOCK_HELD(lock_context) static enum weft_result comm_close(struct weft_comm *com
 	if (comm->open_reqs)
 		return error_set(WEFT_ERR_BUSY,
 				 "weft_comm_destroy: %d requests are open, wait for them "
-				 "first",
+				 "first, and free those that are persistent",
 				 comm->open_reqs);
 	if (!comm_reqs_settle(comm))
 		return error_set(

@@ -75,9 +75,23 @@ struct comm_plan {
 	int idle_count;
 };
 
+/* CALL_PARTS late partitions of a plan of a (v) form, at most. */
+#define COMM_PARTS 8
+
+/* A call that can be started many times, as it was checked. */
+struct comm_persist {
+	struct exec_call run; /* but for the number of the call */
+	struct plan_binding bind;
+	const uint64_t *disp[COMM_PARTS];
+	uint64_t own[2];
+	uint64_t *tables; /* a copy of the communicator's, or NULL */
+	bool started;	  /* and its end was not told yet */
+};
+
 struct weft_req {
-	struct list link;   /* comm->free_reqs, comm->held_reqs or plan->idle */
-	struct list member; /* comm->group */
+	struct comm_persist *persist; /* NULL: of one call */
+	struct list link;	      /* comm->free_reqs, comm->held_reqs or plan->idle */
+	struct list member;	      /* comm->group */
 	struct weft_comm *comm;
 	struct exec_req *exec;
 	struct comm_plan *plan;

@@ -62,3 +62,9 @@ check_PROGRAMS += %D%/test_messages
 TESTS += %D%/test_messages
 %C%_test_messages_SOURCES = %D%/test_messages.c %D%/ranks.c
 %C%_test_messages_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_persistent
+TESTS += %D%/test_persistent
+%C%_test_persistent_SOURCES = %D%/test_persistent.c %D%/ranks.c %D%/reference.c \
+	%D%/run_case.c
+%C%_test_persistent_LDADD = coll/libcoll.la -lm

@@ -49,6 +49,16 @@ bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct 
 	return true;
 }
 
+void case_bufs_refill(struct case_bufs *b, const struct ref_case *c,
+		      const struct ranks *r)
+{
+	if (b->memory[0])
+		memset(b->memory[0], FILL_VALUE, b->src_len);
+	if (b->memory[1])
+		memset(b->memory[1], FILL_VALUE, b->dst_len);
+	ref_fill(c, r->rank, r->size, b->src);
+}
+
 void case_bufs_close(struct case_bufs *b)
 {
 	free(b->memory[0]);
@@ -127,6 +137,61 @@ enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
 					    c->op, &opts, req);
 	default: /* the (v) forms */
 		return weft_call_start(comm, &call, &opts, req);
+	}
+}
+
+enum weft_result case_init(struct weft_comm *comm, const struct ref_case *c,
+			   const struct case_bufs *b, struct weft_req **req)
+{
+	struct weft_opts opts = WEFT_OPTS_INIT;
+	struct weft_counts counts[2];
+	struct ref_blocks blocks[2];
+	const struct weft_call call = case_general(comm, c, b, counts, blocks);
+
+	opts.algorithm = c->algorithm;
+	switch (c->coll) {
+	case WEFT_COLL_BARRIER:
+		return weft_barrier_init(comm, &opts, req);
+	case WEFT_COLL_BROADCAST:
+		return weft_broadcast_init(comm, b->dst, c->count, c->type, c->root,
+					   &opts, req);
+	case WEFT_COLL_ALLGATHER:
+		return weft_allgather_init(comm, b->src, b->dst, c->count, c->type, &opts,
+					   req);
+	case WEFT_COLL_REDUCE_SCATTER:
+		return weft_reduce_scatter_init(comm, b->src, b->dst, c->count, c->type,
+						c->op, &opts, req);
+	case WEFT_COLL_ALLTOALL:
+		return weft_alltoall_init(comm, b->src, b->dst, c->count, c->type, &opts,
+					  req);
+	case WEFT_COLL_REDUCE:
+		return weft_reduce_init(comm, b->src, b->dst, c->count, c->type, c->op,
+					c->root, &opts, req);
+	case WEFT_COLL_GATHER:
+		return weft_gather_init(comm, b->src, b->dst, c->count, c->type, c->root,
+					&opts, req);
+	case WEFT_COLL_SCATTER:
+		return weft_scatter_init(comm, b->src, b->dst, c->count, c->type, c->root,
+					 &opts, req);
+	case WEFT_COLL_ALLREDUCE:
+		return weft_allreduce_init(comm, b->src, b->dst, c->count, c->type, c->op,
+					   &opts, req);
+	case WEFT_COLL_ALLGATHERV:
+		return weft_allgatherv_init(comm, b->src, call.src.count, b->dst,
+					    &counts[1], c->type, &opts, req);
+	case WEFT_COLL_REDUCE_SCATTERV:
+		return weft_reduce_scatterv_init(comm, b->src, &counts[0], b->dst,
+						 call.dst.count, c->type, c->op, &opts,
+						 req);
+	case WEFT_COLL_ALLTOALLV:
+		return weft_alltoallv_init(comm, b->src, &counts[0], b->dst, &counts[1],
+					   c->type, &opts, req);
+	case WEFT_COLL_GATHERV:
+		return weft_gatherv_init(comm, b->src, call.src.count, b->dst, &counts[1],
+					 c->type, c->root, &opts, req);
+	default:
+		return weft_scatterv_init(comm, b->src, &counts[0], b->dst,
+					  call.dst.count, c->type, c->root, &opts, req);
 	}
 }
 

@@ -15,9 +15,16 @@ struct case_bufs {
 
 bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct ranks *r);
 void case_bufs_close(struct case_bufs *b);
+/* As they were when opened, for another call. */
+void case_bufs_refill(struct case_bufs *b, const struct ref_case *c,
+		      const struct ranks *r);
 
 enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
 			    const struct case_bufs *b, struct weft_req **req);
+
+/* The persistent call of the case, by its own function. */
+enum weft_result case_init(struct weft_comm *comm, const struct ref_case *c,
+			   const struct case_bufs *b, struct weft_req **req);
 
 /* The blocking call of the case. */
 enum weft_result case_call(struct weft_comm *comm, const struct ref_case *c,

@@ -550,6 +550,97 @@ WEFT_API enum weft_result weft_scatterv_start(struct weft_comm *comm, const void
 					      const struct weft_opts *opts,
 					      struct weft_req **req);
 
+/* ---- persistent calls ---------------------------------------------------------------
+ */
+
+/*
+ * A collective that is checked, chosen and planned once, to be started many times: it
+ * saves what a call spends on that. Making one is local and starts nothing; counts are
+ * read then, and buffers stay those that were given. Each weft_req_start() counts as a
+ * call of the collective in the order that all ranks share, and a rank may use the plain
+ * call where another starts a persistent one. weft_req_wait() and weft_req_test() report
+ * the end of what was started and leave the request, which can be started again;
+ * weft_req_free() gives it back. Errors of the plain calls.
+ */
+WEFT_API enum weft_result weft_call_init(struct weft_comm *comm,
+					 const struct weft_call *call,
+					 const struct weft_opts *opts,
+					 struct weft_req **req);
+WEFT_API enum weft_result weft_barrier_init(struct weft_comm *comm,
+					    const struct weft_opts *opts,
+					    struct weft_req **req);
+WEFT_API enum weft_result weft_broadcast_init(struct weft_comm *comm, void *buf,
+					      uint64_t count, enum weft_type type,
+					      int32_t root, const struct weft_opts *opts,
+					      struct weft_req **req);
+WEFT_API enum weft_result weft_allgather_init(struct weft_comm *comm, const void *src,
+					      void *dst, uint64_t count,
+					      enum weft_type type,
+					      const struct weft_opts *opts,
+					      struct weft_req **req);
+WEFT_API enum weft_result weft_allreduce_init(struct weft_comm *comm, const void *src,
+					      void *dst, uint64_t count,
+					      enum weft_type type, enum weft_op op,
+					      const struct weft_opts *opts,
+					      struct weft_req **req);
+WEFT_API enum weft_result weft_reduce_scatter_init(struct weft_comm *comm,
+						   const void *src, void *dst,
+						   uint64_t count, enum weft_type type,
+						   enum weft_op op,
+						   const struct weft_opts *opts,
+						   struct weft_req **req);
+WEFT_API enum weft_result weft_alltoall_init(struct weft_comm *comm, const void *src,
+					     void *dst, uint64_t count,
+					     enum weft_type type,
+					     const struct weft_opts *opts,
+					     struct weft_req **req);
+WEFT_API enum weft_result weft_reduce_init(struct weft_comm *comm, const void *src,
+					   void *dst, uint64_t count, enum weft_type type,
+					   enum weft_op op, int32_t root,
+					   const struct weft_opts *opts,
+					   struct weft_req **req);
+WEFT_API enum weft_result weft_gather_init(struct weft_comm *comm, const void *src,
+					   void *dst, uint64_t count, enum weft_type type,
+					   int32_t root, const struct weft_opts *opts,
+					   struct weft_req **req);
+WEFT_API enum weft_result weft_scatter_init(struct weft_comm *comm, const void *src,
+					    void *dst, uint64_t count,
+					    enum weft_type type, int32_t root,
+					    const struct weft_opts *opts,
+					    struct weft_req **req);
+WEFT_API enum weft_result weft_allgatherv_init(struct weft_comm *comm, const void *src,
+					       uint64_t src_count, void *dst,
+					       const struct weft_counts *recv_counts,
+					       enum weft_type type,
+					       const struct weft_opts *opts,
+					       struct weft_req **req);
+WEFT_API enum weft_result weft_reduce_scatterv_init(
+	struct weft_comm *comm, const void *src, const struct weft_counts *send_counts,
+	void *dst, uint64_t dst_count, enum weft_type type, enum weft_op op,
+	const struct weft_opts *opts, struct weft_req **req);
+WEFT_API enum weft_result weft_alltoallv_init(
+	struct weft_comm *comm, const void *src, const struct weft_counts *send_counts,
+	void *dst, const struct weft_counts *recv_counts, enum weft_type type,
+	const struct weft_opts *opts, struct weft_req **req);
+WEFT_API enum weft_result weft_gatherv_init(struct weft_comm *comm, const void *src,
+					    uint64_t src_count, void *dst,
+					    const struct weft_counts *recv_counts,
+					    enum weft_type type, int32_t root,
+					    const struct weft_opts *opts,
+					    struct weft_req **req);
+WEFT_API enum weft_result weft_scatterv_init(struct weft_comm *comm, const void *src,
+					     const struct weft_counts *send_counts,
+					     void *dst, uint64_t dst_count,
+					     enum weft_type type, int32_t root,
+					     const struct weft_opts *opts,
+					     struct weft_req **req);
+
+/* ARG: not persistent, or started and not waited for; COMM. */
+WEFT_API enum weft_result weft_req_start(struct weft_req *req);
+
+/* ARG: not persistent; BUSY: started and not waited for. */
+WEFT_API enum weft_result weft_req_free(struct weft_req *req);
+
 /* ---- messages -----------------------------------------------------------------------
  */
 
@@ -592,6 +683,8 @@ WEFT_API enum weft_result weft_group_end(struct weft_comm *comm);
  */
 
 /*
+ * Of persistent requests: "freed" below means that they may be started again.
+ *
  * Makes progress; *done is set to 1 when the request is finished and freed, else to 0.
  * Returns the collective's result when done. A failed call whose buffers a peer might
  * still write stays unfinished: *done is 0 and the result is WEFT_ERR_BUSY until they are
