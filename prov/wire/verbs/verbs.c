@@ -74,6 +74,7 @@ const struct wire_ops verbs_wire_ops = {
 	.put = verbs_put,
 	.get = verbs_get,
 	.put_notify = verbs_put_notify,
+	.events = verbs_link_events,
 	.mem_add = wire_mem_add,
 	.mem_drop = wire_mem_drop,
 	.mem_name = wire_mem_name,

@@ -345,8 +345,7 @@ static bool entry_take(const struct keys_entry *e, uint32_t rails,
 		return false;
 	*out = (struct verbs_keys_entry){.key = le64_get(e->key),
 					 .space = e->space,
-					 .access = e->flags &
-						   (VERBS_KEYS_READ | VERBS_KEYS_WRITE),
+					 .access = e->flags & VERBS_KEYS_ACCESS,
 					 .virt_addr = e->flags & KEYS_VIRT,
 					 .pieces = e->pieces,
 					 .incarnation = le32_get(e->incarnation)};

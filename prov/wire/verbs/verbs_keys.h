@@ -31,7 +31,14 @@
 
 enum verbs_keys_space { VERBS_KEYS_APP, VERBS_KEYS_NAME };
 
-enum verbs_keys_access { VERBS_KEYS_READ = 1, VERBS_KEYS_WRITE = 2 };
+/* What peers may do by it, and which of its domain's counters want to hear of that. */
+enum verbs_keys_access {
+	VERBS_KEYS_READ = 1,
+	VERBS_KEYS_WRITE = 2,
+	VERBS_KEYS_COUNT_EP = 4,
+	VERBS_KEYS_COUNT_MR = 8,
+	VERBS_KEYS_ACCESS = 15
+};
 
 struct verbs_keys_piece {
 	uint64_t addr;

@@ -50,13 +50,17 @@ int verbs_lane_prepare(struct verbs_link *link, uint32_t i, uint32_t rail,
 {
 	struct verbs_ep *ep = link->ep;
 	struct verbs_lane *l = &link->lane[i];
-	const struct verbs_qp_attr attr = {.rail = rail,
-					   .sends = ep->lane_sends,
-					   .receives = ep->card.receives,
-					   .sge = VERBS_SGE,
-					   .lane = (uint16_t)i,
-					   .incarnation = incarnation,
-					   .ooo = link->terms.features & VERBS_CARD_OOO};
+	const struct verbs_qp_attr attr = {
+		.rail = rail,
+		.sends = ep->lane_sends,
+		.receives = ep->card.receives,
+		.sge = VERBS_SGE,
+		.lane = (uint16_t)i,
+		.incarnation = incarnation,
+		/* The first ones are made before both
+		 * ends know: alike on both. */
+		.ooo = link->state == VERBS_LINK_UP &&
+		       (link->terms.features & VERBS_CARD_OOO)};
 	int ret;
 
 	l->incarnation = incarnation;

@@ -245,6 +245,11 @@ void verbs_hangup(struct wire_link *wlink)
 		verbs_link_close(link);
 }
 
+uint32_t verbs_link_events(struct wire_link *link)
+{
+	return verbs_link_of(link)->events;
+}
+
 /* ---- after polling ------------------------------------------------------------------
  */
 

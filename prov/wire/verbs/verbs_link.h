@@ -65,6 +65,7 @@ struct verbs_link {
 	uint32_t rails_moved; /* bits: went or came back, not looked at */
 	uint32_t rails_owed;  /* bits: the peer is to be told */
 	struct verbs_rkeys rkeys;
+	uint32_t events;	/* MEM_EVENTS_* that entries of the peer's keys said */
 	struct list ops;	/* under way */
 	struct list notices;	/* in the order of the calls, that have no number yet */
 	struct list ops_failed; /* over, and not reported */
@@ -151,5 +152,6 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 int verbs_dial(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
 	       struct wire_link **link);
 void verbs_hangup(struct wire_link *link);
+uint32_t verbs_link_events(struct wire_link *link);
 
 #endif

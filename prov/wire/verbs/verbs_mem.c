@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rdma/fabric.h>
@@ -38,17 +37,11 @@ static struct list *reg_bucket(struct verbs_dom *dom, uint64_t key)
 
 static void mr_warn(size_t len, const char *rail, int err)
 {
-	struct rlimit limit = {0};
+	struct verbs_error why = {""};
+	bool low = err == ENOMEM && verbs_memlock_bad(&why);
 
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (err == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
-		FI_WARN(&weft_provider, FI_LOG_MR,
-			"registering %zu bytes with %s: %s; locked memory is limited to "
-			"%llu bytes: raise it (ulimit -l, or memlock in limits.conf)\n",
-			len, rail, strerror(err), (unsigned long long)limit.rlim_cur);
-	else
-		FI_WARN(&weft_provider, FI_LOG_MR, "registering %zu bytes with %s: %s\n",
-			len, rail, strerror(err));
+	FI_WARN(&weft_provider, FI_LOG_MR, "registering %zu bytes with %s: %s%s%s\n", len,
+		rail, strerror(err), low ? "; " : "", low ? why.text : "");
 }
 
 static int mr_error(int err)
@@ -159,7 +152,7 @@ static const struct verbs_keys_ops keys_ops = {keys_mem_add, keys_mem_drop};
 /* ---- domains ------------------------------------------------------------------------
  */
 
-static int dom_open(const struct mem_keytab *owner, struct verbs_dom **out,
+static int dom_open(struct mem_keytab *owner, struct verbs_dom **out,
 		    struct verbs_error *error)
 {
 	struct verbs_dom *dom = calloc(1, sizeof(*dom));
@@ -181,10 +174,13 @@ static int dom_open(const struct mem_keytab *owner, struct verbs_dom **out,
 	}
 	for (uint32_t i = 0; i < REG_BUCKETS; i++)
 		list_init(&dom->regs[i]);
+	ret = mem_keyview_own(owner, &dom->view);
+	if (ret)
+		goto err_regs;
 	verbs_want_read(&want);
 	ret = verbs_dev_open(&want, &dom->dev, error);
 	if (ret)
-		goto err_regs;
+		goto err_view;
 	ret = verbs_keys_open(dom->dev->rails, &keys_ops, dom, &dom->keys);
 	if (ret)
 		goto err_dev;
@@ -194,13 +190,15 @@ static int dom_open(const struct mem_keytab *owner, struct verbs_dom **out,
 
 err_dev:
 	verbs_dev_close(dom->dev);
+err_view:
+	mem_keyview_close(dom->view);
 err_regs:
 	free(dom->regs);
 	free(dom);
 	return ret;
 }
 
-int verbs_dom_get(const struct mem_keytab *owner, struct verbs_dom **out,
+int verbs_dom_get(struct mem_keytab *owner, struct verbs_dom **out,
 		  struct verbs_error *error)
 {
 	int ret;
@@ -249,6 +247,7 @@ void verbs_dom_put(struct verbs_dom *dom)
 			reg_free(dom, container_of(n, struct reg, node));
 	verbs_keys_close(dom->keys);
 	verbs_dev_close(dom->dev);
+	mem_keyview_close(dom->view);
 	pthread_mutex_destroy(&dom->mutex);
 	free(dom->regs);
 	free(dom);
@@ -328,10 +327,16 @@ static int key_access(const struct mem_region *region)
 static int reg_fill(struct verbs_dom *dom, struct reg *reg,
 		    const struct mem_region *region, struct verbs_keys_entry *e)
 {
+	uint32_t wanted = mem_keyview_events(dom->view);
+
 	if (region->access & FI_REMOTE_READ)
 		e->access |= VERBS_KEYS_READ;
 	if (region->access & FI_REMOTE_WRITE)
 		e->access |= VERBS_KEYS_WRITE;
+	if (wanted & MEM_EVENTS_EP)
+		e->access |= VERBS_KEYS_COUNT_EP;
+	if (wanted & MEM_EVENTS_MR)
+		e->access |= VERBS_KEYS_COUNT_MR;
 	e->virt_addr = region->virt_addr;
 	e->pieces = (uint8_t)region->iov_count;
 	for (uint32_t i = 0; i < region->iov_count; i++) {

@@ -30,6 +30,7 @@ struct verbs_mr {
 struct verbs_dom {
 	struct list node; /* of all domains */
 	const struct mem_keytab *owner;
+	struct mem_keyview *view; /* of it: which counters want to hear of accesses */
 	uint32_t refs;
 	struct verbs_dev *dev;
 	pthread_mutex_t mutex;
@@ -41,7 +42,7 @@ struct verbs_dom {
 
 /* The domain's state, made when it is the first endpoint. As verbs_dev_open, which says
  * why in words. */
-int verbs_dom_get(const struct mem_keytab *owner, struct verbs_dom **dom,
+int verbs_dom_get(struct mem_keytab *owner, struct verbs_dom **dom,
 		  struct verbs_error *error);
 void verbs_dom_put(struct verbs_dom *dom);
 

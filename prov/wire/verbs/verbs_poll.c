@@ -128,17 +128,22 @@ static void rails_look(struct verbs_ep *ep)
 	}
 }
 
-static void qp_event(struct verbs_ep *ep, struct ibv_qp *ib)
+/* A queue pair of any endpoint of the domain, whose lock is ours: an event is read by
+ * whoever looks first. */
+static void qp_event(struct ibv_qp *ib)
 {
 	struct verbs_qp *qp = ib ? ib->qp_context : NULL;
+	uint64_t one = 1;
 
-	if (!qp || !qp->link || qp->link->ep != ep || qp->link->state != VERBS_LINK_UP)
+	if (!qp || !qp->link || qp->link->state != VERBS_LINK_UP)
 		return;
 	/* A lane says what happened by its completions; a control channel that has
 	 * nothing under way may have none. */
 	if (qp == qp->link->chan.qp)
 		qp->link->chan.broken = true;
 	verbs_link_chore(qp->link);
+	if (write(qp->link->ep->wake, &one, sizeof(one)) < 0)
+		return; /* it is full: who sleeps is awake already */
 }
 
 static int async_take(struct verbs_ep *ep)
@@ -151,7 +156,7 @@ static int async_take(struct verbs_ep *ep)
 		while (!dev->rail[r].shared && verbs_dev_event(dev, r, &ev)) {
 			count++;
 			if (ev.kind == VERBS_EVENT_QP)
-				qp_event(ep, ev.qp);
+				qp_event(ev.qp);
 			else if (ev.kind == VERBS_EVENT_MOVED)
 				ep->rail[ev.rail].was_up =
 					!atomic_load(&dev->rail[ev.rail].up);

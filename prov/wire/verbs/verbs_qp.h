@@ -61,8 +61,7 @@ struct verbs_qp {
 	uint32_t sq_tail;  /* first that wasn't answered for */
 	uint32_t receives; /* that are posted */
 	uint32_t receives_max;
-	_Atomic(bool) broken; /* an asynchronous event said so */
-	uint64_t cookie[];    /* of each position */
+	uint64_t cookie[]; /* of each position */
 };
 
 #define VERBS_WR_RECV UINT64_C(0x80000000)

@@ -136,6 +136,10 @@ static void fetch_end(struct verbs_link *link, struct verbs_rkey *k, int err)
 		list_remove(&k->where);
 		list_push_back(&r->known, &k->where);
 		k->state = VERBS_RKEY_KNOWN;
+		if (k->entry.access & VERBS_KEYS_COUNT_EP)
+			link->events |= MEM_EVENTS_EP;
+		if (k->entry.access & VERBS_KEYS_COUNT_MR)
+			link->events |= MEM_EVENTS_MR;
 	}
 	while ((n = list_pop_front(&k->waiting)))
 		verbs_op_key(container_of(n, struct verbs_op, node));
