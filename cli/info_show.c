@@ -44,6 +44,12 @@ enum { FEATURES = sizeof(feature_table) / sizeof(feature_table[0]) };
 
 /* ---- variables -------------------------------------------------------------------- */
 
+static bool is_secret(const char *entry)
+{
+	return strncmp(entry, "WEFT_JOB=", 9) == 0 ||
+	       strncmp(entry, "FI_WEFT_AUTH_KEY=", 17) == 0;
+}
+
 /* A variable of ours or libfabric's; *value begins after the '='. The secret stays one.
  */
 static bool variable_of(const char *entry, int *name_len, const char **value)
@@ -53,7 +59,7 @@ static bool variable_of(const char *entry, int *name_len, const char **value)
 	if (!eq || (strncmp(entry, "WEFT_", 5) != 0 && strncmp(entry, "FI_", 3) != 0))
 		return false;
 	*name_len = (int)(eq - entry);
-	*value = strncmp(entry, "WEFT_JOB=", 9) == 0 ? "(a secret)" : eq + 1;
+	*value = is_secret(entry) ? "(a secret)" : eq + 1;
 	return true;
 }
 

@@ -108,6 +108,10 @@ says out '^  FI_PROVIDER=tcp$' "variables"
 ok "the secret is not shown" is_empty "$(grep private "$tmp/out")"
 ok "the last line has the figures" \
 	grep -qE '^[0-9]+ providers?, [0-9]+ algorithms, 14 types' <(tail -n 1 "$tmp/out")
+FI_WEFT_AUTH_KEY=private-key-of-ours FI_LOG_LEVEL=debug status 0 "a key of doors" \
+	"$weft" info
+says out 'FI_WEFT_AUTH_KEY=.a secret' "is told to be set"
+ok "and shown nowhere" is_empty "$(grep -h private-key "$tmp/out" "$tmp/err")"
 FI_WEFT_EAGER_SIZE=lots FI_WEFT_CMA=0 FI_WEFT_CONNECT_TIMEOUT=0 FI_WEFT_CMB=1 FI_PROVDER=weft \
 	WEFT_RNK=1 WEFT_TTY=1 status 0 "variables that are wrong" "$weft" info
 if is_sanitized "$build/prov/libweft-fi.so"; then

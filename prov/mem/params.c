@@ -187,6 +187,7 @@ const struct prov_param prov_param_table[] = {
 	},
 	{
 		.name = "auth_key",
+		.secret = true,
 		.absent = "none",
 		.offset = offsetof(struct prov_params, auth_key),
 		.text = "16 to 1024 characters that peers on other hosts must have too",
@@ -326,6 +327,19 @@ static uint64_t row_read(const struct prov_param *row)
 	return value;
 }
 
+/* libfabric logs what it reads. */
+static const char *secret_read(const struct prov_param *row)
+{
+	char name[64] = "FI_WEFT_";
+	const char *text;
+	size_t at = strlen(name);
+
+	for (const char *c = row->name; *c && at < sizeof(name) - 1; c++)
+		name[at++] = (char)toupper((unsigned char)*c);
+	text = getenv(name);
+	return text && text[0] ? strdup(text) : NULL;
+}
+
 /* A copy: what the environment holds may change. It lasts as long as the process. */
 static const char *text_read(const struct prov_param *row)
 {
@@ -333,6 +347,8 @@ static const char *text_read(const struct prov_param *row)
 
 	fi_param_define(&weft_provider, row->name, FI_PARAM_STRING, "%s (default: %s)",
 			row->text, row->absent);
+	if (row->secret)
+		return secret_read(row);
 	if (fi_param_get_str(&weft_provider, row->name, &text) || !text || !text[0])
 		return NULL;
 	return strdup(text);

@@ -83,6 +83,7 @@ struct prov_param {
 	const char *const *words; /* NULL: a number */
 	const char *absent;	  /* a text, which whoever uses it reads: what holds
 				   * when it is not set */
+	bool secret;		  /* a text that no log may have */
 	const char *unit;	  /* of a number; NULL: none */
 	uint64_t initial;
 	uint64_t min;

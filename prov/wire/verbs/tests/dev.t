@@ -71,7 +71,7 @@ says "an empty GID table" '^error -61 the GID table of emu0 port 1 is empty: '
 show 'device emu0 gid=10.0.0.1 link=infiniband'
 says "InfiniBand has a LID" '^rail emu0 port 1 number 0 kind ib .* lid yes '
 show 'device emu0 gid=10.0.0.1 mtu=1024'
-says "a smaller MTU is the path's" ' mtu 1024$'
+says "a smaller MTU is the path's" ' mtu 1024 '
 
 show "$two" gid=1
 says "a GID that was asked for" '^rail emu0 port 1 number 0 kind roce[0-9] gid 1 fe80:'
@@ -85,6 +85,15 @@ show "$two" lanes=0
 says "no lanes are an error" '^error -22 '
 show "$two" ooo=2
 says "out of order where no device can" '^error -22 FI_WEFT_VERBS_OOO=on: emu0 places '
+
+show 'device emu0 gid=10.0.0.1 delivery=choice' ooo=2
+says "or where one can, by the vendor's library" '^rail emu0 .* ooo [1-9]'
+show 'device emu0 gid=10.0.0.1 delivery=choice' ooo=1
+says "unless it is turned off" '^rail emu0 .* ooo 0$'
+show 'device emu0 gid=10.0.0.1 ports=2 port=2'
+says "a second port has a name of its own" '^rail emu0.2 port 2 number 0 '
+show 'device emu0 gid=10.0.0.1 pkeys=4' pkey=3
+says "a partition key that was asked for" '^rail emu0 .* pkey [0-9a-f]*3 '
 
 RAILS_SHOW_EVENTS=2 show "$two\nfault emu1 at=100ms port-down for=200ms"
 says "a port that goes down is told, and which" '^event down of emu1, which is down$'
