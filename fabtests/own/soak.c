@@ -200,6 +200,20 @@ pid_t soak_fork(struct side *s, int *sock)
 	return 0;
 }
 
+static bool leaks_off;
+
+/* Asked by LeakSanitizer, if there is one, before it looks. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+	return leaks_off;
+}
+
+void soak_leaks_off(void)
+{
+	leaks_off = true;
+}
+
 void soak_post_wait(struct side *s, uint64_t end, const char *call)
 {
 	if (now_ms() > end)

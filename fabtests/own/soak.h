@@ -43,6 +43,10 @@ bool soak_is_exact(const struct soak_use *use);
  * is ready and 0 is returned; in the parent, *sock is its end of the child's socket. */
 pid_t soak_fork(struct side *s, int *sock);
 
+/* In a child whose parent has threads: LeakSanitizer would wait for those, which are not
+ * there, at the child's exit. */
+void soak_leaks_off(void);
+
 /* Posts until it is taken; dies at the deadline (now_ms) or of another error. */
 void soak_post_wait(struct side *s, uint64_t end, const char *call);
 
