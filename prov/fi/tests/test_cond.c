@@ -124,7 +124,9 @@ static void test_cond_auto(void)
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	engine_post(&engine, 1);
-	sleep_ms(50);
+	/* When the thread has brought it. */
+	for (int i = 0; i < 2000 && fi_trywait(env.fabric, fids, 1) == 0; i++)
+		sleep_ms(5);
 	tap_is_int(fi_trywait(env.fabric, fids, 1), -FI_EAGAIN, "one there: read");
 	tap_is_int(fi_cq_sread(cq, &got, 1, NULL, 1000), 1, "sread works beside it");
 	cq_close(cq);

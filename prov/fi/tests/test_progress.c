@@ -51,9 +51,24 @@ static void test_lock(void)
 
 static bool soon(struct engine *g, int left)
 {
-	for (int i = 0; i < 300 && atomic_load(&g->pending) != left; i++)
+	for (int i = 0; i < 2000 && atomic_load(&g->pending) != left; i++)
 		sleep_ms(5);
 	return atomic_load(&g->pending) == left;
+}
+
+/* A while without a poll and without processor time. The thread may be late to its sleep
+ * on a loaded machine; one that polls does so in every while. */
+static bool rests(struct engine *g)
+{
+	for (int i = 0; i < 20; i++) {
+		int polls = atomic_load(&g->polls);
+		int64_t cpu = cpu_ms();
+
+		sleep_ms(300);
+		if (atomic_load(&g->polls) == polls && cpu_ms() - cpu < 100)
+			return true;
+	}
+	return false;
 }
 
 static void test_auto(void)
@@ -65,7 +80,6 @@ static void test_auto(void)
 	struct fid_cq *cq;
 	struct engine g;
 	struct env e;
-	int64_t cpu;
 	int polls;
 
 	env_open(&e, &(struct env_want){.threading = FI_THREAD_DOMAIN,
@@ -81,13 +95,7 @@ static void test_auto(void)
 	wfi_domain_unlock(wfi_domain_of(e.domain));
 	engine_post(&g, 2);
 	tap_ok(soon(&g, 0), "delivered without a call");
-	sleep_ms(50);
-	cpu = cpu_ms();
-	polls = atomic_load(&g.polls);
-	sleep_ms(300);
-	tap_is_int(atomic_load(&g.polls), polls, "no polling while nothing happens");
-	tap_ok(cpu_ms() - cpu < 100, "no processor time: %" PRId64 " ms of 300",
-	       cpu_ms() - cpu);
+	tap_ok(rests(&g), "no polling and no processor time while nothing happens");
 	engine_post(&g, 1);
 	tap_ok(soon(&g, 0), "awake again");
 	tap_is_int(fi_cq_sread(cq, got, 3, NULL, 1000), 3, "the application reads");

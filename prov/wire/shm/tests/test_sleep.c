@@ -148,10 +148,13 @@ static void test_death_while_waking(void)
 		if (read(tell[0], &addr, sizeof(addr)) != sizeof(addr) ||
 		    rig_dial(&peer, &addr))
 			_exit(1);
-		usleep(300000); /* it sleeps by then, its side of the link is cold */
+		/* It sleeps by then, its side of the link cold; if not, by the next. */
 		die_in_send = true;
-		rig_send(&peer, peer.dialled, &word, sizeof(word));
-		_exit(2); /* it did not sleep */
+		for (int i = 0; i < 30; i++) {
+			usleep(300000);
+			rig_send(&peer, peer.dialled, &word, sizeof(word));
+		}
+		_exit(2); /* it never sleeps */
 	}
 	rig_open(&rig, false);
 	addr = wire_ep_base(rig.ep)->addr;
@@ -198,8 +201,8 @@ static void test_arm(void)
 	tap_is_int(woken, 48, "but every packet does");
 	tap_is_int(shm_wire_ops.arm(b.ep), 0, "and again");
 	rig_close(&a);
-	usleep(20000);
-	tap_is_int(shm_wire_ops.arm(b.ep), -FI_EAGAIN, "the peer's end is work too");
+	tap_is_int(poll(&p, 1, RIG_WAIT_MS), 1, "the peer's end wakes");
+	tap_is_int(shm_wire_ops.arm(b.ep), -FI_EAGAIN, "and is work too");
 	tap_ok(rig_wait_int(&b, &b.downs, 1), "it is told");
 	rig_close(&b);
 }
