@@ -398,10 +398,14 @@ static int taken_rank(int32_t rank, int32_t size)
 	return GOOD;
 }
 
-static int rank_sleeper(int32_t rank, int32_t size)
+static int held_back[2]; /* until a byte is there */
+
+static int rank_held(int32_t rank, int32_t size)
 {
-	if (rank == 2)
-		sleep(1);
+	char byte;
+
+	if (rank == 2 && read(held_back[0], &byte, 1) != 1)
+		return complain(WRONG_ERROR, "nobody lets it go");
 	return rank_normal(rank, size);
 }
 
@@ -410,15 +414,20 @@ static void test_same_rank(void)
 	struct job job;
 	int bad = 0;
 
+	if (pipe(held_back))
+		tap_bail("pipe");
 	job_open(&job, 3, "127.0.0.1");
 	for (int32_t r = 0; r < 3; r++)
-		job_start(&job, r, r, "the secret", rank_sleeper);
-	usleep(300000); /* rank 1 has come by now, rank 2 has not */
+		job_start(&job, r, r, "the secret", rank_held);
+	sleep(1); /* rank 1 has come by now */
 	job_start(&job, 3, 1, "the secret", taken_rank);
 	tap_is_int(job_wait(&job, 3), GOOD, "the second process with a rank is refused");
+	if (write(held_back[1], "", 1) != 1)
+		tap_bail("write");
 	for (int32_t r = 0; r < 3; r++)
 		bad += job_wait(&job, r) != GOOD;
 	tap_is_int(bad, 0, "the first goes on");
+	close(held_back[0]), close(held_back[1]);
 	close(job.listen_fd);
 }
 
