@@ -252,6 +252,8 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	if (rc)
 		FI_WARN(&weft_provider, FI_LOG_DOMAIN, "no key table for %d keys: %s\n",
 			WFI_MR_CNT, fi_strerror(-rc));
+	else if (info->caps & FI_RMA_EVENT) /* before peers can hear of a key */
+		mem_keytab_want(d->keys, MEM_EVENTS_EP);
 	if (!rc)
 		rc = mem_arena_open(&d->arena);
 	if (!rc && progress_is_auto(info->domain_attr))

@@ -104,12 +104,12 @@ static void rows_forget(struct wfi_domain *d, const struct list *until, uint64_t
 }
 
 /* All or none. Before a peer can use the key: nothing has to be waited for. */
-static int keys_tell(struct wfi_mr *mr)
+LOCK_HELD(lock_domain)
+static int rows_tell(struct wfi_mr *mr)
 {
 	struct wfi_domain *d = mr->domain;
 	int rc = 0;
 
-	wfi_domain_lock(d);
 	list_foreach (n, &d->eps) {
 		struct wfi_quiesce *q = container_of(n, struct wfi_quiesce, node);
 
@@ -121,7 +121,6 @@ static int keys_tell(struct wfi_mr *mr)
 	}
 	if (!rc)
 		list_push_back(&d->keyed, &mr->keyed);
-	wfi_domain_unlock(d);
 	if (rc)
 		FI_WARN(&weft_provider, FI_LOG_MR,
 			"registration: the network's devices can't have the memory of "
@@ -132,15 +131,40 @@ static int keys_tell(struct wfi_mr *mr)
 	return rc;
 }
 
-/* The key has left the table. */
-static void keys_untell(struct wfi_mr *mr)
+LOCK_HELD(lock_domain)
+static void rows_untell(struct wfi_mr *mr)
 {
-	wfi_domain_lock(mr->domain);
 	if (!list_empty(&mr->keyed)) {
 		list_remove(&mr->keyed);
 		rows_forget(mr->domain, &mr->domain->eps, mr->key);
 	}
+}
+
+static int keys_tell(struct wfi_mr *mr)
+{
+	int rc;
+
+	wfi_domain_lock(mr->domain);
+	rc = rows_tell(mr);
 	wfi_domain_unlock(mr->domain);
+	return rc;
+}
+
+/* The key has left the table. */
+static void keys_untell(struct wfi_mr *mr)
+{
+	wfi_domain_lock(mr->domain);
+	rows_untell(mr);
+	wfi_domain_unlock(mr->domain);
+}
+
+/* What wires remember of it is no longer so. */
+LOCK_HELD(lock_domain) static int rows_renew(struct wfi_mr *mr)
+{
+	if (list_empty(&mr->keyed))
+		return 0;
+	rows_untell(mr);
+	return rows_tell(mr);
 }
 
 int wfi_mr_introduce(struct wfi_domain *d, struct wfi_quiesce *q)
@@ -217,7 +241,8 @@ static int bind_cntr(struct wfi_mr *mr, struct wfi_cntr *cntr, uint64_t flags)
 	if (list_empty(&mr->node))
 		list_push_back(&d->counted, &mr->node);
 	mem_keytab_want(d->keys, MEM_EVENTS_MR);
-	return 0;
+	/* Peers find with the key that somebody counts. */
+	return rows_renew(mr);
 }
 
 static void unbind_cntrs(struct wfi_mr *mr)
@@ -426,6 +451,8 @@ static bool is_inside(const struct wfi_mr *mr, const struct iovec *iov)
  * were told of the memory are told again. */
 static int mr_refresh(struct wfi_mr *mr, const struct fi_mr_modify *modify)
 {
+	int rc;
+
 	if (!modify)
 		return -FI_EINVAL;
 	if (modify->flags)
@@ -439,10 +466,10 @@ static int mr_refresh(struct wfi_mr *mr, const struct fi_mr_modify *modify)
 			return -FI_EINVAL;
 		}
 	}
-	if (list_empty(&mr->keyed))
-		return 0;
-	keys_untell(mr);
-	return keys_tell(mr);
+	wfi_domain_lock(mr->domain);
+	rc = rows_renew(mr);
+	wfi_domain_unlock(mr->domain);
+	return rc;
 }
 
 static int raw_get(const struct wfi_mr *mr, const struct fi_mr_raw_attr *attr)

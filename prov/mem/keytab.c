@@ -119,6 +119,13 @@ void mem_keytab_want(struct mem_keytab *tab, uint32_t events)
 	atomic_fetch_or(&header->events, events);
 }
 
+uint32_t mem_keytab_wanted(const struct mem_keytab *tab)
+{
+	const struct keytab_header *header = tab->map;
+
+	return atomic_load(&header->events);
+}
+
 static uint64_t entry_get(const _Atomic(uint64_t) *field)
 {
 	return atomic_load_explicit(field, memory_order_relaxed);

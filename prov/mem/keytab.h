@@ -59,6 +59,8 @@ int mem_keytab_fd(const struct mem_keytab *tab);
 #define MEM_EVENTS_EP 1u
 #define MEM_EVENTS_MR 2u
 void mem_keytab_want(struct mem_keytab *tab, uint32_t events);
+/* What is wanted so far. From any thread. */
+uint32_t mem_keytab_wanted(const struct mem_keytab *tab);
 
 /*
  * Peers that may still be at work by a key although nobody here listens to them any more:

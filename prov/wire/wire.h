@@ -263,7 +263,9 @@ struct wire_ops {
 	 * wire_ep_attr.keys. Not 0: the registration fails with it: -FI_ENOMEM (locked
 	 * memory, or the device's), -FI_EFAULT (memory that isn't there), -FI_EOPNOTSUPP
 	 * (more than the device can have at once); the wire has logged why, in words.
-	 * region->incarnation isn't set.
+	 * region->incarnation isn't set. What counters want to hear of accesses by this
+	 * key is known by then (mem_keytab_wanted); a key whose region gets one later is
+	 * dropped and added again.
 	 *
 	 * key_drop: after the key has left the table, before quiesce; for each key that
 	 * was added; ep_close drops what is left. One that is dropped and added again at

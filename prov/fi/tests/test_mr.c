@@ -42,7 +42,9 @@ struct told {
 	int refuse;    /* what it says of the next key that is added */
 	bool granted;  /* whether peers could use the last key when it was added */
 	bool left;     /* whether it was in the table when it was dropped */
-	struct mem_region region; /* of the last key */
+	struct mem_region region;   /* of the last key */
+	struct mem_keytab **wanted; /* or NULL: where to ask */
+	uint32_t events;	    /* what was wanted when the last key was added */
 };
 
 static int find(struct env *e, uint64_t key, uint64_t addr, uint64_t access);
@@ -60,6 +62,7 @@ static int told_add(struct wfi_quiesce *q, uint64_t key, const struct mem_region
 
 	told_log(t, '+', key);
 	t->region = *region;
+	t->events = t->wanted ? mem_keytab_wanted(*t->wanted) : 0;
 	t->granted = find(t->e, key, 0, FI_REMOTE_WRITE) == 0;
 	return t->refuse;
 }
@@ -572,6 +575,36 @@ static void test_wire_and_enable(void)
 	env_close(&e);
 }
 
+/* Peers learn of counters with the key. */
+static void test_wire_and_counter(void)
+{
+	struct fi_cntr_attr attr = {0};
+	struct fid_cntr *cntr;
+	struct fid_mr *mr;
+	struct told t;
+	struct env e;
+
+	env_open(&e, &(struct env_want){0});
+	told_init(&t, &e);
+	tap_ok(mem_keytab_wanted(wfi_domain_of(e.domain)->keys) ==
+		       (e.info->caps & FI_RMA_EVENT ? MEM_EVENTS_EP : 0),
+	       "whether endpoints count is known when the domain opens");
+	fi_cntr_open(e.domain, &attr, &cntr, NULL);
+	fi_mr_reg(e.domain, memory, 64, FI_REMOTE_WRITE, 0, 5, 0, &mr, NULL);
+	wfi_mr_introduce(wfi_domain_of(e.domain), &t.base);
+	t.log[0] = '\0';
+	t.wanted = &wfi_domain_of(e.domain)->keys;
+	list_push_back(&wfi_domain_of(e.domain)->eps, &t.base.node);
+	t.base.pollable = &(struct wfi_pollable){.ops = NULL};
+	tap_is_int(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0, "a counter later");
+	tap_ok(!strcmp(t.log, "-5 +5 ") && (t.events & MEM_EVENTS_MR),
+	       "the key is told again, with it: %s", t.log);
+	fi_close(&mr->fid);
+	list_remove(&t.base.node);
+	fi_close(&cntr->fid);
+	env_close(&e);
+}
+
 int main(void)
 {
 	test_user_keys();
@@ -585,6 +618,7 @@ int main(void)
 	test_wire_hears();
 	test_wire_refuses();
 	test_wire_and_enable();
+	test_wire_and_counter();
 	test_rule_d3_close_waits();
 	return tap_done();
 }
