@@ -11,7 +11,6 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
-#include "prov/mem/keytab.h"
 #include "prov/proto/ep.h"
 
 static bool event_send(struct proto_peer *pp, struct tx *tx)
@@ -26,34 +25,16 @@ static bool event_send(struct proto_peer *pp, struct tx *tx)
 }
 
 /* What a link with notices says to the target of this operation together with its last
- * byte; 0: nothing, or more than fits (several pieces may be of several regions). */
+ * byte; 0: nothing. An event says how long the whole write is, a notice how long its one
+ * piece. */
 static uint32_t notice_of(const struct proto_peer *pp, const struct tx *tx)
 {
-	uint32_t wanted;
-
 	if (!wire_link_base(pp->peer.link)->caps.notify || !tx->x.put ||
-	    tx->x.remote_count != 1 || tx->x.issued || tx->x.inflight ||
-	    tx->x.total > WIRE_NOTIFY_MAX) {
+	    !(tx->flags & PROTO_DATA) || tx->x.remote_count != 1 || tx->x.issued ||
+	    tx->x.inflight || tx->x.total > WIRE_NOTIFY_MAX) {
 		return 0;
 	}
-	if (tx->flags & PROTO_DATA) {
-		return PKT_NOTICE_EVENT;
-	}
-	wanted = counts_wanted(pp);
-	return wanted ? PKT_NOTICE_COUNT | (wanted & MEM_EVENTS_EP ? PKT_COUNT_EP : 0) |
-				(wanted & MEM_EVENTS_MR ? PKT_COUNT_MR : 0)
-		      : 0;
-}
-
-/* Of those who want to hear of it, who hasn't by its notice. */
-static uint32_t wanted_still(const struct tx *tx, uint32_t wanted)
-{
-	if (tx->notice & PKT_NOTICE_COUNT) {
-		wanted &= tx->notice & PKT_COUNT_EP ? ~MEM_EVENTS_EP : ~0u;
-		wanted &= tx->notice & PKT_COUNT_MR ? ~MEM_EVENTS_MR : ~0u;
-	}
-	/* Data tells the endpoint, whichever way it goes. */
-	return tx->flags & PROTO_DATA ? wanted & ~MEM_EVENTS_EP : wanted;
+	return PKT_NOTICE_EVENT;
 }
 
 /* Moves what there is room for. How many segments were started; negative: a notice has no
@@ -62,10 +43,8 @@ static int rma_move(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 		    size_t budget)
 {
 	uint32_t op = tx->notice ? 0 : notice_of(pp, tx);
-	const struct wire_notice n = {.data = op & PKT_NOTICE_EVENT ? tx->data
-								    : tx->x.remote[0].key,
-				      .op = op,
-				      .ordered = ep->order_rma};
+	const struct wire_notice n = {
+		.data = tx->data, .op = op, .ordered = ep->order_rma};
 
 	if (!op) {
 		return xfer_run(&tx->x, tx->link, ep->regs, budget);
@@ -114,7 +93,7 @@ static bool rma_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 			ep->busy |= n > 0 && !xfer_is_issued(&tx->x);
 			return xfer_is_issued(&tx->x) && !serial;
 		}
-		tx->wanted = tx->x.err ? 0 : wanted_still(tx, counts_wanted(pp));
+		tx->wanted = tx->x.err ? 0 : counts_wanted(pp);
 		tx_set_state(tx, tx->wanted || (!tx->x.err && !tx->notice &&
 						(tx->flags & PROTO_DATA))
 					 ? TX_EVENT

@@ -223,24 +223,14 @@ int pkt_parse(const void *pkt, size_t len, struct pkt_view *v)
 
 int pkt_parse_notice(uint32_t op, uint64_t data, uint64_t len, struct pkt_view *v)
 {
-	uint32_t flags = op & ~PKT_NOTICE_COUNT;
-
-	v->flags = 0;
-	if (op == PKT_NOTICE_EVENT) {
-		v->kind = PKT_EVENT;
-		v->len = 0;
-		v->data = data;
-		v->total = len;
-		return 0;
-	}
-	if (!(op & PKT_NOTICE_COUNT) || !(flags & (PKT_COUNT_EP | PKT_COUNT_MR)) ||
-	    (flags & ~(PKT_COUNT_EP | PKT_COUNT_MR))) {
+	if (op != PKT_NOTICE_EVENT) {
 		return -FI_EINVAL;
 	}
-	v->kind = PKT_COUNT;
-	v->flags = (uint8_t)flags;
-	v->len = 1;
-	v->key = data;
+	v->kind = PKT_EVENT;
+	v->flags = 0;
+	v->len = 0;
+	v->data = data;
+	v->total = len;
 	return 0;
 }
 

@@ -373,11 +373,10 @@ size_t pkt_put_join(void *pkt, const struct pkt_view *v);
 
 /*
  * What a notice (wire.h) carries instead of a packet, for links that have them: the same
- * as EVENT, or as COUNT with one access. op: PKT_NOTICE_EVENT, or PKT_NOTICE_COUNT and
- * flags of COUNT; data: EVENT's data, or COUNT's key.
+ * as EVENT. Accesses that are only counted have none: a notice is done when the target
+ * has taken it, and who only writes must not wait for a target that makes no call.
  */
 #define PKT_NOTICE_EVENT 0x100u
-#define PKT_NOTICE_COUNT 0x200u
 
 /* len: bytes that were written. 0 and *v as of the packet, or -FI_EINVAL. */
 int pkt_parse_notice(uint32_t op, uint64_t data, uint64_t len, struct pkt_view *v);
