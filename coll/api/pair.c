@@ -51,7 +51,8 @@ static enum weft_result pair_failed_earlier(const struct weft_comm *comm, int32_
 	enum weft_result cause = exec_comm_failed(comm->ctx->exec, comm->number, &text);
 
 	if (cause == WEFT_SUCCESS)
-		cause = exec_pair_failed(comm->ctx->exec, comm->number, peer, &text);
+		cause = exec_pair_failed(comm->ctx->exec, comm->number,
+					 comm->ranks ? comm->ranks[peer] : peer, &text);
 	if (cause == WEFT_SUCCESS)
 		return WEFT_SUCCESS;
 	return error_set(WEFT_ERR_COMM,
@@ -65,6 +66,9 @@ static enum weft_result pair_start_req(struct weft_comm *comm,
 				       const struct pair_call *call, int64_t timeout_us,
 				       struct weft_req *req)
 {
+	/* The executor's names are the context's. */
+	const int32_t peer = comm->ranks ? comm->ranks[call->peer] : call->peer,
+		      own = comm->ranks ? comm->ranks[comm->rank] : comm->rank;
 	struct exec_call run = {
 		.comm = comm->number,
 		.plan = req->plan->plan,
@@ -72,15 +76,15 @@ static enum weft_result pair_start_req(struct weft_comm *comm,
 		.dst = call->sends ? NULL : call->buf.addr,
 		.type = call->buf.type,
 		.pair = true,
-		.peer = call->peer,
+		.peer = peer,
 		.timeout_us = timeout_us ? timeout_us : comm->ctx->timeout_us,
 		.id = {.count = call->buf.count,
-		       .root = call->sends ? comm->rank : call->peer,
+		       .root = call->sends ? own : peer,
 		       .coll = SIG_COLL_PAIR,
 		       .type = (uint8_t)call->buf.type},
 	};
-	enum weft_result result = exec_pair_next(comm->ctx->exec, comm->number,
-						 call->peer, call->sends, &run.call);
+	enum weft_result result = exec_pair_next(comm->ctx->exec, comm->number, peer,
+						 call->sends, &run.call);
 
 	return result == WEFT_SUCCESS ? exec_req_start(req->exec, &run) : result;
 }

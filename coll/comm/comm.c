@@ -9,7 +9,7 @@
 #include "coll/exec/name.h"
 #include "util/lock_note.h"
 
-static enum weft_result comm_opts_check(const struct weft_comm_opts *opts)
+enum weft_result comm_opts_check(const struct weft_comm_opts *opts)
 {
 	if (opts->size < sizeof(*opts))
 		return error_set(WEFT_ERR_ARG,
@@ -23,56 +23,67 @@ static enum weft_result comm_opts_check(const struct weft_comm_opts *opts)
 	return WEFT_SUCCESS;
 }
 
-/* Numbers come from counting; that every rank counted the same is checked, since two
- * communicators of one number would take each other's data. */
-static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t number)
+/* What ranks tell each other of a communicator of all of them. */
+struct comm_card {
+	uint32_t next_comm, created;
+};
+
+/* Numbers come from counting: the least that no rank has used, since two communicators of
+ * one number would take each other's data. Ranks that are in several groups count
+ * further; communicators of all ranks every rank must create in the same order. */
+static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 {
 	const int32_t size = boot_size(ctx->boot);
-	uint32_t *all = calloc((size_t)size, sizeof(*all));
+	const struct comm_card own = {ctx->next_comm, ctx->created};
+	struct comm_card *all = calloc((size_t)size, sizeof(*all));
 	enum weft_result result;
 
 	if (!all)
 		return error_set(WEFT_ERR_NOMEM,
 				 "no memory for a communicator of %d ranks", size);
-	result = boot_allgather(ctx->boot, &number, all, sizeof(number), ctx->timeout_us);
+	result = boot_allgather(ctx->boot, &own, all, sizeof(own), ctx->timeout_us);
+	*number = 0;
 	for (int32_t i = 0; i < size && result == WEFT_SUCCESS; i++) {
-		if (all[i] != number)
+		if (all[i].next_comm > *number)
+			*number = all[i].next_comm;
+		if (all[i].created != own.created)
 			result = error_set(WEFT_ERR_MISMATCH,
-					   "rank %d creates communicator number %u, rank "
-					   "%d number %u: every rank must create them in "
-					   "the same order",
-					   i, all[i], boot_rank(ctx->boot), number);
+					   "rank %d creates its communicator of all "
+					   "ranks number %u, rank %d number %u: every "
+					   "rank must create them in the same order",
+					   i, all[i].created, boot_rank(ctx->boot),
+					   own.created);
 	}
 	free(all);
 	return result;
 }
 
-LOCK_HELD(lock_context)
-static enum weft_result comm_open(struct weft_ctx *ctx, struct weft_comm **out)
+enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks,
+			   int32_t size, int32_t rank, struct weft_comm **out)
 {
 	struct weft_comm *comm;
 	enum weft_result result;
 
-	if (ctx->next_comm > NAME_COMM_MAX)
+	if (number > NAME_COMM_MAX)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "a context names at most %u communicators in its life, "
 				 "all are used: open another context",
 				 NAME_COMM_MAX + 1);
-	result = comm_agree(ctx, ctx->next_comm);
-	if (result != WEFT_SUCCESS)
-		return result;
 	comm = calloc(1, sizeof(*comm));
 	if (!comm)
 		return error_set(WEFT_ERR_NOMEM, "no memory for a communicator");
-	result = exec_comm_open(ctx->exec, ctx->next_comm);
+	result = exec_comm_open(ctx->exec, number, ranks, size, rank);
 	if (result != WEFT_SUCCESS) {
 		free(comm);
 		return result;
 	}
 	comm->ctx = ctx;
-	comm->number = ctx->next_comm++;
-	comm->rank = boot_rank(ctx->boot);
-	comm->size = boot_size(ctx->boot);
+	comm->number = number;
+	if (ctx->next_comm <= number)
+		ctx->next_comm = number + 1;
+	comm->rank = rank;
+	comm->size = size;
+	comm->ranks = ranks;
 	list_init(&comm->plans);
 	list_init(&comm->free_reqs);
 	list_init(&comm->held_reqs);
@@ -80,6 +91,20 @@ static enum weft_result comm_open(struct weft_ctx *ctx, struct weft_comm **out)
 	ctx->comms++;
 	*out = comm;
 	return WEFT_SUCCESS;
+}
+
+LOCK_HELD(lock_context)
+static enum weft_result comm_open(struct weft_ctx *ctx, struct weft_comm **out)
+{
+	uint32_t number = 0;
+	enum weft_result result = comm_agree(ctx, &number);
+
+	if (result == WEFT_SUCCESS)
+		result = comm_make(ctx, number, NULL, boot_size(ctx->boot),
+				   boot_rank(ctx->boot), out);
+	if (result == WEFT_SUCCESS)
+		ctx->created++;
+	return result;
 }
 
 enum weft_result weft_comm_create(struct weft_ctx *ctx, const struct weft_comm_opts *opts,
@@ -137,6 +162,8 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 	ctx_unlock(ctx);
 	if (result == WEFT_SUCCESS) {
 		free(comm->tables);
+		free(comm->ranks);
+		free(comm->cards);
 		free(comm);
 	}
 	return result;

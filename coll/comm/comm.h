@@ -24,6 +24,7 @@ struct weft_ctx {
 	struct exec *exec;
 	int64_t timeout_us; /* default deadline of every wait */
 	uint32_t next_comm;
+	uint32_t created; /* communicators of all ranks, so far */
 	int comms;
 	struct force force[WEFT_COLL_COUNT]; /* by WEFT_ALGO */
 	struct comm_op op[COMM_OPS_MAX];     /* of the caller */
@@ -45,12 +46,12 @@ struct comm_choice {
 	const struct algo *algo; /* NULL: none yet */
 };
 
-/* The ranks of a communicator are those of its context, in this version. */
 struct weft_comm {
 	struct weft_ctx *ctx;
 	uint32_t number; /* the same on every rank */
 	uint32_t next_call;
 	int32_t rank, size;
+	int32_t *ranks;	   /* of the context, by rank here; NULL: the same */
 	struct list plans; /* struct comm_plan, most recently used first */
 	int plan_count;
 	struct comm_choice choice[WEFT_COLL_COUNT];
@@ -59,6 +60,7 @@ struct weft_comm {
 	int open_reqs;	       /* owned by callers */
 	struct list group;     /* requests of the blocking messages of a group */
 	bool grouping;	       /* between weft_group_begin() and _end() */
+	void *cards;	       /* of splits: peers may write there as long as it lives */
 	uint64_t *tables; /* of (v) forms: two of 2 * size + 1; NULL until one comes */
 };
 
@@ -100,6 +102,13 @@ struct weft_req {
 /* ctx.c: what weft_ctx_open() does once its arguments are good; net is for tests. */
 enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_attr *net,
 			  struct weft_ctx **ctx);
+
+/* comm.c: what creating one ends with. ranks: as exec_comm_open(), owned by the
+ * communicator when it succeeds. The number is above all that the members have used. */
+LOCK_HELD(lock_context)
+enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks,
+			   int32_t size, int32_t rank, struct weft_comm **comm);
+enum weft_result comm_opts_check(const struct weft_comm_opts *opts);
 
 /* comm_plan.c: a plan for the call, built or remembered; returned by comm_plan_put(). */
 LOCK_HELD(lock_context)

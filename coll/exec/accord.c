@@ -83,8 +83,19 @@ void accord_apply(struct exec *x, const struct ctl_msg *verdict)
 	}
 }
 
-static void accord_decide(struct exec *x, uint32_t comm, uint32_t call, const char *text)
+/* The communicator, where this rank has it open. */
+static const struct exec_comm *accord_comm(const struct exec *x, uint32_t comm)
 {
+	return comm < x->comms_max && x->comms[comm].state == COMM_OPEN ? &x->comms[comm]
+									: NULL;
+}
+
+/* asks: the rank that wants to know, or -1. Only members are told: to others the number
+ * may mean another communicator. */
+static void accord_decide(struct exec *x, uint32_t comm, uint32_t call, const char *text,
+			  int32_t asks)
+{
+	const struct exec_comm *c = accord_comm(x, comm);
 	struct ctl_msg verdict;
 
 	if (!accord_known(x, comm, call, &verdict)) {
@@ -94,10 +105,12 @@ static void accord_decide(struct exec *x, uint32_t comm, uint32_t call, const ch
 			.call = call,
 			.fail = {.result = WEFT_ERR_MISMATCH, .culprit = -1}};
 		snprintf(verdict.fail.text, sizeof(verdict.fail.text), "%s", text);
-		for (int32_t i = 0; i < x->size; i++) {
-			if (i != x->rank)
-				ctl_io_send(x, i, &verdict);
+		for (int32_t i = 0; c && i < c->members; i++) {
+			if (i != c->self)
+				ctl_io_send(x, exec_comm_rank(c, i), &verdict);
 		}
+		if (!c && asks >= 0)
+			ctl_io_send(x, asks, &verdict);
 	}
 	accord_apply(x, &verdict);
 }
@@ -109,24 +122,25 @@ void accord_report(struct exec *x, const struct ctl_msg *msg)
 	if (accord_known(x, msg->comm, msg->call, &verdict))
 		ctl_io_send(x, msg->src, &verdict);
 	else
-		accord_decide(x, msg->comm, msg->call, msg->fail.text);
+		accord_decide(x, msg->comm, msg->call, msg->fail.text, msg->src);
 }
 
-/* Asks rank `judge` for the verdict. */
+/* Asks rank `judge` of the communicator for the verdict. */
 static void accord_ask(struct exec *x, int32_t judge, uint32_t comm, uint32_t call,
 		       const char *text)
 {
+	const struct exec_comm *c = accord_comm(x, comm);
 	struct ctl_msg report = {.kind = CTL_REPORT,
 				 .comm = comm,
 				 .call = call,
 				 .fail = {.result = WEFT_ERR_MISMATCH, .culprit = -1}};
 
-	if (judge >= x->rank) {
-		accord_decide(x, comm, call, text);
+	if (!c || judge >= c->self) {
+		accord_decide(x, comm, call, text, -1);
 		return;
 	}
 	snprintf(report.fail.text, sizeof(report.fail.text), "%s", text);
-	ctl_io_send(x, judge, &report);
+	ctl_io_send(x, exec_comm_rank(c, judge), &report);
 }
 
 /* ---- a request that saw another signature

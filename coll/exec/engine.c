@@ -287,8 +287,25 @@ const char *exec_provider(const struct exec *x)
 	return x->net.info->fabric_attr->prov_name;
 }
 
-enum weft_result exec_comm_open(struct exec *x, uint32_t comm)
+static enum weft_result engine_comm_members(struct exec *x, struct exec_comm *comm,
+					    const int32_t *ranks, int32_t count)
 {
+	comm->ranks = NULL;
+	comm->members = ranks ? count : x->size;
+	if (!ranks)
+		return WEFT_SUCCESS;
+	comm->ranks = malloc((size_t)count * sizeof(*ranks));
+	if (!comm->ranks)
+		return error_set(WEFT_ERR_NOMEM, "no memory for %d ranks", count);
+	memcpy(comm->ranks, ranks, (size_t)count * sizeof(*ranks));
+	return WEFT_SUCCESS;
+}
+
+enum weft_result exec_comm_open(struct exec *x, uint32_t comm, const int32_t *ranks,
+				int32_t count, int32_t self)
+{
+	enum weft_result result;
+
 	if (comm >= x->comms_max) {
 		uint32_t max = (comm + 16) & ~UINT32_C(15);
 		struct exec_comm *comms = realloc(x->comms, max * sizeof(*comms));
@@ -300,6 +317,15 @@ enum weft_result exec_comm_open(struct exec *x, uint32_t comm)
 		x->comms = comms;
 		x->comms_max = max;
 	}
+	if (x->comms[comm].state != COMM_UNKNOWN)
+		return error_set(WEFT_ERR_BUSY,
+				 "communicator %u exists: communicators of a context are "
+				 "created one after the other",
+				 comm);
+	result = engine_comm_members(x, &x->comms[comm], ranks, count);
+	if (result != WEFT_SUCCESS)
+		return result;
+	x->comms[comm].self = self;
 	x->comms[comm].state = COMM_OPEN;
 	x->comms[comm].next_call = 0;
 	x->comms[comm].past = 0;
@@ -343,6 +369,9 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 	if (comm < x->comms_max) {
 		x->comms[comm].state = COMM_CLOSED;
 		pairs_free(x, comm);
+		free(x->comms[comm].ranks);
+		x->comms[comm].ranks = NULL;
+		x->comms[comm].members = 0;
 	}
 	sink_close(x, comm);
 	list_foreach_safe (pos, tmp, &x->stash) {

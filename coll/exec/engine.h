@@ -198,7 +198,16 @@ struct exec_comm {
 	uint32_t failed_call;
 	char text[EXEC_TEXT_MAX];
 	struct exec_pair **pairs; /* by rank; NULL until there is a message */
+	int32_t *ranks;		  /* of the context, by rank here; NULL: the same */
+	int32_t members;	  /* 0 when closed, or unknown */
+	int32_t self;		  /* our rank here */
 };
+
+/* The context's number of a rank of a communicator. */
+static inline int32_t exec_comm_rank(const struct exec_comm *comm, int32_t rank)
+{
+	return comm->ranks ? comm->ranks[rank] : rank;
+}
 
 /* A control message of a call that did not start here yet. */
 struct stash {

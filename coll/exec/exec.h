@@ -47,7 +47,12 @@ enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr);
 LOCK_HELD(lock_context) enum weft_result exec_mem_free(struct exec *x, void *addr);
 
 /* Communicators that take part: names of other ones are kept until they appear. */
-LOCK_HELD(lock_context) enum weft_result exec_comm_open(struct exec *x, uint32_t comm);
+/* ranks: the context's numbers of the members, copied; NULL: all ranks of the context.
+ * From here on peers and roots in plans are ranks of the communicator; failures name
+ * those of the context. */
+LOCK_HELD(lock_context)
+enum weft_result exec_comm_open(struct exec *x, uint32_t comm, const int32_t *ranks,
+				int32_t count, int32_t self);
 LOCK_HELD(lock_context) void exec_comm_close(struct exec *x, uint32_t comm);
 /* Why a communicator failed first; WEFT_SUCCESS when it did not. */
 LOCK_HELD(lock_context)

@@ -566,6 +566,8 @@ static bool req_admit_one(struct exec_req *req)
 	plan_instance_at(req->call.plan, req->next, &slot->inst);
 	slot_find_ranges(slot);
 	if (slot->inst.kind == PLAN_SEND || slot->inst.kind == PLAN_RECV) {
+		slot->inst.peer =
+			exec_comm_rank(&req->x->comms[req->call.comm], slot->inst.peer);
 		slot->peer = req_peer(req, slot->inst.peer);
 		if (!slot->peer)
 			return false;

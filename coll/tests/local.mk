@@ -68,3 +68,8 @@ TESTS += %D%/test_persistent
 %C%_test_persistent_SOURCES = %D%/test_persistent.c %D%/ranks.c %D%/reference.c \
 	%D%/run_case.c
 %C%_test_persistent_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_split
+TESTS += %D%/test_split
+%C%_test_split_SOURCES = %D%/test_split.c %D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_split_LDADD = coll/libcoll.la -lm

@@ -313,6 +313,33 @@ static void test_messages(struct weft_comm *comm)
 	tap_ok(weft_group_end(comm) == WEFT_SUCCESS, "of nothing");
 }
 
+static void test_splits(struct weft_comm *comm)
+{
+	struct weft_comm_opts opts = WEFT_COMM_OPTS_INIT;
+	struct weft_comm *other;
+
+	refused(weft_comm_split(NULL, 0, 0, NULL, &other), WEFT_ERR_ARG, "comm is NULL",
+		"a split of nothing");
+	refused(weft_comm_split(comm, 0, 0, NULL, NULL), WEFT_ERR_ARG, "out is NULL",
+		"one into nothing");
+	refused(weft_comm_split(comm, -2, 0, NULL, &other), WEFT_ERR_ARG, "color is -2",
+		"one of a color that is none");
+	opts.flags = 4;
+	refused(weft_comm_split(comm, 0, 0, &opts, &other), WEFT_ERR_UNSUPPORTED, "flags",
+		"one with unknown flags");
+	refused(weft_comm_dup(comm, &opts, &other), WEFT_ERR_UNSUPPORTED, "flags",
+		"a duplicate with unknown flags");
+	refused(weft_comm_dup(NULL, NULL, &other), WEFT_ERR_ARG, "comm is NULL",
+		"a duplicate of nothing");
+	tap_ok(weft_comm_split(comm, WEFT_SPLIT_NONE, 0, NULL, &other) == WEFT_SUCCESS &&
+		       !other,
+	       "nobody joins");
+	tap_ok(weft_comm_dup(comm, NULL, &other) == WEFT_SUCCESS &&
+		       weft_comm_size(other) == 1 &&
+		       weft_comm_destroy(other) == WEFT_SUCCESS,
+	       "a duplicate of one rank");
+}
+
 /* A request is gone once its end was told; a caller that comes again breaks nothing. */
 static void test_over(struct weft_comm *comm)
 {
@@ -380,6 +407,7 @@ int main(void)
 	test_over(comm);
 	test_operations(ctx, comm);
 	test_messages(comm);
+	test_splits(comm);
 	tap_ok(weft_comm_destroy(comm) == WEFT_SUCCESS &&
 		       weft_ctx_close(ctx) == WEFT_SUCCESS,
 	       "everything closes after all that");

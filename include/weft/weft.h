@@ -234,6 +234,27 @@ WEFT_API enum weft_result weft_comm_create(struct weft_ctx *ctx,
 					   const struct weft_comm_opts *opts,
 					   struct weft_comm **comm);
 
+/* The color of a rank that joins none. */
+#define WEFT_SPLIT_NONE (-1)
+
+/*
+ * Communicators of the ranks of comm that give the same color (0 or more), ordered by key
+ * and, where that is equal, by rank in comm. Collective over comm; *out is NULL with
+ * WEFT_SPLIT_NONE. Endpoints, registrations and connections are the context's, so that it
+ * costs one all-gather of 16 bytes. Communicators are created one after the other, in the
+ * same order on all ranks that take part. Sentences about failures name ranks of the
+ * context. Errors: those of a collective on comm, UNSUPPORTED (4,096 in the life of a
+ * context).
+ */
+WEFT_API enum weft_result weft_comm_split(struct weft_comm *comm, int32_t color,
+					  int32_t key, const struct weft_comm_opts *opts,
+					  struct weft_comm **out);
+
+/* The same ranks again: calls on one do not meet those on the other. */
+WEFT_API enum weft_result weft_comm_dup(struct weft_comm *comm,
+					const struct weft_comm_opts *opts,
+					struct weft_comm **out);
+
 /*
  * Local. BUSY while requests are open or memory may still be written by a peer. That is
  * so after a blocking call failed whose buffers could not be made safe within a second:
