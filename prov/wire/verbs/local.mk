@@ -88,6 +88,7 @@ TEST_HELPERS += %D%/tests/test_verbs %D%/tests/test_failover
 %C%_tests_test_failover_LDADD = prov/libprov.la
 endif
 
-TESTS += %D%/tests/dev.t %D%/tests/verbs.t %D%/tests/failover.t
+TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t
 EXTRA_DIST += \
-	%D%/tests/dev.t %D%/tests/verbs.t %D%/tests/failover.t %D%/tests/emulated.sh
+	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
+	%D%/tests/emulated.sh
