@@ -148,7 +148,7 @@ static int long_compare(const void *a, const void *b)
 
 static long growth_of(const struct soak_use *use, int steps, size_t offset)
 {
-	long step[SOAK_MEASURES];
+	long step[SOAK_MEASURES] = {0};
 
 	for (int i = 0; i < steps; i++)
 		step[i] = field_of(&use[i + 1], offset) - field_of(&use[i], offset);
