@@ -93,6 +93,10 @@ void emu_conn_accept(void)
 		else
 			conn_new(fd, EMU_SLOTS, false);
 	}
+	/* Whoever waits at the door is heard when there are descriptors again; not to
+	 * look for them all the time. */
+	if (errno == EMFILE || errno == ENFILE)
+		usleep(1000);
 }
 
 static void conn_end(struct emu_conn *c)

@@ -181,6 +181,10 @@ void emu_fault_count(struct emu_qp *qp, struct emu_swqe *w)
 	dev->posted++;
 	w->fault = suffers[dev->index];
 	suffers[dev->index] = -1;
+	/* A send is nothing but what its peer hears of. */
+	if (w->fault == EMU_LOSE_IMMEDIATE &&
+	    (w->opcode == IBV_WR_SEND || w->opcode == IBV_WR_SEND_WITH_IMM))
+		w->fault = EMU_LOSE_SEGMENT;
 }
 
 void emu_fault_timers(uint64_t now)

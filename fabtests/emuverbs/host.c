@@ -25,6 +25,8 @@
 /* Polls in vain after which a process gives its processor away, and for how long (ns). */
 #define VAIN   64
 #define MOMENT 200000
+/* And after which nothing that it sends is held back. */
+#define HASTE 8
 
 struct emu_host emu = {.listen_fd = -1, .epoll_fd = -1, .wake_fd = -1};
 
@@ -314,9 +316,10 @@ void emu_host_idle(void)
 {
 	struct epoll_event ev[EVENTS];
 	struct timespec until;
+	unsigned before = atomic_fetch_add_explicit(&vain, 1, memory_order_relaxed);
 	int n;
 
-	if (atomic_fetch_add_explicit(&vain, 1, memory_order_relaxed) < VAIN) {
+	if (before < VAIN) {
 		if (pthread_mutex_trylock(&lock) != 0)
 			return;
 		n = emu.running ? epoll_wait(emu.epoll_fd, ev, EVENTS, 0) : 0;
@@ -326,6 +329,8 @@ void emu_host_idle(void)
 				serve(&ev[i]);
 		if (emu.running)
 			timers();
+		if (before == HASTE)
+			emu_req_hasten();
 		emu_unlock();
 		return;
 	}

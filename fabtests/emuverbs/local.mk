@@ -9,9 +9,11 @@ EXTRA_DIST += %D%/README.md %D%/run %D%/suite %D%/absent.ld %D%/libibverbs.map \
 
 if HAVE_VERBS
 check_LTLIBRARIES += %D%/libibverbs.la
-# Not where it is installed: a path at all makes it a shared library.
+# Not where it is installed: a path at all makes it a shared library. It has a thread, so who
+# loaded it does not unload it.
 %C%_libibverbs_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0 \
-	-Wl,--version-script=$(srcdir)/%D%/libibverbs.map -Wl,$(srcdir)/%D%/absent.ld
+	-Wl,--version-script=$(srcdir)/%D%/libibverbs.map -Wl,$(srcdir)/%D%/absent.ld \
+	-Wl,-z,nodelete
 %C%_libibverbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_libibverbs_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 %C%_libibverbs_la_LIBADD = -lpthread
@@ -64,9 +66,15 @@ TESTS += %D%/tests/test_objects
 %C%_tests_test_objects_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_tests_test_objects_LDADD = %D%/libibverbs.la
 
+check_PROGRAMS += %D%/tests/test_threads
+TESTS += %D%/tests/test_threads
+%C%_tests_test_threads_SOURCES = %D%/tests/test_threads.c $(emuverbs_pair)
+%C%_tests_test_threads_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_tests_test_threads_LDADD = %D%/libibverbs.la -lpthread
+
 # Not test_hosts: it forks.
 THREAD_TESTS += %D%/tests/test_qp %D%/tests/test_mixed %D%/tests/test_faults \
-	%D%/tests/test_objects
+	%D%/tests/test_objects %D%/tests/test_threads
 
 TESTS += %D%/tests/run.t
 EXTRA_DIST += %D%/tests/run.t

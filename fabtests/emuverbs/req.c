@@ -19,6 +19,8 @@
 #define HOLD	    200000u /* ns */
 
 static struct list timed = {&timed, &timed};
+/* Nothing is held back until then any more (ns). */
+static uint64_t hastened;
 
 bool emu_req_init(struct emu_req *r, const struct ibv_qp_cap *cap)
 {
@@ -415,6 +417,8 @@ static unsigned choices(struct emu_qp *qp, uint32_t *choice, uint64_t *soon)
 	uint64_t now = emu_now();
 	unsigned n = 0;
 
+	if (now < hastened)
+		now = hastened;
 	for (uint32_t i = r->una; i != r->tail && i - r->una < EMU_WINDOW; i++) {
 		struct emu_swqe *w = emu_req_at(qp, i);
 
@@ -646,4 +650,13 @@ void emu_req_timers(uint64_t now)
 		if (qp->req.conn)
 			emu_conn_pump(qp->req.conn);
 	}
+}
+
+/* Who posted waits for it: that others go first has had its time. */
+void emu_req_hasten(void)
+{
+	if (list_empty(&timed))
+		return;
+	hastened = emu_now() + HOLD;
+	emu_req_timers(hastened);
 }

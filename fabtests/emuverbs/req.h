@@ -32,5 +32,6 @@ void emu_req_lost(struct emu_conn *c);
 /* Sends nothing before that time. */
 void emu_req_hold(struct emu_qp *qp, uint64_t until);
 void emu_req_timers(uint64_t now);
+void emu_req_hasten(void);
 
 #endif

@@ -20,6 +20,7 @@ static const char config[] = "emuverbs 1\n"
 			     "device clock gid=10.0.0.9\n"
 			     "device other gid=10.0.0.10\n"
 			     "device dark gid=10.0.0.11 state=down\n"
+			     "device send gid=10.0.0.12\n"
 			     "fault lose 2 lose-segment\n"
 			     "fault ack 2 lose-ack\n"
 			     "fault word 2 lose-immediate\n"
@@ -29,9 +30,10 @@ static const char config[] = "emuverbs 1\n"
 			     "fault port 2 port-down for=50ms\n"
 			     "fault fatal 2 device-fatal\n"
 			     "fault clock every=20ms kill-qp\n"
-			     "fault other 2 kill-qp host=2\n";
+			     "fault other 2 kill-qp host=2\n"
+			     "fault send 1 lose-immediate\n";
 
-enum { LOSE, ACK, WORD, DENY, KILL, STALL, PORT, FATAL, CLOCK, OTHER, DARK };
+enum { LOSE, ACK, WORD, DENY, KILL, STALL, PORT, FATAL, CLOCK, OTHER, DARK, SEND };
 
 static void pair_open(struct end *x, struct end *y, unsigned device)
 {
@@ -218,6 +220,20 @@ static void test_clock(void)
 	pair_close(&x, &y);
 }
 
+static void test_send(void)
+{
+	struct end x, y;
+
+	pair_open(&x, &y, SEND);
+	end_send(&x, 1, 0, 8);
+	tap_ok(wc_is(&x, 1, IBV_WC_SUCCESS) && wc_is(&y, 100, IBV_WC_SUCCESS),
+	       "a send passes");
+	end_send(&x, 2, 0, 8);
+	tap_ok(wc_is(&x, 2, IBV_WC_RETRY_EXC_ERR) && end_quiet(&y),
+	       "of a send that nobody hears of nothing arrives");
+	pair_close(&x, &y);
+}
+
 static void test_other(void)
 {
 	struct end x, y;
@@ -246,5 +262,6 @@ int main(void)
 	test_fatal();
 	test_clock();
 	test_other();
+	test_send();
 	return tap_done();
 }
