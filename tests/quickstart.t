@@ -6,7 +6,7 @@
 
 tree=$tmp/tree
 bin=$tmp/bin
-mkdir -p "$tree/fabtests/clients" "$tree/tests" "$bin"
+mkdir -p "$tree/fabtests/clients" "$tree/fabtests/emuverbs" "$tree/tests" "$bin"
 cp "$top/quickstart" "$tree/"
 : >"$tree/configure.ac"
 
@@ -66,6 +66,10 @@ good() {
 		#!/bin/bash
 		echo "fabtests weft: 24 pass, 0 skip, 0 fail"
 	END
+	executable "$tree/fabtests/emuverbs/suite" <<-'END'
+		#!/bin/bash
+		echo "emuverbs $1: 4 pass, 0 skip, 0 fail"
+	END
 	executable "$tree/fabtests/clients/run" <<-'END'
 		#!/bin/bash
 		echo "7 passed, 0 failed, 1 same failure on tcp"
@@ -116,44 +120,44 @@ expect "a build that fails" 1 '.'
 
 good
 quickstart gates
-# 3 of make check, 5 of lint, the plans, 24 of fabtests, 7 of the clients, 2 of each of 4
-# gates, no temporary files left.
-expect "all tests good" 0 '^49 passed, 0 failed, 3 skipped$'
+# 3 of make check, 5 of lint, the plans, 24 of fabtests, 4 of them over
+# emulated devices, 7 of the clients, 2 of each of 4 gates, no temporary files left.
+expect "all tests good" 0 '^53 passed, 0 failed, 3 skipped$'
 quickstart check
-expect "all but the bare build" 0 '^47 passed, 0 failed, 3 skipped$'
+expect "all but the bare build" 0 '^51 passed, 0 failed, 3 skipped$'
 
 printf '#!/bin/bash\nexit 77\n' >"$tree/fabtests/clients/run"
 quickstart check
-expect "a client that is not installed" 0 '^34 passed, 0 failed, 3 skipped$'
+expect "a client that is not installed" 0 '^38 passed, 0 failed, 3 skipped$'
 printf '#!/bin/bash\necho 3 passed, 2 failed, 0 same failure on tcp; exit 1\n' \
 	>"$tree/fabtests/clients/run"
 quickstart check
-expect "a client's test that failed" 1 '^37 passed, 2 failed, 2 skipped$'
+expect "a client's test that failed" 1 '^41 passed, 2 failed, 2 skipped$'
 
 good
 printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
 quickstart gates
-expect "a test that failed" 1 '^49 passed, 1 failed, 3 skipped$'
+expect "a test that failed" 1 '^53 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
 quickstart gates
-expect "tests that could not be built" 1 '^46 passed, 1 failed, 2 skipped$'
+expect "tests that could not be built" 1 '^50 passed, 1 failed, 2 skipped$'
 
 good
 echo 'exit 1' >>"$tree/fabtests/upstream"
 quickstart gates
-expect "a command that fails in spite of its figures" 1 '^49 passed, 1 failed, 3 skipped$'
+expect "a command that fails in spite of its figures" 1 '^53 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
 quickstart gates
-expect "a command without figures" 1 '^44 passed, 1 failed, 2 skipped$'
+expect "a command without figures" 1 '^48 passed, 1 failed, 2 skipped$'
 
 good
 rm "$tree/fabtests/upstream"
 quickstart gates
-expect "a command that is not there" 1 '^25 passed, 1 failed, 3 skipped$'
+expect "a command that is not there" 1 '^29 passed, 1 failed, 3 skipped$'
 
 for gate in asan fuzz; do
 	good
@@ -163,14 +167,14 @@ for gate in asan fuzz; do
 		echo "gate \$1: 2 pass, 0 skip, 0 fail"
 	END
 	quickstart gates
-	expect "a gate that says nothing: $gate" 1 '^47 passed, 1 failed, 3 skipped$'
+	expect "a gate that says nothing: $gate" 1 '^51 passed, 1 failed, 3 skipped$'
 done
 
 good
 # shellcheck disable=SC2016 # expanded by the script that it is written to
 printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
 quickstart gates
-expect "a temporary file that was left" 1 '^48 passed, 1 failed, 3 skipped$'
+expect "a temporary file that was left" 1 '^52 passed, 1 failed, 3 skipped$'
 
 # Only of packages that are missing, with what and why; never with --no-install.
 good
