@@ -162,6 +162,13 @@ TESTS += %D%/own/faults
 %C%_own_faults_LDFLAGS = -Wl,--export-dynamic
 %C%_own_faults_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
 
+# Long by name: --size 1G.
+check_PROGRAMS += %D%/own/stream
+TESTS += %D%/own/stream
+%C%_own_stream_SOURCES = %D%/own/stream.c %D%/own/stream_plan.c %D%/own/stream_plan.h \
+	%D%/own/remote.c %D%/own/remote.h $(fabtests_own)
+%C%_own_stream_LDADD = $(LIBFABRIC_LIBS)
+
 # Long by name: see soak.
 fabtests_soak = $(fabtests_own) %D%/own/soak.c %D%/own/soak.h
 
