@@ -112,5 +112,6 @@ void rig_sleep(struct rig *rig, int *overslept);
 bool server_ask(struct rig *rig, struct wire_link *link, enum server_op op, uint64_t arg,
 		uint64_t arg2);
 uint64_t hash_bytes(const void *bytes, size_t len);
+bool same_bytes(const void *a, const void *b, size_t len);
 
 #endif

@@ -262,7 +262,7 @@ static void test_many_segments(bool no_cma)
 	tap_is_int(at_once + want, WORDS, "none is refused");
 	tap_ok(no_cma ? want == WORDS && again > 0 : at_once == WORDS, "in their way");
 	tap_ok(rig.segment_cookie_sum == cookies, "each with its own cookie, once");
-	tap_is_int(memcmp(from, to, sizeof(to)), 0, "every byte is in its place");
+	tap_ok(same_bytes(from, to, sizeof(to)), "every byte is in its place");
 	rig_close(&rig);
 }
 
