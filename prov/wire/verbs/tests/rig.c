@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,10 +153,31 @@ void rig_close(struct rig *rig)
 		mem_keytab_close(rig->keys);
 }
 
+#define SLEEP_MS 3000
+
 static void step(struct rig *rig)
 {
-	if (verbs_wire_ops.progress(rig->ep, 64) == 0)
+	struct pollfd p = {.fd = verbs_wire_ops.fd(rig->ep), .events = POLLIN};
+	uint64_t due;
+	int ms = SLEEP_MS;
+
+	if (verbs_wire_ops.progress(rig->ep, 64) > 0)
+		return;
+	if (!rig->sleeps) {
 		sched_yield();
+		return;
+	}
+	if (verbs_wire_ops.arm(rig->ep) != 0)
+		return;
+	due = verbs_wire_ops.look_due(rig->ep);
+	if (due != UINT64_MAX) {
+		uint64_t now = rig_now();
+
+		ms = due <= now ? 0 : (int)((due - now) / 1000000) + 1;
+		ms = ms < SLEEP_MS ? ms : SLEEP_MS;
+	}
+	if (poll(&p, 1, ms) == 0 && ms == SLEEP_MS)
+		rig->overslept++;
 }
 
 bool rig_wait_int(struct rig *rig, const int *counter, int want)
@@ -433,6 +455,9 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 		s->quit_link = link;
 		break;
 	case SERVER_SINK:
+		break;
+	case SERVER_BLOCK:
+		rig->sleeps = true;
 		break;
 	case SERVER_NOTICES:
 		answer(s, link, rig->arrived, rig->arrived_len);

@@ -21,7 +21,9 @@ struct rig {
 	struct mem_keytab *keys;
 	struct wire_ep *ep;
 
-	bool beside;	   /* the key table is another's */
+	bool sleeps;	/* waits on the descriptor */
+	int overslept;	/* sleeps that ended by the clock */
+	bool beside;	/* the key table is another's */
 	void *handles[64]; /* of rig_memory */
 	unsigned handle_count;
 
@@ -91,8 +93,9 @@ enum server_op {
 	SERVER_QUIT,	 /* arg: packets sent before an orderly close */
 	SERVER_SINK,	 /* nothing */
 	SERVER_NOTICES,	 /* answers with how many arrived, and their bytes */
-	SERVER_LATE, /* answers with how many came out of order, and the sum of data */
-	SERVER_NAME, /* registers memory of arg bytes by mem_add: address and name */
+	SERVER_LATE,  /* answers with how many came out of order, and the sum of data */
+	SERVER_BLOCK, /* from now on sleeps on the descriptor when idle */
+	SERVER_NAME,  /* registers memory of arg bytes by mem_add: address and name */
 };
 
 struct server_packet {

@@ -259,6 +259,37 @@ static void test_passive(void)
 	pair_close(&p);
 }
 
+/* Both ends sleep whenever there is nothing to do; nobody sleeps too long. */
+static void test_sleep(void)
+{
+	const struct server_packet block = {.op = SERVER_BLOCK};
+	struct server_packet a;
+	uint8_t *mem;
+	void *handle;
+	struct pair p;
+	int ret = 0;
+
+	pair_open(&p);
+	p.rig.sleeps = true;
+	mem = rig_memory(&p.rig, LARGE, &handle);
+	server_ask(&p.rig, p.link, SERVER_REGISTER, LARGE, RW);
+	a = server_answer(&p.rig);
+	rig_send(&p.rig, p.link, &block, sizeof(block));
+	for (int i = 0; i < 300; i++) {
+		const struct wire_notice n = {.data = (uint64_t)i + 1, .ordered = true};
+		int before = p.rig.segments;
+
+		ret |= !server_ask(&p.rig, p.link, SERVER_ECHO, 7, 0);
+		ret |= rig_start(&p.rig, p.link, true, mem, handle, i % 10 ? 100 : 600000,
+				 a.arg, a.arg2, &n);
+		ret |= !rig_wait_int(&p.rig, &p.rig.segments, before + 1);
+		ret |= rig_move(&p.rig, p.link, false, mem, handle, 1000, a.arg, a.arg2);
+	}
+	tap_is_int(ret, 0, "asleep: packets, puts, notices and gets");
+	tap_is_int(p.rig.overslept, 0, "and every sleep is ended by news");
+	pair_close(&p);
+}
+
 static void test_raw(void)
 {
 	struct server_packet a;
@@ -352,6 +383,7 @@ int main(void)
 	test_innocent();
 	test_notices();
 	test_passive();
+	test_sleep();
 	test_raw();
 	test_death();
 	test_self();
