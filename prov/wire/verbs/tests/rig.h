@@ -21,9 +21,9 @@ struct rig {
 	struct mem_keytab *keys;
 	struct wire_ep *ep;
 
-	bool sleeps;	/* waits on the descriptor */
-	int overslept;	/* sleeps that ended by the clock */
-	bool beside;	/* the key table is another's */
+	bool sleeps;	   /* waits on the descriptor */
+	int overslept;	   /* sleeps that ended by the clock */
+	bool beside;	   /* the key table is another's */
 	void *handles[64]; /* of rig_memory */
 	unsigned handle_count;
 
