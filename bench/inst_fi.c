@@ -16,9 +16,10 @@
  * Options: safe, endpoint, completion (FI_THREAD_..., else FI_THREAD_DOMAIN), data
  * (tagged messages carry remote data), directed (receives name their source), ignore
  * (receives ignore bits), counter (sends are counted as well), shared (memory that the
- * provider shares, where it has some); posted=N, waiting=N (each end has N receives, or
- * messages, of that kind that nothing fits).
- * Prints how many reads of a queue found nothing.
+ * provider shares, where it has some), patient (a pause before each look for a
+ * completion: a device delivers in its own time, and reads in vain are not what is
+ * counted); posted=N, waiting=N (each end has N receives, or messages, of that kind that
+ * nothing fits). Prints how many reads of a queue found nothing.
  */
 #include "config.h"
 
@@ -39,6 +40,7 @@ enum {
 	TAG = 7,
 	IGNORE = 0xff00,
 	DATA = 99,
+	PAUSE_NS = 300000,
 };
 
 /* Options. */
@@ -48,6 +50,7 @@ enum {
 	OPT_IGNORE = 4,
 	OPT_COUNTER = 8,
 	OPT_SHARED = 16,
+	OPT_PATIENT = 32,
 };
 
 struct end {
@@ -89,6 +92,8 @@ static void await_one(struct pair *p, struct end *e, struct end *other)
 	ssize_t rc;
 
 	for (int i = 0; i < TRIES; i++) {
+		if (p->options & OPT_PATIENT)
+			nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 		rc = fi_cq_read(e->node.cq, &entry, 1);
 		if (rc == 1)
 			return;
@@ -313,6 +318,7 @@ static const struct {
 	{"ignore", 0, OPT_IGNORE},
 	{"counter", 0, OPT_COUNTER},
 	{"shared", 0, OPT_SHARED},
+	{"patient", 0, OPT_PATIENT},
 };
 
 static bool option_take(const char *name, struct node_wants *wants, struct pair *p)

@@ -56,7 +56,30 @@ use_built_provider()
 # need_wire NAME: the ways between two processes that there are.
 need_wire()
 {
-	[ "$1" = shm ] || die 2 "no wire '$1'; there is: shm"
+	case $1 in
+	shm) ;;
+	verbs)
+		compgen -G '/sys/class/infiniband/*' >/dev/null ||
+			die 2 "no RDMA device here: run it on a machine that has one, or" \
+				"inside fabtests/softroce/run, which makes one"
+		ulimit -l unlimited 2>/dev/null
+		;;
+	*) die 2 "no wire '$1'; there are: shm, verbs" ;;
+	esac
+}
+
+# Sets side_env, a command in front of a program that has it use the provider and wire:
+# side_env_set PROVIDER WIRE. A peer's processes do not even load Weft.
+side_env_set()
+{
+	side_env=(env)
+	if [ "$1" = weft ]; then
+		[ "$2" = shm ] || side_env+=(FI_WEFT_WIRE="$2" FI_WEFT_SHM=0)
+		return
+	fi
+	side_env+=(-u FI_PROVIDER_PATH)
+	# As large a job as there is here: else its queue is longer than small devices allow.
+	[[ $1 != *ofi_rxm* ]] || side_env+=(FI_UNIVERSE_SIZE="${FI_UNIVERSE_SIZE:-2}")
 }
 
 # is_count TEXT MOST

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What bench/p2p has measured, summed up. Input: the rounds file, lines "round before
 # after" (line latency, ns), then the samples file, lines "round side test figure before
-# after". Variables: want (rounds of one mode), ask:
+# after"; those of the side "floor" have no "before after" and need no mode. Variables: want (rounds of one mode), ask:
 #   enough  prints a few words about the last round; exit status 0 when every test has
 #           enough comparable rounds of one mode
 #   text, json  the report; exit status 3 when there are fewer rounds than wanted
@@ -30,6 +30,21 @@ function median(side, t, m,    n, i, j, v, x) {
 	for (i = 2; i <= n; i++) {
 		v = x[i]
 		for (j = i - 1; j >= 1 && x[j] > v; j--)
+			x[j + 1] = x[j]
+		x[j + 1] = v
+	}
+	if (n == 0)
+		return ""
+	return n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2
+}
+
+# The floor's median over all rounds; "" without any.
+function floor_of(t,    i, j, n, v, x) {
+	for (i = 1; i <= rounds; i++) {
+		if (!((i, t) in floor))
+			continue
+		v = floor[i, t]
+		for (j = n++; j >= 1 && x[j] > v; j--)
 			x[j + 1] = x[j]
 		x[j + 1] = v
 	}
@@ -117,10 +132,16 @@ function report_text(m, n,    i, t) {
 			(ratio(t, m) == "" ? "-" : sprintf("%.2f", ratio(t, m))), count(t, m), \
 			unit_of[kind_of(t)]
 	}
-	printf "\nMedians over the %s rounds; ratio: weft over %s. Memory: malloc; shared: " \
-		"weft\047s from\nWEFT_FI_MEM_OPS, %s\047s as in the row without.\n", m, peer, peer
+	printf "\nMedians over the %s rounds; ratio: weft over %s. Memory: malloc", m, peer
+	if (wire == "shm")
+		printf "; shared: weft\047s from\nWEFT_FI_MEM_OPS, %s\047s as in the row without", peer
+	printf ".\n"
 	printf "Writes of weft land: %s\n", ENVIRON["P2P_LANDS_WEFT"]
 	printf "Writes of %s land: %s\n", peer, ENVIRON["P2P_LANDS_PEER"]
+	if (floor_of("lat:8") != "")
+		printf "Floor (perftest, medians of all rounds): ib_send_lat 8 B %s us, " \
+			"ib_write_bw 1 MiB %s GB/s\n", number_text(floor_of("lat:8")), \
+			number_text(floor_of("putbw:1048576"))
 	if (n < want)
 		printf "Only %d comparable round%s of %d: no figures to rely on.\n", n, \
 			(n == 1 ? "" : "s"), want
@@ -157,6 +178,8 @@ function report_json(m, n,    i, t) {
 			round_lines[i]
 	printf "\n  ],\n  \"writes_land\": {\"weft\": %s, \"peer\": %s},\n", \
 		json_string(ENVIRON["P2P_LANDS_WEFT"]), json_string(ENVIRON["P2P_LANDS_PEER"])
+	printf "  \"floor\": {\"ib_send_lat_8_us\": %s, \"ib_write_bw_1mib_gbs\": %s},\n", \
+		json_number(floor_of("lat:8")), json_number(floor_of("putbw:1048576"))
 	printf "  \"tests\": ["
 	for (i = 1; i <= test_count; i++) {
 		t = tests[i]
@@ -189,6 +212,11 @@ BEGIN {
 FNR == NR {
 	rounds = $1
 	round_lines[$1] = $2 ", " $3
+	next
+}
+
+$2 == "floor" {
+	floor[$1, $3] = $4
 	next
 }
 

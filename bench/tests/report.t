@@ -73,6 +73,19 @@ ok "and its memory in the document" test "$(p2p_report json 3 |
 	grep -c '"weft_memory": "shared", "peer_memory": "malloc"')" = 1
 mv "$tmp/samples.plain" "$tmp/samples"
 
+# The floor needs no mode, and is in no row.
+cp "$tmp/samples" "$tmp/samples.plain"
+printf '%s\n' '1 floor lat:8 40' '2 floor lat:8 90' '3 floor lat:8 50' \
+	'2 floor putbw:1048576 0.02' >>"$tmp/samples"
+ok "the floor has a line" test "$(p2p_report text 3 | grep '^Floor')" = "Floor (perftest,\
+ medians of all rounds): ib_send_lat 8 B 50.0 us, ib_write_bw 1 MiB 0.020 GB/s"
+ok "and changes nothing else" test "$(p2p_report text 3 | grep -v '^Floor')" = \
+	"$(mv "$tmp/samples.plain" "$tmp/samples" && p2p_report text 3)"
+# shellcheck source=bench/lib/floor.sh
+ok "a floor that is no number is told" test "$(. "$bench/lib/common.sh" &&
+	. "$bench/lib/floor.sh" && { floor_line 1 lat:8 1 7.5; floor_line 2 lat:8 1 inf; } 2>&1)" = \
+	$'1 floor lat:8 7.5\nno floor of lat:8 in round 2: perftest says inf'
+
 # Three far rounds more: now far has the majority.
 for r in 6 7 8; do
 	echo "$r 250 250" >>"$tmp/rounds"
