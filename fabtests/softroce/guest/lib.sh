@@ -92,6 +92,18 @@ names_write()
 	: >/etc/resolv.conf
 }
 
+# The devices work in soft interrupts. On a slow machine the kernel leaves those to threads
+# of its own, which would wait for the next tick (4 ms) whenever a program polls.
+kernel_first()
+{
+	local dir
+
+	for dir in /proc/[0-9]*; do
+		[[ $(<"$dir/comm") == ksoftirqd/* ]] || continue
+		chrt -f -p 1 "${dir#/proc/}" || return
+	done 2>/dev/null
+}
+
 # device_up RAIL: an rxe device over the rail's interface, once its port is active and it
 # has the interface's IPv4 address.
 device_up()
