@@ -54,7 +54,8 @@ struct verbs_ep {
 	struct list closing; /* links that were given up and say so to their peers */
 	struct list graves;  /* links to be freed */
 	struct list timed;   /* links that wait for a time */
-	uint32_t turns;	     /* of progress: now and then asynchronous events are read */
+	uint32_t turns;	     /* of progress */
+	uint64_t async_due;  /* asynchronous events are read */
 	_Atomic(bool) armed;
 	int epoll;
 	uint32_t stashed; /* completions that arming found: progress takes them */

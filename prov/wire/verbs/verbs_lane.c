@@ -11,6 +11,7 @@
 
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_link.h"
+#include "prov/wire/verbs/verbs_poll.h"
 
 /* A lane whose queue pair doesn't flush is ended by destroying it. */
 #define LANE_DRAIN_NS UINT64_C(5000000000)
@@ -155,6 +156,9 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 		link->lane_stats.rebuilt++;
 	else
 		link->lane_stats.retired++;
+	/* Perhaps all of its rail is down: then none is opened there in vain. */
+	if (why == VERBS_LANE_PATH)
+		verbs_poll_async(link->ep);
 	l->faults = why == VERBS_LANE_FAULT ? 0 : l->faults + 1;
 	/* What is owed of its opening doesn't matter any more. */
 	l->owe = why == VERBS_LANE_TOLD ? 0 : OWE(VERBS_MSG_DOWN);

@@ -11,10 +11,12 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_link.h"
 
-/* Asynchronous events are looked for once in so many turns: that is a system call. */
-#define POLL_ASYNC 1024u
-/* So are clocks. */
+/* Clocks are read once in so many turns. */
 #define POLL_TIMES 64u
+/* Asynchronous events are looked for once in so many nanoseconds: that is a system call.
+ * Not once in so many turns: where a turn takes long, a queue pair with nothing under way
+ * would be dead for seconds before anybody heard of it. */
+#define POLL_ASYNC_NS UINT64_C(1000000)
 
 /* ---- completions --------------------------------------------------------------------
  */
@@ -163,7 +165,14 @@ static int async_take(struct verbs_ep *ep)
 		}
 	}
 	rails_look(ep);
+	ep->async_due = verbs_now() + POLL_ASYNC_NS;
 	return count;
+}
+
+void verbs_poll_async(struct verbs_ep *ep)
+{
+	ep->async_due = 0;
+	ep->turns |= POLL_TIMES - 1;
 }
 
 static void disarm(struct verbs_ep *ep)
@@ -235,7 +244,7 @@ static __attribute__((noinline)) int rare(struct verbs_ep *ep)
 	if (atomic_load_explicit(&ep->armed, memory_order_relaxed)) {
 		disarm(ep);
 		count += async_take(ep);
-	} else if (ep->turns % POLL_ASYNC == 0) {
+	} else if (verbs_now() >= ep->async_due) {
 		count += async_take(ep);
 	}
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))

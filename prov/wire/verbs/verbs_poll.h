@@ -11,5 +11,7 @@
 /* For the endpoint's end: goes on with goodbyes, without upcalls; `now`: no longer.
  * Returns how many things happened. */
 int verbs_poll_closing(struct verbs_ep *ep, bool now);
+/* Asynchronous events are looked for at the next turn. */
+void verbs_poll_async(struct verbs_ep *ep);
 
 #endif
