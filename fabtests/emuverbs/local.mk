@@ -4,7 +4,7 @@ check_PROGRAMS += %D%/tests/test_setup
 TESTS += %D%/tests/test_setup
 %C%_tests_test_setup_SOURCES = %D%/tests/test_setup.c %D%/setup.c %D%/setup.h
 
-EXTRA_DIST += %D%/README.md %D%/run %D%/suite %D%/absent.ld %D%/libibverbs.map \
+EXTRA_DIST += %D%/README.md %D%/run %D%/suite %D%/failover %D%/absent.ld %D%/libibverbs.map \
 	%D%/setups/1x1 %D%/setups/1x16 %D%/setups/2x16-ooo %D%/setups/4-faults
 
 if HAVE_VERBS
@@ -76,6 +76,6 @@ TESTS += %D%/tests/test_threads
 THREAD_TESTS += %D%/tests/test_qp %D%/tests/test_mixed %D%/tests/test_faults \
 	%D%/tests/test_objects %D%/tests/test_threads
 
-TESTS += %D%/tests/run.t
-EXTRA_DIST += %D%/tests/run.t
+TESTS += %D%/tests/run.t %D%/tests/failover.t
+EXTRA_DIST += %D%/tests/run.t %D%/tests/failover.t
 endif
