@@ -16,11 +16,13 @@
 
 #include "coll/tests/ranks.h"
 
-#define RANKS_GATHER_S 30
+#define RANKS_GATHER_S	60
+#define RANKS_PARTS_MAX 16
 
 struct ranks_shared {
 	_Atomic uint32_t arrived;
 	_Atomic uint32_t round;
+	_Atomic int end[RANKS_MAX]; /* of a part: 0 before it, else 1 + enum ranks_end */
 	uint8_t card[2][RANKS_MAX][RANKS_CARD]; /* by parity of the round */
 };
 
@@ -93,24 +95,34 @@ static int ranks_boot(void *arg, const void *in, void *out, size_t len,
 	return ranks_gather(arg, in, out, len) ? 0 : 1;
 }
 
+static struct ranks *ranks_join(struct ranks *r, int32_t rank, int32_t size, void *arg,
+				struct ranks_shared *shared)
+{
+	*r = (struct ranks){.rank = rank, .size = size, .arg = arg, .shared = shared};
+	r->boot = (struct weft_boot_callbacks){
+		.rank = rank, .size = size, .arg = r, .allgather = ranks_boot};
+	return r;
+}
+
 static void ranks_child(int32_t rank, int32_t size, int (*body)(struct ranks *r),
 			void *arg, struct ranks_shared *shared)
 {
-	struct ranks r = {.rank = rank, .size = size, .arg = arg, .shared = shared};
+	struct ranks r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	r.boot = (struct weft_boot_callbacks){
-		.rank = rank, .size = size, .arg = &r, .allgather = ranks_boot};
-	exit(body(&r));
+	exit(body(ranks_join(&r, rank, size, arg, shared)));
 }
 
-/* What libfabric's shm provider leaves of a process that could not close. */
+/* What libfabric's shm provider leaves of a process that could not close: the last is the
+ * number of the endpoint in it. */
 static void ranks_sweep(pid_t pid)
 {
 	char name[64];
 
-	snprintf(name, sizeof(name), "/%d:0:0", (int)pid);
-	shm_unlink(name);
+	for (int i = 0; i < RANKS_PARTS_MAX; i++) {
+		snprintf(name, sizeof(name), "/%d:0:%d", (int)pid, i);
+		shm_unlink(name);
+	}
 }
 
 /* Waits for the children; kills what is left when the time is over. */
@@ -174,6 +186,86 @@ bool ranks_run(int32_t size, int timeout_s, int (*body)(struct ranks *r), void *
 	good = ranks_wait(size, pid, ranks_clock() + timeout_s, end);
 	munmap(shared, sizeof(*shared));
 	return good;
+}
+
+/* What ranks_parts() has its processes run. */
+struct ranks_list {
+	const struct ranks_part *part;
+	int count;
+	int (*body)(struct ranks *r);
+	void *arg;
+	struct ranks_shared *shared; /* one for each part */
+};
+
+static bool part_failed(const struct ranks_list *list, int part)
+{
+	const struct ranks_part *p = &list->part[part];
+
+	for (int32_t i = 0; i < p->size; i++) {
+		if (atomic_load(&list->shared[part].end[i]) > 1 + RANKS_GOOD)
+			return true;
+	}
+	return false;
+}
+
+static bool part_good(const struct ranks_list *list, int part)
+{
+	const struct ranks_part *p = &list->part[part];
+
+	for (int32_t i = 0; i < p->size; i++) {
+		if (i != p->dies &&
+		    atomic_load(&list->shared[part].end[i]) != 1 + RANKS_GOOD)
+			return false;
+	}
+	return true;
+}
+
+static int ranks_list_body(struct ranks *r)
+{
+	const struct ranks_list *list = r->arg;
+
+	for (int p = 0; p < list->count; p++) {
+		struct ranks own;
+		int end;
+
+		if (p && part_failed(list, p - 1))
+			return RANKS_BAD;
+		if (r->rank >= list->part[p].size)
+			continue;
+		ranks_join(&own, r->rank, list->part[p].size, list->arg,
+			   &list->shared[p]);
+		own.part = p;
+		end = list->body(&own);
+		atomic_store(&list->shared[p].end[r->rank], 1 + end);
+		if (end != RANKS_GOOD)
+			return end;
+	}
+	return RANKS_GOOD;
+}
+
+bool ranks_parts(const struct ranks_part *part, int count, int timeout_s,
+		 int (*body)(struct ranks *r), void *arg, bool good[])
+{
+	const size_t len = (size_t)count * sizeof(struct ranks_shared);
+	struct ranks_list list = {.part = part, .count = count, .body = body, .arg = arg};
+	int32_t size = 0;
+	int end[RANKS_MAX];
+	bool absent;
+
+	list.shared = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			   -1, 0);
+	if (list.shared == MAP_FAILED || count > RANKS_PARTS_MAX) {
+		printf("# no memory for %d parts, or too many\n", count);
+		exit(99);
+	}
+	for (int p = 0; p < count; p++)
+		size = part[p].size > size ? part[p].size : size;
+	ranks_run(size, timeout_s, ranks_list_body, &list, end);
+	absent = atomic_load(&list.shared[0].end[0]) == 1 + RANKS_ABSENT;
+	for (int p = 0; p < count; p++)
+		good[p] = part_good(&list, p);
+	munmap(list.shared, len);
+	return !absent;
 }
 
 int ranks_say(const struct ranks *r, const char *fmt, ...)

@@ -21,6 +21,7 @@ struct ranks_shared;
 struct ranks {
 	int32_t rank, size;
 	void *arg;
+	int part; /* of ranks_parts() */
 	struct ranks_shared *shared;
 	struct weft_boot_callbacks boot; /* for weft_ctx_opts */
 };
@@ -36,6 +37,20 @@ enum ranks_end {
  * body returns enum ranks_end. */
 bool ranks_run(int32_t size, int timeout_s, int (*body)(struct ranks *r), void *arg,
 	       int end[RANKS_MAX]);
+
+/* One of several things that are tried after one start, which costs more than most. */
+struct ranks_part {
+	int32_t size; /* ranks that take part: those below */
+	int32_t dies; /* of which this one ends without a word; -1: none */
+	const char *what;
+};
+
+/* Runs body for each part in turn, with r->part saying which, in as many processes as the
+ * largest needs; parts know nothing of each other's ranks. After one that did not end
+ * well the others are not run, and so not good. False where the first said RANKS_ABSENT.
+ */
+bool ranks_parts(const struct ranks_part *part, int count, int timeout_s,
+		 int (*body)(struct ranks *r), void *arg, bool good[]);
 
 /* All-gather over the ranks of the test, independent of Weft; false when it timed out. */
 bool ranks_gather(struct ranks *r, const void *in, void *out, size_t len);

@@ -18,11 +18,6 @@
 #define TIMEOUT INT64_C(30000000)
 #define ROUNDS	4
 
-struct job {
-	const char *provider;
-	int (*body)(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm);
-};
-
 static enum weft_coll coll_of(const struct algo *algo)
 {
 	int coll = 0;
@@ -182,19 +177,35 @@ static int dies_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *co
 	return RANKS_GOOD;
 }
 
+enum part { ALL_4, ALL_2, ALL_1, ORDER, DIES, PARTS };
+
+static const struct ranks_part parts[PARTS] = {
+	[ALL_4] = {4, -1, "all of them on 4 ranks"},
+	[ALL_2] = {2, -1, "all of them on 2 ranks"},
+	[ALL_1] = {1, -1, "all of them on 1 rank"},
+	[ORDER] = {2, -1, "what is not in order"},
+	[DIES] = {3, 2, "a rank that dies"},
+};
+
+static int (*const bodies[PARTS])(struct ranks *, struct weft_ctx *,
+				  struct weft_comm *) = {
+	[ALL_4] = all_body,   [ALL_2] = all_body, [ALL_1] = all_body,
+	[ORDER] = order_body, [DIES] = dies_body,
+};
+
+/* arg: the provider. */
 static int job_body(struct ranks *r)
 {
-	const struct job *job = r->arg;
 	struct weft_ctx *ctx;
 	struct weft_comm *comm;
-	int bad = ranks_open(r, job->provider, TIMEOUT, &ctx);
+	int bad = ranks_open(r, r->arg, TIMEOUT, &ctx);
 
-	if (bad || !job->body)
+	if (bad)
 		return bad;
 	if (weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
 		return ranks_say(r, "comm: %s", weft_error_detail());
-	bad = job->body(r, ctx, comm);
-	if (!bad && job->body == all_body &&
+	bad = bodies[r->part](r, ctx, comm);
+	if (!bad && bodies[r->part] == all_body &&
 	    (weft_comm_destroy(comm) != WEFT_SUCCESS ||
 	     weft_ctx_close(ctx) != WEFT_SUCCESS))
 		bad = ranks_say(r, "close: %s", weft_error_detail());
@@ -203,29 +214,17 @@ static int job_body(struct ranks *r)
 
 int main(void)
 {
-	struct job job = {.provider = NULL};
 	char names[8][32];
-	int end[RANKS_MAX], count = ranks_providers("weft,tcp", names, 8);
+	bool good[PARTS];
+	int count = ranks_providers("weft,tcp", names, 8);
 
 	for (int i = 0; i < count; i++) {
-		job.provider = names[i];
-		job.body = NULL;
-		ranks_run(1, 30, job_body, &job, end);
-		if (end[0] == RANKS_ABSENT) {
+		if (!ranks_parts(parts, PARTS, 240, job_body, names[i], good)) {
 			tap_skip(1, "provider %s is not on this machine", names[i]);
 			continue;
 		}
-		job.body = all_body;
-		for (int32_t size = 1; size <= 4; size += size)
-			tap_ok(ranks_run(size, 120, job_body, &job, end),
-			       "%s: all of them on %d ranks", names[i], size);
-		job.body = order_body;
-		tap_ok(ranks_run(2, 60, job_body, &job, end), "%s: what is not in order",
-		       names[i]);
-		job.body = dies_body;
-		ranks_run(3, 60, job_body, &job, end);
-		tap_ok(end[0] == RANKS_GOOD && end[1] == RANKS_GOOD,
-		       "%s: a rank that dies", names[i]);
+		for (int p = 0; p < PARTS; p++)
+			tap_ok(good[p], "%s: %s", names[i], parts[p].what);
 	}
 	return tap_done();
 }

@@ -17,11 +17,6 @@
 
 #define TIMEOUT INT64_C(30000000)
 
-struct job {
-	const char *provider;
-	int (*body)(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *all);
-};
-
 /* The rank as the tests of collectives want it: of a communicator. */
 static struct ranks as_in(const struct ranks *r, const struct weft_comm *comm)
 {
@@ -215,20 +210,36 @@ static int dies_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *al
 	return RANKS_GOOD;
 }
 
+enum part { GROUPS, MANY, DISAGREE, DIES, PARTS };
+
+static const struct ranks_part parts[PARTS] = {
+	[GROUPS] = {6, -1, "groups of groups"},
+	[MANY] = {4, -1, "64 at a time"},
+	[DISAGREE] = {4, -1, "ranks of one group disagree"},
+	[DIES] = {4, 3, "a rank that dies"},
+};
+
+static int (*const bodies[PARTS])(struct ranks *, struct weft_ctx *,
+				  struct weft_comm *) = {
+	[GROUPS] = groups_body,
+	[MANY] = many_body,
+	[DISAGREE] = disagree_body,
+	[DIES] = dies_body,
+};
+
+/* arg: the provider. */
 static int job_body(struct ranks *r)
 {
-	const struct job *job = r->arg;
 	struct weft_ctx *ctx;
 	struct weft_comm *all;
-	int bad = ranks_open(r, job->provider, job->body == dies_body ? 4000000 : TIMEOUT,
-			     &ctx);
+	int bad = ranks_open(r, r->arg, r->part == DIES ? 4000000 : TIMEOUT, &ctx);
 
-	if (bad || !job->body)
+	if (bad)
 		return bad;
 	if (weft_comm_create(ctx, NULL, &all) != WEFT_SUCCESS)
 		return failed(r, "comm");
-	bad = job->body(r, ctx, all);
-	if (!bad && (job->body == groups_body || job->body == many_body) &&
+	bad = bodies[r->part](r, ctx, all);
+	if (!bad && (r->part == GROUPS || r->part == MANY) &&
 	    (weft_comm_destroy(all) != WEFT_SUCCESS ||
 	     weft_ctx_close(ctx) != WEFT_SUCCESS))
 		bad = failed(r, "close");
@@ -237,32 +248,17 @@ static int job_body(struct ranks *r)
 
 int main(void)
 {
-	struct job job = {.provider = NULL};
 	char names[8][32];
-	int end[RANKS_MAX], count = ranks_providers("weft,tcp", names, 8);
+	bool good[PARTS];
+	int count = ranks_providers("weft,tcp", names, 8);
 
 	for (int i = 0; i < count; i++) {
-		job.provider = names[i];
-		job.body = NULL;
-		ranks_run(1, 30, job_body, &job, end);
-		if (end[0] == RANKS_ABSENT) {
+		if (!ranks_parts(parts, PARTS, 240, job_body, names[i], good)) {
 			tap_skip(1, "provider %s is not on this machine", names[i]);
 			continue;
 		}
-		job.body = groups_body;
-		tap_ok(ranks_run(6, 120, job_body, &job, end), "%s: groups of groups",
-		       names[i]);
-		job.body = many_body;
-		tap_ok(ranks_run(4, 120, job_body, &job, end), "%s: 64 at a time",
-		       names[i]);
-		job.body = disagree_body;
-		tap_ok(ranks_run(4, 60, job_body, &job, end),
-		       "%s: ranks of one group disagree", names[i]);
-		job.body = dies_body;
-		ranks_run(4, 60, job_body, &job, end);
-		tap_ok(end[0] == RANKS_GOOD && end[1] == RANKS_GOOD &&
-			       end[2] == RANKS_GOOD,
-		       "%s: a rank that dies", names[i]);
+		for (int p = 0; p < PARTS; p++)
+			tap_ok(good[p], "%s: %s", names[i], parts[p].what);
 	}
 	return tap_done();
 }
