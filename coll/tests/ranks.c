@@ -34,9 +34,9 @@ static double ranks_clock(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-static void ranks_nap(void)
+static void ranks_nap(long us)
 {
-	const struct timespec nap = {.tv_nsec = 200000};
+	const struct timespec nap = {.tv_nsec = us * 1000};
 
 	nanosleep(&nap, NULL);
 }
@@ -56,7 +56,7 @@ static bool ranks_gather_once(struct ranks *r, const void *in, void *out, size_t
 	while (atomic_load(&s->round) == round) {
 		if (ranks_clock() > end)
 			return false;
-		ranks_nap();
+		ranks_nap(200);
 	}
 	for (int32_t i = 0; i < r->size && len; i++)
 		memcpy((char *)out + (size_t)i * len, s->card[round % 2][i], len);
@@ -144,7 +144,7 @@ static bool ranks_wait(int32_t size, const pid_t pid[], double end_at, int end[R
 						kill(pid[i], SIGKILL);
 				}
 			}
-			ranks_nap();
+			ranks_nap(2000);
 			continue;
 		}
 		for (int32_t i = 0; i < size; i++) {
