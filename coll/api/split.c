@@ -10,6 +10,7 @@
 
 #include "coll/api/call.h"
 #include "coll/api/error.h"
+#include "coll/exec/name.h"
 
 /* What a rank of the parent tells the others. */
 struct split_card {
@@ -98,7 +99,7 @@ static void split_skip(struct weft_comm *parent, const struct split_card *all)
 	}
 }
 
-/* Cards come from peers: each must be its sender's. */
+/* Cards come from peers: each must be its sender's, with a number that can be. */
 static enum weft_result split_check(const struct weft_comm *comm,
 				    const struct split_card *all)
 {
@@ -108,6 +109,12 @@ static enum weft_result split_check(const struct weft_comm *comm,
 					 "rank %d says that it is rank %d of "
 					 "communicator %u",
 					 i, all[i].rank, comm->number);
+		if (all[i].next_comm > NAME_COMM_MAX + 1)
+			return error_set(
+				WEFT_ERR_INTERNAL,
+				"rank %d says that it has used %u communicators, "
+				"a context has %u at most",
+				i, all[i].next_comm, NAME_COMM_MAX + 1);
 	}
 	return WEFT_SUCCESS;
 }
