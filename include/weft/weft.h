@@ -3,8 +3,10 @@
  * Weft collectives: the public interface.
  *
  * A process opens one context (endpoint, registrations and connections live there),
- * creates communicators on it and calls collectives on those. Every call exists as a
- * blocking function and as a _start twin that returns a request.
+ * creates communicators on it and calls collectives on those, or sends messages between
+ * two of their ranks. Every one of these exists as a blocking function and as a _start
+ * twin that returns a request; collectives also as an _init twin, whose request can be
+ * started many times.
  *
  * Rules that hold for every function unless its comment says otherwise:
  *  - Counts are elements, lengths and sizes are bytes, times are microseconds.
@@ -14,11 +16,13 @@
  *    weft_error_detail() then says what was asked, what was found and what to do.
  *  - Calls on different contexts may run in different threads. Calls on one context are
  *    serialised by a lock inside the library; every rank must issue the collectives of
- * one communicator in the same order.
+ *    one communicator in the same order. What ends an object (weft_ctx_close,
+ *    weft_comm_destroy, weft_req_free, and the wait or test that frees a request) must
+ *    not run beside another call that is given the same object.
  *  - Every wait has a deadline: 60 s unless the options or the context say otherwise.
  *  - Options structs begin with their size (WEFT_..._INIT sets it), so that fields can be
  *    added at the end; NULL options mean the defaults. A field value that this version
- * does not support gives WEFT_ERR_UNSUPPORTED with the field's name in the detail.
+ *    does not support gives WEFT_ERR_UNSUPPORTED with the field's name in the detail.
  */
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
@@ -243,14 +247,16 @@ WEFT_API enum weft_result weft_comm_create(struct weft_ctx *ctx,
  * WEFT_SPLIT_NONE. Endpoints, registrations and connections are the context's, so that it
  * costs one all-gather of 16 bytes. Communicators are created one after the other, in the
  * same order on all ranks that take part. Sentences about failures name ranks of the
- * context. Errors: those of a collective on comm, UNSUPPORTED (4,096 in the life of a
- * context).
+ * context. comm may be destroyed before or after what came of it. Errors: ARG (a color
+ * below -1), those of a collective on comm, UNSUPPORTED (4,096 in the life of a context),
+ * BUSY (another thread created one meanwhile).
  */
 WEFT_API enum weft_result weft_comm_split(struct weft_comm *comm, int32_t color,
 					  int32_t key, const struct weft_comm_opts *opts,
 					  struct weft_comm **out);
 
-/* The same ranks again: calls on one do not meet those on the other. */
+/* The same ranks again: calls on one do not meet those on the other. Collective over
+ * comm; errors of weft_comm_split(). */
 WEFT_API enum weft_result weft_comm_dup(struct weft_comm *comm,
 					const struct weft_comm_opts *opts,
 					struct weft_comm **out);
@@ -278,7 +284,7 @@ WEFT_API int32_t weft_comm_size(const struct weft_comm *comm);
  * operation must be associative, since the library chooses the brackets, and give the
  * same bits on every rank. Without WEFT_OP_ORDERED it must commute as well. Called from
  * within calls of Weft, for any part of a vector and with no alignment beyond the type's;
- * it must not call Weft itself.
+ * it must not call Weft itself. Calls for one context come one at a time.
  */
 struct weft_op_opts {
 	size_t size; /* sizeof(struct weft_op_opts) */
@@ -303,7 +309,8 @@ WEFT_API enum weft_result weft_op_create(struct weft_ctx *ctx,
 					 const struct weft_op_opts *opts,
 					 enum weft_op *op);
 
-/* Calls that were started keep what they need of it. ARG: no operation of the context. */
+/* Calls that were started, and persistent ones that were made, keep apply and arg: what
+ * arg points to must live as long as they. ARG: no operation of the context. */
 WEFT_API enum weft_result weft_op_destroy(struct weft_ctx *ctx, enum weft_op op);
 
 /* ---- collectives --------------------------------------------------------------------
@@ -581,7 +588,10 @@ WEFT_API enum weft_result weft_scatterv_start(struct weft_comm *comm, const void
  * call of the collective in the order that all ranks share, and a rank may use the plain
  * call where another starts a persistent one. weft_req_wait() and weft_req_test() report
  * the end of what was started and leave the request, which can be started again;
- * weft_req_free() gives it back. Errors of the plain calls.
+ * weft_req_free() gives it back. Until it is started, and after its end was told, the
+ * buffers are the caller's to read and write; they must stay where they are. The deadline
+ * counts from each start. A communicator is destroyed after its persistent requests were
+ * freed. Errors: ARG, UNSUPPORTED, COMM, NOMEM.
  */
 WEFT_API enum weft_result weft_call_init(struct weft_comm *comm,
 					 const struct weft_call *call,
@@ -656,10 +666,12 @@ WEFT_API enum weft_result weft_scatterv_init(struct weft_comm *comm, const void 
 					     const struct weft_opts *opts,
 					     struct weft_req **req);
 
-/* ARG: not persistent, or started and not waited for; COMM. */
+/* Starts it once more. ARG: not persistent, or started and not waited for; COMM; NOMEM.
+ */
 WEFT_API enum weft_result weft_req_start(struct weft_req *req);
 
-/* ARG: not persistent; BUSY: started and not waited for. */
+/* Local. ARG: not persistent; BUSY: started and not waited for, also when it failed: wait
+ * for it or test it first. The request is gone when it succeeds. */
 WEFT_API enum weft_result weft_req_free(struct weft_req *req);
 
 /* ---- messages -----------------------------------------------------------------------
@@ -695,7 +707,11 @@ WEFT_API enum weft_result weft_recv_start(struct weft_comm *comm, void *buf,
  * wait; the end waits for all of them, so that no order of the calls on any rank can make
  * ranks wait for each other for good. Buffers are in use until then. The result is that
  * of the first that failed; deadlines are those of each. What gave an error where it was
- * called is not in the group. A group is one thread's.
+ * called is not in the group. weft_send_start() and weft_recv_start() are not part of it,
+ * nor are collectives. One group of a communicator is open at a time, and one thread's. A
+ * message that failed and whose buffer a peer might still write after a second stays with
+ * the communicator, as with a blocking call (see weft_comm_destroy()). Errors: ARG (open
+ * already, or none open); of the end those of messages.
  */
 WEFT_API enum weft_result weft_group_begin(struct weft_comm *comm);
 WEFT_API enum weft_result weft_group_end(struct weft_comm *comm);
@@ -728,7 +744,7 @@ WEFT_API enum weft_result weft_req_wait(struct weft_req *req, int64_t timeout_us
 
 struct weft_stats {
 	size_t size;	/* sizeof(struct weft_stats), set by the caller */
-	uint64_t calls; /* collectives finished */
+	uint64_t calls; /* collectives and messages finished well */
 	uint64_t puts;	/* remote writes started */
 	uint64_t put_bytes;
 	uint64_t msgs; /* tagged messages that carried payload */
