@@ -256,6 +256,7 @@ void verbs_ep_close(struct wire_ep *wep)
 			nanosleep(&nap, NULL);
 	}
 	verbs_helper_stop(ep->helper);
+	ep->helper = NULL;
 	/* Whoever called meanwhile. */
 	while ((link = link_left(ep)))
 		verbs_link_close(link);

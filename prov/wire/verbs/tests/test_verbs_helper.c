@@ -134,6 +134,19 @@ static pid_t peer_fork(int *tell, int *hear)
 	return child;
 }
 
+/* An endpoint that closes ends calls after its helper did. */
+static void test_stopped(void)
+{
+	static struct aided a;
+
+	aided_open(&a, "node1");
+	verbs_helper_stop(a.helper);
+	verbs_helper_kick(NULL);
+	tap_ok(a.side.downs == 0, "no helper, nobody to be woken");
+	side_close(&a.side);
+	pthread_mutex_destroy(&a.mutex);
+}
+
 static void test_death(void)
 {
 	static struct aided a;
@@ -161,6 +174,7 @@ static void test_death(void)
 int main(void)
 {
 	test_answers();
+	test_stopped();
 	test_death();
 	return tap_done();
 }
