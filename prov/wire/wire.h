@@ -52,8 +52,8 @@ struct wire_caps {
 	bool passive;	    /* put and get need no libfabric call at the target */
 	bool local;  /* memory of ours that segments name must be registered: mem_add */
 	bool raw;    /* put and get may name peer memory by plain address (one copy).
-		      * With `local` the memory is registered at the peer as well, and
-		      * has a name there: mem_name */
+		      * With `local` the memory is registered at the peer as well, has a
+		      * name there (mem_name), and can only be read by it */
 	bool notify; /* put_notify */
 	size_t bulk; /* bytes of one of the peer's bulk slots; 0: none can be read */
 	uint32_t joints; /* transfers that both ends may copy at once; 0: none. Where

@@ -259,20 +259,19 @@ void verbs_dom_put(struct verbs_dom *dom)
 int verbs_dom_mem_add(struct verbs_dom *dom, void *start, size_t len,
 		      struct verbs_mr **out)
 {
-	struct verbs_keys_entry e = {.space = VERBS_KEYS_NAME, .pieces = 1};
+	/* Peers pull what is announced by name; nothing lets them write there (D3). */
+	struct verbs_keys_entry e = {
+		.space = VERBS_KEYS_NAME, .access = VERBS_KEYS_READ, .pieces = 1};
 	struct verbs_mr *mr;
-	int ret = verbs_mr_add(dom, start, len,
-			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-				       IBV_ACCESS_REMOTE_WRITE,
-			       true, &mr);
-	bool writable = ret == 0;
+	int ret =
+		verbs_mr_add(dom, start, len,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, true, &mr);
 
 	/* Memory that can only be read can still be sent from. */
 	if (ret == -FI_EFAULT)
 		ret = verbs_mr_add(dom, start, len, IBV_ACCESS_REMOTE_READ, false, &mr);
 	if (ret)
 		return ret;
-	e.access = VERBS_KEYS_READ | (writable ? VERBS_KEYS_WRITE : 0);
 	e.virt_addr = true;
 	e.piece[0].addr = mr->start;
 	e.piece[0].len = len;

@@ -16,6 +16,7 @@
 
 #include "prov/wire/verbs/tests/rig.h"
 #include "prov/wire/verbs/verbs.h"
+#include "prov/wire/verbs/verbs_link.h"
 #include "util/tap.h"
 
 #define RW    (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -290,11 +291,32 @@ static void test_sleep(void)
 	pair_close(&p);
 }
 
+/* What that peer is believed to allow by the one name that is known of it. */
+static void name_allows(struct pair *p, uint8_t access)
+{
+	struct verbs_link *link = verbs_link_of(p->link);
+
+	list_foreach (n, &link->rkeys.known)
+		container_of(n, struct verbs_rkey, where)->entry.access = access;
+}
+
+static int name_move(struct pair *p, const struct wire_segment *seg, bool write)
+{
+	int before = p->rig.segments;
+	int ret = write ? verbs_wire_ops.put(p->link, seg)
+			: verbs_wire_ops.get(p->link, seg);
+
+	if (ret == 0 && !rig_wait_int(&p->rig, &p->rig.segments, before + 1))
+		return -FI_ETIMEDOUT;
+	return ret ? ret : p->rig.segment_err;
+}
+
 static void test_raw(void)
 {
 	struct server_packet a;
 	struct wire_segment seg;
 	struct iovec iov;
+	uint64_t hash;
 	uint8_t *mem;
 	void *handle;
 	struct pair p;
@@ -305,17 +327,23 @@ static void test_raw(void)
 		mem[i] = (uint8_t)(i * 3);
 	server_ask(&p.rig, p.link, SERVER_NAME, 8192, 0);
 	a = server_answer(&p.rig);
+	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
+	hash = server_answer(&p.rig).arg;
 	iov = (struct iovec){mem, 8192};
 	seg = (struct wire_segment){.local = &iov,
 				    .handles = &handle,
 				    .local_count = 1,
 				    .remote = {a.arg, a.arg2, true},
 				    .len = 8192};
-	tap_is_int(verbs_wire_ops.put(p.link, &seg), 0, "a put by name");
-	tap_ok(rig_wait_int(&p.rig, &p.rig.segments, 1) && p.rig.segment_err == 0,
-	       "is done");
+	tap_is_int(name_move(&p, &seg, true), -FI_EACCES,
+		   "D3: what has a name only can't be written");
+	name_allows(&p, VERBS_KEYS_READ | VERBS_KEYS_WRITE);
+	tap_is_int(name_move(&p, &seg, true), -FI_EACCES,
+		   "D3: by its device's word, not by the peer's");
 	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
-	tap_ok(server_answer(&p.rig).arg == hash_bytes(mem, 8192), "carries every byte");
+	tap_ok(server_answer(&p.rig).arg == hash, "and is as it was");
+	tap_is_int(name_move(&p, &seg, false), 0, "a get by name");
+	tap_ok(hash_bytes(mem, 8192) == hash, "brings every byte");
 	pair_close(&p);
 }
 
