@@ -416,6 +416,17 @@ static int take_opened(struct verbs_link *link, const struct verbs_msg *m)
 	return 0;
 }
 
+/* Answerer: the dialler's can send as well. Of a dialler's own a peer can't say so: its
+ * queue pair may not be connected yet. */
+static int take_ready(struct verbs_link *link, const struct verbs_msg *m)
+{
+	if (link->dialler)
+		return -EPROTO;
+	if (m->incarnation == link->lane[m->lane].incarnation)
+		verbs_lane_up(link, m->lane);
+	return 0;
+}
+
 static int take_refused(struct verbs_link *link, const struct verbs_msg *m)
 {
 	struct verbs_lane *l = &link->lane[m->lane];
@@ -469,9 +480,7 @@ int verbs_lanes_msg(struct verbs_link *link, const void *bytes, size_t len)
 	case VERBS_MSG_OPENED:
 		return take_opened(link, &m);
 	case VERBS_MSG_READY:
-		if (m.incarnation == link->lane[m.lane].incarnation)
-			verbs_lane_up(link, m.lane);
-		return 0;
+		return take_ready(link, &m);
 	case VERBS_MSG_REFUSED:
 		return take_refused(link, &m);
 	case VERBS_MSG_DOWN:

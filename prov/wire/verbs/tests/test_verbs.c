@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,6 +348,20 @@ static void test_raw(void)
 	pair_close(&p);
 }
 
+/* An answerer that speaks for the dialler. */
+static void test_lies(void)
+{
+	const struct verbs_msg ready = {.op = VERBS_MSG_READY, .incarnation = 1};
+	struct verbs_msg_bytes bytes;
+	struct pair p;
+
+	pair_open(&p);
+	verbs_msg_write(&bytes, &ready);
+	tap_is_int(verbs_lanes_msg(verbs_link_of(p.link), &bytes, sizeof(bytes)), -EPROTO,
+		   "C7: a dialler isn't told that its own lane can send");
+	pair_close(&p);
+}
+
 static void test_death(void)
 {
 	struct pair p;
@@ -413,6 +428,7 @@ int main(void)
 	test_passive();
 	test_sleep();
 	test_raw();
+	test_lies();
 	test_death();
 	test_self();
 	return tap_done();
