@@ -14,6 +14,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/fork.h"
 #include "prov/mem/params.h"
 
 #define REG_BUCKETS 1024u
@@ -162,6 +163,7 @@ static int dom_open(struct mem_keytab *owner, struct verbs_dom **out,
 	if (!dom)
 		return -FI_ENOMEM;
 	dom->owner = owner;
+	dom->generation = mem_fork_generation();
 	dom->refs = 1;
 	/* Names of an earlier domain at the same address mean nothing. */
 	if (getrandom(&dom->next_name, sizeof(dom->next_name), 0) < 0)
@@ -207,7 +209,9 @@ int verbs_dom_get(struct mem_keytab *owner, struct verbs_dom **out,
 	list_foreach (n, &doms) {
 		struct verbs_dom *dom = container_of(n, struct verbs_dom, node);
 
-		if (dom->owner == owner) {
+		/* What a forked child inherited is its parent's, also where a key table
+		 * of its own comes to lie at the address of the parent's. */
+		if (dom->owner == owner && dom->generation == mem_fork_generation()) {
 			dom->refs++;
 			*out = dom;
 			pthread_mutex_unlock(&doms_lock);

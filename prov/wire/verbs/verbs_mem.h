@@ -30,6 +30,7 @@ struct verbs_mr {
 struct verbs_dom {
 	struct list node; /* of all domains */
 	const struct mem_keytab *owner;
+	uint32_t generation;	  /* of the process that opened it (prov/mem/fork.h) */
 	struct mem_keyview *view; /* of it: which counters want to hear of accesses */
 	uint32_t refs;
 	struct verbs_dev *dev;

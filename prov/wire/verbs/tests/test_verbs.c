@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rdma/fabric.h>
@@ -362,6 +363,30 @@ static void test_lies(void)
 	pair_close(&p);
 }
 
+/* Status of a child that opens the domain of a key table that it inherited. */
+static void test_fork(void)
+{
+	struct verbs_error error = {""};
+	struct verbs_dom *own, *dom;
+	int status = -1;
+	struct rig a;
+	pid_t child;
+
+	rig_open(&a);
+	own = verbs_ep_of(a.ep)->dom;
+	child = fork();
+	if (child == 0) {
+		alarm(30);
+		if (verbs_dom_get(a.keys, &dom, &error))
+			_exit(1);
+		_exit(dom == own ? 2 : 0);
+	}
+	waitpid(child, &status, 0);
+	tap_is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+		   "a forked child gets devices of its own, not its parent's");
+	rig_close(&a);
+}
+
 static void test_death(void)
 {
 	struct pair p;
@@ -429,6 +454,7 @@ int main(void)
 	test_sleep();
 	test_raw();
 	test_lies();
+	test_fork();
 	test_death();
 	test_self();
 	return tap_done();
