@@ -129,7 +129,12 @@ void emu_conn_bury(void)
 void emu_conn_forget(void)
 {
 	list_foreach (pos, &emu.conns) {
-		close(container_of(pos, struct emu_conn, node)->fd);
+		struct emu_conn *c = container_of(pos, struct emu_conn, node);
+
+		/* It stays for what was made with it; nothing new is sent on it. */
+		close(c->fd);
+		c->fd = -1;
+		c->dead = true;
 	}
 }
 

@@ -387,6 +387,40 @@ static void test_fork(void)
 	rig_close(&a);
 }
 
+static void child_speaks(const struct wire_addr *to)
+{
+	const struct server_packet word = {.op = SERVER_SINK};
+	struct rig own;
+
+	alarm(60);
+	rig_open(&own);
+	if (rig_dial(&own, to) || !rig_send(&own, own.dialled, &word, sizeof(word)))
+		_exit(1);
+	rig_close(&own);
+	_exit(0);
+}
+
+/* A child of an endpoint that has connections dials it. */
+static void test_child(void)
+{
+	int status = -1;
+	struct rig a;
+	pid_t child;
+
+	rig_open(&a);
+	tap_ok(rig_dial(&a, &wire_ep_base(a.ep)->addr) == 0 &&
+		       rig_wait_int(&a, &a.ups, 2),
+	       "connected to itself");
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		child_speaks(&wire_ep_base(a.ep)->addr);
+	tap_ok(rig_wait_u64(&a, &a.packets, 1), "a forked child is heard");
+	waitpid(child, &status, 0);
+	tap_is_int(status, 0, "and ends well");
+	rig_close(&a);
+}
+
 static void test_death(void)
 {
 	struct pair p;
@@ -455,6 +489,7 @@ int main(void)
 	test_raw();
 	test_lies();
 	test_fork();
+	test_child();
 	test_death();
 	test_self();
 	return tap_done();
