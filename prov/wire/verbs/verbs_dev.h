@@ -125,15 +125,17 @@ struct verbs_event {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
+	struct ibv_async_event raw;
 };
 
 /*
- * The next asynchronous event of the rail's context, acknowledged already; false: none
- * is waiting. Never blocks. Queue pairs are destroyed by whoever reads events, or an
- * event may name one that is gone. Of a device with several rails a port's event names
- * the rail of that port.
+ * The next asynchronous event of the rail's context; false: none is waiting. Never
+ * blocks. Of a device with several rails a port's event names the rail of that port. What
+ * it names can't be destroyed before verbs_dev_event_end, which must follow: who destroys
+ * it waits for that.
  */
 bool verbs_dev_event(struct verbs_dev *dev, uint32_t rail, struct verbs_event *event);
+void verbs_dev_event_end(struct verbs_dev *dev, struct verbs_event *event);
 
 /* The card's part of all rails: kind, number, GID, LID, MTU, reads served. Table keys are
  * the caller's to fill in. */

@@ -136,16 +136,18 @@ static enum verbs_event_kind event_kind(struct verbs_dev *dev, uint32_t rail,
 
 bool verbs_dev_event(struct verbs_dev *dev, uint32_t rail, struct verbs_event *event)
 {
-	struct ibv_async_event ev;
-
-	if (dev->lib->get_async_event(dev->rail[rail].context, &ev) != 0)
-		return false;
 	memset(event, 0, sizeof(*event));
-	event->type = ev.event_type;
+	if (dev->lib->get_async_event(dev->rail[rail].context, &event->raw) != 0)
+		return false;
+	event->type = event->raw.event_type;
 	event->rail = rail;
-	event->kind = event_kind(dev, rail, &ev, event);
-	dev->lib->ack_async_event(&ev);
+	event->kind = event_kind(dev, rail, &event->raw, event);
 	return true;
+}
+
+void verbs_dev_event_end(struct verbs_dev *dev, struct verbs_event *event)
+{
+	dev->lib->ack_async_event(&event->raw);
 }
 
 /* ---- whether there are any ----------------------------------------------------------

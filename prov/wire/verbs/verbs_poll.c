@@ -162,6 +162,8 @@ static int async_take(struct verbs_ep *ep)
 			else if (ev.kind == VERBS_EVENT_MOVED)
 				ep->rail[ev.rail].was_up =
 					!atomic_load(&dev->rail[ev.rail].up);
+			/* Before any lock of those who destroy queue pairs. */
+			verbs_dev_event_end(dev, &ev);
 		}
 	}
 	rails_look(ep);

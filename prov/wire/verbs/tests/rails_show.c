@@ -106,6 +106,7 @@ static void events_show(struct verbs_dev *dev, int count)
 			printf("event %s of %s, which is %s\n", kind_name[ev.kind],
 			       dev->rail[ev.rail].name,
 			       dev->rail[ev.rail].up ? "up" : "down");
+			verbs_dev_event_end(dev, &ev);
 			count--;
 		}
 	}
@@ -128,7 +129,12 @@ int main(int argc, char **argv)
 		for (uint32_t i = 0; i < dev->rails; i++)
 			rail_show(&dev->rail[i]);
 		card_show(dev);
-		printf("event %s\n", verbs_dev_event(dev, 0, &ev) ? "some" : "none");
+		if (verbs_dev_event(dev, 0, &ev)) {
+			printf("event some\n");
+			verbs_dev_event_end(dev, &ev);
+		} else {
+			printf("event none\n");
+		}
 		events_show(dev, events ? atoi(events) : 0);
 		verbs_dev_close(dev);
 	}
