@@ -159,7 +159,10 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 	/* Perhaps all of its rail is down: then none is opened there in vain. */
 	if (why == VERBS_LANE_PATH)
 		verbs_poll_async(link->ep);
-	l->faults = why == VERBS_LANE_FAULT ? 0 : l->faults + 1;
+	/* One on which something got through was worth opening. */
+	if (why == VERBS_LANE_FAULT || l->qp->passed)
+		l->faults = 0;
+	l->faults++;
 	/* What is owed of its opening doesn't matter any more. */
 	l->owe = why == VERBS_LANE_TOLD ? 0 : OWE(VERBS_MSG_DOWN);
 	dqplb_tx_lane_down(link->tx, i, l->incarnation);

@@ -176,6 +176,7 @@ void verbs_lane_received(struct verbs_link *link, struct verbs_qp *qp,
 			verbs_lane_down(link, i, VERBS_LANE_PATH);
 		return;
 	}
+	qp->passed = true;
 	/* Whoever is heard on it can be sent to (rule C7). */
 	if (l->state == VERBS_LANE_OPENING && !link->dialler)
 		verbs_lane_up(link, i);
@@ -228,6 +229,7 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 	if (count > qp->sq_head - qp->sq_tail)
 		return; /* a place that nothing was posted on */
 	if (wc->status == IBV_WC_SUCCESS) {
+		qp->passed = true;
 		for (uint32_t k = 0; k < count; k++)
 			dqplb_tx_done(link->tx, qp->cookie[qp->sq_tail++ & qp->sq_mask]);
 		if (qp->state == VERBS_QP_ERROR)

@@ -52,6 +52,7 @@ struct verbs_qp {
 	uint16_t lane;	   /* or VERBS_LANE_CONTROL */
 	uint8_t rail;	   /* of this side */
 	uint8_t peer_rail; /* of the peer's card */
+	bool passed;	   /* something got through */
 	uint32_t inline_max;
 	uint32_t incarnation; /* of the lane */
 	uint32_t psn;
