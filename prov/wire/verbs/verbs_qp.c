@@ -15,9 +15,12 @@
 #include "prov/wire/verbs/verbs_ep.h"
 #include "prov/wire/verbs/verbs_ooo.h"
 
-/* 4.096 us * 2^14 = 67 ms for an acknowledgement, eight times; a receiver that isn't
- * ready is waited for as long as it lives. */
-#define QP_TIMEOUT   14
+/* 4.096 us * 2^17 = 0.54 s for an acknowledgement, eight times; a receiver that isn't
+ * ready is waited for as long as it lives. Where acknowledgements come later than that
+ * everything is sent again, lane by lane, which makes a slow path slower: many lanes with
+ * large segments want more time than one queue pair. A path that dies without its port is
+ * noticed after some 4 s; ports, queue pairs and hosts that go say so. */
+#define QP_TIMEOUT   17
 #define QP_RETRIES   7
 #define QP_RNR_RETRY 7
 #define QP_RNR_TIMER 12 /* 0.64 ms */
