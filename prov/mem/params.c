@@ -36,7 +36,7 @@ const struct prov_param prov_param_table[] = {
 		.max = 3600 * 1000,
 		.offset = offsetof(struct prov_params, connect_timeout_ms),
 		.text = "how long an operation may wait for its peer's endpoint to "
-			"answer",
+			"answer, and a link for a way to its peer to come back",
 	},
 	{
 		.name = "eager_size",

@@ -335,6 +335,7 @@ void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
 			chan_break(link);
 		return;
 	}
+	c->passed = true;
 	if (c->hold && qp == c->qp)
 		verbs_resume_heard(link);
 	if ((link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING) &&
@@ -369,6 +370,7 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 		}
 		return;
 	}
+	link->chan.passed = true;
 	if (bye)
 		link->chan.bye_done = true;
 	if (read && qp == link->chan.qp && link->state == VERBS_LINK_UP)

@@ -33,7 +33,8 @@ struct verbs_chan {
 	bool bye_done; /* it has arrived */
 	bool bye_heard;
 	bool hold; /* answerer: the dialler must be heard before anything is sent (C7) */
-	bool broken;			    /* its queue pair is of no use any more */
+	bool broken; /* its queue pair is of no use any more */
+	bool passed; /* something got through since that was last asked */
 	uint32_t len[VERBS_CTL_WINDOW_MAX]; /* of each slot, with its head */
 };
 

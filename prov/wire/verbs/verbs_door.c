@@ -323,7 +323,10 @@ void verbs_call_drop(struct verbs_call *call, int err)
 	struct verbs_door *door = call->door;
 
 	call->known = false;
-	call_refuse(call, end_of_error(err), err);
+	if (err == -FI_ECONNRESET)
+		call_over(call, err);
+	else
+		call_refuse(call, end_of_error(err), err);
 	if (door->turning)
 		return; /* its turn may go on */
 	list_remove(&call->node);

@@ -102,7 +102,8 @@ int verbs_call_answer(struct verbs_call *call, const struct verbs_card *card, vo
 /* After ANSWER: this side's queue pairs can receive and send. */
 void verbs_call_ready(struct verbs_call *call);
 /* Ends a call in any state, without an event; tells the peer why: 0 or -FI_ESHUTDOWN
- * (goodbye), -FI_EACCES, -FI_EHOSTUNREACH, -FI_ECONNREFUSED (not now, try again). */
+ * (goodbye), -FI_EACCES, -FI_EHOSTUNREACH, -FI_ECONNREFUSED (not now, try again); not
+ * a word with -FI_ECONNRESET: it broke. */
 void verbs_call_drop(struct verbs_call *call, int err);
 void verbs_call_set_arg(struct verbs_call *call, void *arg);
 

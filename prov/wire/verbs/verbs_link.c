@@ -15,8 +15,9 @@
 #include "prov/wire/verbs/verbs_resume.h"
 #include "prov/wire/verbs/verbs_rma.h"
 
-/* How long a goodbye may take. */
-#define LINK_BYE_NS UINT64_C(1000000000)
+/* How long a goodbye, and what was sent before it, may take: longer than a queue pair
+ * tries. */
+#define LINK_BYE_NS UINT64_C(5000000000)
 
 static const char *const state_name[VERBS_LINK_STATES] = {
 	[VERBS_LINK_NEW] = "new",	    [VERBS_LINK_DIALLING] = "dialling",
@@ -167,7 +168,7 @@ void verbs_link_finish(struct verbs_link *link, int err)
 	char text[WIRE_ADDR_TEXT_MAX];
 
 	pthread_mutex_lock(&ep->mutex);
-	link_cut(link, true, err == -FI_ESHUTDOWN ? err : 0);
+	link_cut(link, true, err == -FI_ESHUTDOWN ? err : -FI_ECONNRESET);
 	pthread_mutex_unlock(&ep->mutex);
 	if (link->state == VERBS_LINK_UP) {
 		FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "link to %s ends: %s\n",

@@ -74,8 +74,8 @@ struct verbs_link {
 	bool resuming;
 	uint32_t resumes;
 	uint32_t resume_rail; /* that is tried next */
-	uint64_t resume_mark;
 	uint64_t resume_until;
+	uint64_t resume_back; /* when it was there again, or there at first */
 	uint64_t resume_due;
 
 	/* Mutex. */

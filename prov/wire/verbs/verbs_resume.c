@@ -33,14 +33,22 @@ static void chan_qp_close(struct verbs_link *link)
 	link->chan.qp = NULL;
 }
 
-/* Nothing moved since the last time: then time goes on running. */
-static bool moved(struct verbs_link *link)
+/* How long a link may be without a channel on which anything gets through. */
+static uint64_t patience(void)
 {
-	uint64_t mark = link->chan.ctl.una + atomic_load(&link->chan.ctl.heard);
-	bool yes = mark != link->resume_mark || link->resumes == 0;
+	return prov_params()->connect_timeout_ms * UINT64_C(1000000);
+}
 
-	link->resume_mark = mark;
-	return yes;
+/* The time that is left begins anew with everything that got through, and with a channel
+ * that lived as long as that, though nothing had to be said on it. Else it goes on
+ * running, however many channels are made: each of them may be worth nothing. */
+static void time_give(struct verbs_link *link, uint64_t now)
+{
+	bool lived = !link->resuming && now - link->resume_back >= patience();
+
+	if (link->chan.passed || lived || link->resumes == 0)
+		link->resume_until = now + patience();
+	link->chan.passed = false;
 }
 
 void verbs_resume_start(struct verbs_link *link)
@@ -54,9 +62,8 @@ void verbs_resume_start(struct verbs_link *link)
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 		"link to %s: the control channel died; it is made anew\n",
 		wire_addr_text(&link->base.peer, text));
+	time_give(link, now);
 	link->resuming = true;
-	if (moved(link))
-		link->resume_until = now + VERBS_RESUME_NS;
 	/* Not again and again where the rail of the other end is down. */
 	link->resume_due =
 		now < link->resume_due + RESUME_PAUSE_NS ? now + RESUME_PAUSE_NS : now;
@@ -159,17 +166,21 @@ static int chan_connect(struct verbs_link *link, const struct verbs_card *card)
 	    card->rails != link->peer.rails)
 		return -EPROTO;
 	memcpy(link->peer.rail, card->rail, sizeof(link->peer.rail));
+	/* What was acknowledged nowhere else. */
+	if (card->heard > link->chan.ctl.una)
+		link->chan.passed = true;
 	if (verbs_ctl_resume(&link->chan.ctl, card->heard))
 		return -EPROTO;
 	return verbs_qp_connect(link->ep, link->chan.qp, &link->peer, q->rail, q->qpn,
 				q->psn, link->traffic_class);
 }
 
-/* It can be used in both directions. */
+/* It can be used in both directions; or it died meanwhile (answerer), which
+ * verbs_link_run looks at. */
 static void chan_back(struct verbs_link *link)
 {
 	link->resuming = false;
-	link->chan.broken = false;
+	link->resume_back = verbs_now();
 	link->chan.hold = false;
 	dqplb_rx_resend(link->rx);
 	verbs_rkeys_restart(link);
@@ -203,10 +214,13 @@ static void answer_heard(struct verbs_link *link, const struct verbs_card *card)
 	}
 	verbs_helper_kick(link->ep->helper);
 	pthread_mutex_unlock(&link->ep->mutex);
-	if (ret == 0)
-		chan_back(link);
-	else
+	if (ret) {
 		chan_qp_close(link);
+		return;
+	}
+	/* What was said of the one before. */
+	link->chan.broken = false;
+	chan_back(link);
 }
 
 static void hello_heard(struct verbs_link *link, const struct verbs_card *hello)
@@ -220,13 +234,12 @@ static void hello_heard(struct verbs_link *link, const struct verbs_card *hello)
 
 	if (q)
 		rail = verbs_card_rail_for(&ep->card, hello, q->rail);
+	time_give(link, verbs_now());
 	if (!link->resuming) {
 		/* This end had not noticed. */
 		link->resuming = true;
 		link->resumes++;
 	}
-	if (moved(link) || link->resume_until == 0)
-		link->resume_until = verbs_now() + VERBS_RESUME_NS;
 	chan_qp_close(link);
 	link->chan.broken = false;
 	link->chan.hold = true;

@@ -4,15 +4,13 @@
  * is one, while lanes go on (rule C5): the dialler of the link calls again with the same
  * session and a higher round; both say what they heard, and what the other hasn't heard
  * is sent again (rule B1). An answerer whose end died asks for that by giving its call
- * up. While the doors reach each other and the channel moves anything in between, this
- * may happen any number of times; else the link ends after VERBS_RESUME_NS.
+ * up. While the doors reach each other and anything gets through in between, this may
+ * happen any number of times; else the link ends after FI_WEFT_CONNECT_TIMEOUT.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_RESUME_H
 #define WEFT_WIRE_VERBS_VERBS_RESUME_H
 
 #include "prov/wire/verbs/verbs_link.h"
-
-#define VERBS_RESUME_NS UINT64_C(10000000000)
 
 /* The control channel is of no use any more. Endpoint lock, as those below. */
 void verbs_resume_start(struct verbs_link *link);

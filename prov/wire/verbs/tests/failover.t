@@ -27,4 +27,14 @@ FAILOVER_WANT=resumes emulated test_failover "$tmp/one" "$tmp/faults" "killed"
 
 faults "emu1 200 port-down for=300ms" "emu0 900 port-down for=300ms"
 FAILOVER_WANT=retired emulated test_failover "$tmp/two" "$tmp/faults" "port down"
+
+# Every few segments one is lost with its queue pair, the control channel's among them.
+faults "emu0 each=30 kill-qp" "emu0 each=20 lose-ack"
+FAILOVER_ROUNDS=60 FAILOVER_WANT=retired,resumes \
+	emulated test_failover "$tmp/one" "$tmp/faults" "very often"
+
+# Nothing is left: all that is under way ends, with an error, by the deadline.
+export FI_WEFT_CONNECT_TIMEOUT=1000
+faults "emu0 60 port-down" "emu1 60 port-down"
+FAILOVER_MODE=dead emulated test_failover "$tmp/two" "$tmp/faults" "all rails dead"
 done_testing

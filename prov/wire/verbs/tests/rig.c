@@ -288,6 +288,7 @@ int rig_start(struct rig *rig, struct wire_link *link, bool write, void *local,
 				   .len = len,
 				   .cookie = rig};
 	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
+	int downs = rig->downs;
 	int ret;
 
 	do {
@@ -296,7 +297,7 @@ int rig_start(struct rig *rig, struct wire_link *link, bool write, void *local,
 			      : verbs_wire_ops.get(link, &seg);
 		if (ret == -FI_EAGAIN)
 			step(rig);
-	} while (ret == -FI_EAGAIN && rig_now() < end);
+	} while (ret == -FI_EAGAIN && rig->downs == downs && rig_now() < end);
 	return ret;
 }
 

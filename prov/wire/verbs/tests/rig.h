@@ -66,7 +66,7 @@ int rig_dial(struct rig *rig, const struct wire_addr *to);
 bool rig_send(struct rig *rig, struct wire_link *link, const void *bytes, size_t len);
 uint64_t rig_now(void);
 
-/* A put or get, started; waits for room. */
+/* A put or get, started; waits for room. -FI_EAGAIN: a link went down meanwhile. */
 int rig_start(struct rig *rig, struct wire_link *link, bool write, void *local,
 	      void *handle, size_t len, uint64_t addr, uint64_t key,
 	      const struct wire_notice *n);

@@ -2,7 +2,9 @@
 /*
  * A checked stream of packets, puts, gets and notices while queue pairs and ports die, as
  * the emulated devices' fault script says (failover.t): nothing is lost, repeated, out of
- * order or reported, and the counters show that something did happen.
+ * order or reported, and the counters show that something did happen. With
+ * FAILOVER_MODE=dead nothing works any more after a while: everything that is under way
+ * ends with an error.
  */
 #include "config.h"
 
@@ -63,7 +65,7 @@ static int stream(struct rig *rig, struct wire_link *link, uint8_t *mem, void *h
 	return ret;
 }
 
-int main(void)
+static int survive(void)
 {
 	const char *text = getenv("FAILOVER_ROUNDS");
 	const char *want = getenv("FAILOVER_WANT");
@@ -129,4 +131,64 @@ int main(void)
 	kill(srv.pid, SIGKILL);
 	server_wait(&srv);
 	return tap_done();
+}
+
+/* All rails go for good while puts, notices and gets are under way. */
+static int dead(void)
+{
+	int before, started = 0, ret = 0;
+	struct server_packet to;
+	struct wire_link *link;
+	struct server srv;
+	struct rig rig;
+	void *handle;
+	uint8_t *mem;
+
+	server_start(&srv);
+	rig_open(&rig);
+	ret = rig_dial(&rig, &srv.addr);
+	if (ret)
+		tap_bail("dial: %s", fi_strerror(-ret));
+	link = rig.dialled;
+	mem = rig_memory(&rig, MEMORY, &handle);
+	if (!server_ask(&rig, link, SERVER_REGISTER, MEMORY, RW))
+		tap_bail("no memory at the server");
+	to = server_answer(&rig);
+	before = rig.segments;
+	/* As many as it takes: of a link that is over nothing is asked. */
+	for (int i = 0; i < 100000 && rig.downs == 0; i++) {
+		const struct wire_notice n = {.data = (uint64_t)i + 1, .op = 1};
+
+		if (started - (rig.segments - before) >= 64) {
+			int seen = rig.segments;
+
+			if (!rig_wait_int(&rig, &rig.segments, seen + 1))
+				break;
+			continue;
+		}
+		ret = rig_start(&rig, link, i % 4 != 0, mem, handle, 100000, to.arg,
+				to.arg2, i % 4 == 1 ? &n : NULL);
+		if (ret)
+			break;
+		started++;
+	}
+	if (ret == -FI_EAGAIN && rig.downs > 0)
+		ret = 0; /* its end was due */
+	tap_is_int(ret, 0, "C5: all were taken");
+	tap_ok(rig_wait_int(&rig, &rig.downs, 1), "C5: the link ends by its deadline");
+	tap_is_int(rig.down_err, -FI_ECONNRESET, "C5: as one that broke");
+	tap_is_int(rig.segments - before, started, "A9: what was under way has ended");
+	tap_ok(rig.segment_errs > 0, "A9: with errors");
+	tap_is_int(rig.segment_err, -FI_ECONNRESET, "A9: that say so");
+	rig_close(&rig);
+	kill(srv.pid, SIGKILL);
+	server_wait(&srv);
+	return tap_done();
+}
+
+int main(void)
+{
+	const char *mode = getenv("FAILOVER_MODE");
+
+	return mode && strcmp(mode, "dead") == 0 ? dead() : survive();
 }
