@@ -106,6 +106,8 @@ static void conn_end(struct emu_conn *c)
 	if (c->dead)
 		return;
 	c->dead = true;
+	/* Also where a child still has the socket, no news of it may come any more. */
+	epoll_ctl(emu.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
 	list_remove(&c->node);
 	list_push_back(&emu.dead, &c->node);
