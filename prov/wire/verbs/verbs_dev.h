@@ -2,7 +2,8 @@
 /*
  * The RDMA devices of this host that are used: rails 0 to R-1, each one port of a device
  * with a context and a protection domain of its own. Opened once for a domain, read by
- * all its endpoints; only `up` and `state` change afterwards.
+ * all its endpoints; `up` changes afterwards, and, with an event of the port, what its
+ * move changes: kind, LID, GID, gid_index, global and mtu.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_DEV_H
 #define WEFT_WIRE_VERBS_VERBS_DEV_H
