@@ -270,8 +270,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_case one = {
 		.name = "B1, E4: two processes of three threads at the same words",
-		.run = {contend_run, contend_run},
-		.seconds = 60};
+		.run = {contend_run, contend_run}};
 
 	test_init(argc, argv);
 	board = mem_new_shared(sizeof(*board));

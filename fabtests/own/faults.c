@@ -244,11 +244,10 @@ static void faults_run(struct side *s)
 		   "the faults miss the provider");
 }
 
-#define PLAN(name_, server_, ever_)                                         \
-	{                                                                   \
-		.name = name_, .run = {faults_run, server_run},             \
-		.arg = &(const struct plan){server_, ever_}, .seconds = 80, \
-		.needs_weft = true                                          \
+#define PLAN(name_, server_, ever_)                                             \
+	{                                                                       \
+		.name = name_, .run = {faults_run, server_run},                 \
+		.arg = &(const struct plan){server_, ever_}, .needs_weft = true \
 	}
 
 static const struct test_case cases[] = {

@@ -387,7 +387,7 @@ static const struct test_case cases[] = {
 	{.name = "calls of what isn't there",
 	 .run = {absent_run, idle},
 	 .needs_weft = true},
-	{.name = "nodes and services", .run = {addresses_run, idle}, .seconds = 60},
+	{.name = "nodes and services", .run = {addresses_run, idle}},
 	{.name = "messages over IPv6", .run = {ipv6_side, ipv6_side}},
 };
 

@@ -179,8 +179,8 @@ static void receiver_dies(struct side *s)
 }
 
 static const struct test_case cases[] = {
-	{"a sender that stops", {sender_stops, sender_stops}, .seconds = 60},
-	{"a receiver that stops", {receiver_stops, receiver_stops}, .seconds = 60},
+	{.name = "a sender that stops", .run = {sender_stops, sender_stops}},
+	{.name = "a receiver that stops", .run = {receiver_stops, receiver_stops}},
 	{"a sender that dies", {survivor, victim}, .killed = true, .needs_weft = true},
 	{"a receiver that dies",
 	 {sender_survives, receiver_dies},

@@ -628,7 +628,7 @@ int main(int argc, char **argv)
 		{.name = "late", .run = {late_one, late_other}},
 		{.name = "remote memory", .run = {window_own, window_use}},
 		{.name = "an ordinary endpoint", .run = {plain_many, plain_one}},
-		{.name = "threads", .run = {threads_run, threads_run}, .seconds = 60},
+		{.name = "threads", .run = {threads_run, threads_run}},
 		{.name = "the peer dies", .run = {death_see, death_wait}, .killed = true},
 		{.name = "refused", .run = {refuse_run, refuse_run}, .needs_weft = true},
 	};

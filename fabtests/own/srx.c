@@ -587,7 +587,7 @@ int main(int argc, char **argv)
 		{.name = "a sender dies",
 		 .run = {death_recv, death_send},
 		 .killed = true},
-		{.name = "threads", .run = {threads_recv, threads_send}, .seconds = 60},
+		{.name = "threads", .run = {threads_recv, threads_send}},
 		{.name = "refused", .run = {refuse_run, obey}, .needs_weft = true},
 	};
 

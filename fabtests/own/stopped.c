@@ -111,7 +111,6 @@ static void sender(struct side *s)
 static const struct test_case cases[] = {
 	{"D4: closed while the sender is stopped",
 	 {receiver, sender},
-	 .seconds = 60,
 	 .needs_weft = true},
 };
 

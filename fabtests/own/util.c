@@ -258,7 +258,7 @@ static void case_run(const struct test_case *c, const char *suffix)
 	}
 	close(sock[0]);
 	close(sock[1]);
-	good = sides_wait(pid, status, c->seconds ? c->seconds : 30);
+	good = sides_wait(pid, status, c->seconds ? c->seconds : CASE_SECONDS);
 	if (!good)
 		tap_diag("%s%s: ended by the deadline", c->name, suffix);
 	for (int i = 0; i < 2; i++) {

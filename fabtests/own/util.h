@@ -27,7 +27,10 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #define API_VERSION FI_VERSION(1, 17)
-#define WAIT_MS	    10000 /* for one completion: far more than anything needs */
+/* For one completion: more than anything needs, and than the 10 s for which the provider
+ * tries to reach a peer that may still be starting. */
+#define WAIT_MS	     30000
+#define CASE_SECONDS 180 /* for both sides of a case: several such waits */
 
 /* What a node asks of the provider; zero is the default of each. */
 struct want {
@@ -74,7 +77,7 @@ struct test_case {
 	const char *name;
 	void (*run[2])(struct side *s);
 	const void *arg;
-	int seconds;	  /* deadline; 0: 30 */
+	int seconds;	  /* deadline; 0: CASE_SECONDS */
 	bool killed;	  /* side 1 is expected to die by SIGKILL */
 	bool needs_weft;  /* about this provider's own ways: skipped for others */
 	const char *skip; /* not run, for this reason */
