@@ -3,6 +3,7 @@ PROV_SOURCES += %D%/wire.h %D%/addr.c %D%/addr.h %D%/wires.c \
 	%D%/joined.c %D%/joined.h
 include prov/wire/shm/local.mk
 include prov/wire/verbs/local.mk
+include prov/wire/uet/local.mk
 
 EXTRA_DIST += %D%/README.md
 

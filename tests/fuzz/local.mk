@@ -100,3 +100,12 @@ check_PROGRAMS += %D%/test_verbs_frame
 TESTS += %D%/test_verbs_frame
 %C%_test_verbs_frame_SOURCES = %D%/verbs_frame.c %D%/random.c
 %C%_test_verbs_frame_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_uet_wire
+%C%_fuzz_uet_wire_SOURCES = %D%/uet_wire.c %D%/engine.c
+%C%_fuzz_uet_wire_LDADD = prov/libprov.la
+%C%_fuzz_uet_wire_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_uet_wire
+TESTS += %D%/test_uet_wire
+%C%_test_uet_wire_SOURCES = %D%/uet_wire.c %D%/random.c
+%C%_test_uet_wire_LDADD = prov/libprov.la

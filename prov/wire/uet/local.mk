@@ -1,0 +1,10 @@
+# Sources of the uet wire's protocol (libprov.la) and the unit tests beside them.
+PROV_SOURCES += \
+	%D%/uet_wire.c %D%/uet_wire.h %D%/uet_wire_put.c
+
+check_PROGRAMS += %D%/tests/test_uet_wire
+TESTS += %D%/tests/test_uet_wire
+%C%_tests_test_uet_wire_SOURCES = %D%/tests/test_uet_wire.c
+%C%_tests_test_uet_wire_LDADD = prov/libprov.la
+
+EXTRA_DIST += %D%/README.md

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Congestion control at the sender (NSCC): a window of bytes that follows the queueing
+ * delay and the ECN marks that acknowledgements report. Pure: no clock, no allocation;
+ * the struct is its user's. README.md says where it leaves the published rules.
+ *
+ * Sizes are nominal: payload, headers, and UET_NSCC_OVERHEAD, alike on both sides.
+ */
+#ifndef WEFT_UET_NSCC_H
+#define WEFT_UET_NSCC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UET_NSCC_OVERHEAD 48u /* UDP 8, and 40 for what lies below */
+
+struct uet_nscc_config {
+	uint64_t link;	    /* bytes each second of the slower end */
+	uint64_t base_rtt;  /* ns, of the longest path when nothing waits; 0: measured */
+	uint64_t first_rtt; /* assumed until one was measured */
+	uint64_t least_rtt; /* no base is taken for smaller: clocks and stamps are soft */
+	uint32_t mtu;	    /* nominal size of a full packet */
+	uint32_t ack_bytes; /* that the receiver gathers before it acknowledges */
+};
+
+struct uet_nscc {
+	struct uet_nscc_config config;
+	/* What follows from base_rtt. */
+	uint64_t base_rtt;
+	uint64_t target;
+	uint64_t bdp;
+	uint64_t max_wnd;
+	double alpha;
+	double fi;
+	double eta;
+	double fi_scale;
+	/* State. */
+	bool measured;
+	bool fast;
+	bool trigger_qa;
+	bool saved_valid;
+	int64_t inflight;
+	uint64_t cwnd;
+	uint64_t saved;
+	double avg_delay;
+	double inc_bytes;
+	uint64_t fi_count;
+	uint64_t received_bytes;
+	uint64_t achieved_bytes;
+	uint64_t bytes_ignored;
+	uint64_t bytes_to_ignore;
+	uint64_t qa_end;
+	uint64_t adjust_at;
+	uint64_t md_at;
+	uint64_t loss_at;
+	uint64_t loss_floor;
+	uint64_t min_now; /* smallest sample of this period, and of the one before */
+	uint64_t min_before;
+	uint64_t min_until;
+	uint32_t received; /* as the last ack said */
+	struct {
+		uint64_t acks;
+		uint64_t samples;
+		uint64_t marks;
+		uint64_t decreases;
+		uint64_t quick;
+		uint64_t losses;
+	} count;
+};
+
+struct uet_nscc_ack {
+	uint32_t received; /* as in uet_ack_state */
+	bool has_received;
+	bool ce;
+	bool path_marks; /* the packet's path has marked before, so silence says something
+			  */
+	bool restore;
+	uint8_t pend;
+	bool has_rtt;
+	uint64_t rtt; /* ns, without the receiver's own time */
+};
+
+/* False: configuration. */
+bool uet_nscc_init(struct uet_nscc *cc, const struct uet_nscc_config *config,
+		   uint64_t now);
+/* Whether a packet of up to config.mtu may leave. */
+bool uet_nscc_can_send(const struct uet_nscc *cc);
+/* Whether the packet that was just counted should ask for an acknowledgement. */
+bool uet_nscc_wants_ack(const struct uet_nscc *cc);
+void uet_nscc_sent(struct uet_nscc *cc, uint32_t size);
+/* Returns the bytes that the receiver got since the last one. */
+uint64_t uet_nscc_ack(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint64_t now);
+/* A packet was refused; `trimmed`: in a switch, for lack of room. */
+void uet_nscc_nack(struct uet_nscc *cc, uint32_t size, bool trimmed, uint64_t now);
+/* A packet is taken for lost; `evidence`: later ones came through. Without, it is only
+ * late (its receiver may not be running), and the window stays. */
+void uet_nscc_lost(struct uet_nscc *cc, uint32_t size, bool evidence, uint64_t now);
+/* A round trip of a control packet that met no queue of ours. */
+void uet_nscc_base(struct uet_nscc *cc, uint64_t rtt, uint64_t now);
+
+#endif
