@@ -4,6 +4,7 @@ PROV_SOURCES += %D%/wire.h %D%/addr.c %D%/addr.h %D%/wires.c \
 include prov/wire/shm/local.mk
 include prov/wire/verbs/local.mk
 include prov/wire/uet/local.mk
+include prov/wire/uet/linux.mk
 
 EXTRA_DIST += %D%/README.md
 

@@ -1,0 +1,25 @@
+# The Linux side of the uet wire: sockets, and what stands between them and the wire.
+PROV_SOURCES += \
+	%D%/uet_crypto.c %D%/uet_crypto.h \
+	%D%/uet_recv.c %D%/uet_recv.h \
+	%D%/uet_replay.h \
+	%D%/uet_seal.c %D%/uet_seal.h \
+	%D%/uet_send.c %D%/uet_send.h \
+	%D%/uet_shim.c %D%/uet_shim.h \
+	%D%/uet_sock.c %D%/uet_sock.h
+
+check_PROGRAMS += %D%/tests/test_uet_sock
+TESTS += %D%/tests/test_uet_sock
+%C%_tests_test_uet_sock_SOURCES = %D%/tests/test_uet_sock.c
+%C%_tests_test_uet_sock_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet_shim
+TESTS += %D%/tests/test_uet_shim
+%C%_tests_test_uet_shim_SOURCES = %D%/tests/test_uet_shim.c
+%C%_tests_test_uet_shim_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet_seal
+TESTS += %D%/tests/test_uet_seal
+%C%_tests_test_uet_seal_SOURCES = %D%/tests/test_uet_seal.c
+%C%_tests_test_uet_seal_LDADD = prov/libprov.la
+

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagrams leave; see uet_send.h. */
+#include "config.h"
+
+#include "prov/wire/uet/uet_send.h"
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+/* What the kernel takes as one. Newer ones take 128. */
+#define GSO_SEGMENTS 64
+#define GSO_BYTES    65000
+/* Calls that are handed over at once, and pieces of memory that they have. */
+#define BATCH_MSGS 32
+#define BATCH_IOV  256
+
+/* Traffic class, and the size of each segment. */
+union ancillary {
+	char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t))];
+	struct cmsghdr align;
+};
+
+struct batch {
+	struct mmsghdr msg[BATCH_MSGS];
+	union ancillary control[BATCH_MSGS];
+	struct iovec iov[BATCH_IOV];
+	uint8_t segments[BATCH_MSGS]; /* datagrams in each */
+	unsigned msgs, iovs;
+};
+
+static bool same_way(const struct uet_tx *a, const struct uet_tx *b)
+{
+	return a->path == b->path && a->tos == b->tos &&
+	       (a->to == b->to || wire_addr_equal(a->to, b->to));
+}
+
+/* How many from tx[0] on leave as one: all as long as the first, but the last, which may
+ * be shorter. */
+static unsigned run_of(const struct uet_sock *sock, const struct uet_tx *tx, size_t count,
+		       unsigned room)
+{
+	size_t bytes = tx->len;
+	unsigned iovs = tx->iov_count;
+	unsigned n = 1;
+
+	if (!sock->path[tx->path].gso)
+		return 1;
+	while (n < count && n < GSO_SEGMENTS && same_way(tx, &tx[n]) &&
+	       tx[n].len <= tx->len && bytes + tx[n].len <= GSO_BYTES &&
+	       iovs + tx[n].iov_count <= room) {
+		bytes += tx[n].len;
+		iovs += tx[n].iov_count;
+		n++;
+		if (tx[n - 1].len < tx->len)
+			break;
+	}
+	return n;
+}
+
+static struct cmsghdr *put_int(struct cmsghdr *c, int level, int type, int value)
+{
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(sizeof(value));
+	memcpy(CMSG_DATA(c), &value, sizeof(value));
+	return (struct cmsghdr *)(void *)((char *)c + CMSG_SPACE(sizeof(value)));
+}
+
+static void batch_add(struct batch *b, const struct uet_tx *tx, unsigned n)
+{
+	struct msghdr *h = &b->msg[b->msgs].msg_hdr;
+	union ancillary *control = &b->control[b->msgs];
+	bool v6 = tx->to->sa.sa_family == AF_INET6;
+	struct cmsghdr *next;
+
+	memset(h, 0, sizeof(*h));
+	h->msg_name = (void *)(uintptr_t)&tx->to->sa;
+	h->msg_namelen = wire_addr_len(tx->to);
+	h->msg_iov = &b->iov[b->iovs];
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(&b->iov[b->iovs], tx[i].iov, tx[i].iov_count * sizeof(tx->iov[0]));
+		b->iovs += tx[i].iov_count;
+		h->msg_iovlen += tx[i].iov_count;
+	}
+	memset(control, 0, sizeof(*control));
+	h->msg_control = control->bytes;
+	h->msg_controllen = CMSG_SPACE(sizeof(int));
+	next = put_int(&control->align, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+		       v6 ? IPV6_TCLASS : IP_TOS, tx->tos);
+	if (n > 1) {
+		uint16_t size = (uint16_t)tx->len;
+
+		next->cmsg_level = SOL_UDP;
+		next->cmsg_type = UDP_SEGMENT;
+		next->cmsg_len = CMSG_LEN(sizeof(size));
+		memcpy(CMSG_DATA(next), &size, sizeof(size));
+		h->msg_controllen += CMSG_SPACE(sizeof(size));
+	}
+	b->segments[b->msgs++] = (uint8_t)n;
+}
+
+/* As many from tx[0] on as one call on one path takes. Returns how many datagrams. */
+static size_t batch_fill(struct batch *b, const struct uet_sock *sock,
+			 const struct uet_tx *tx, size_t count)
+{
+	size_t at = 0;
+
+	b->msgs = b->iovs = 0;
+	while (at < count && b->msgs < BATCH_MSGS && tx[at].path == tx->path &&
+	       b->iovs + tx[at].iov_count <= BATCH_IOV) {
+		unsigned n = run_of(sock, &tx[at], count - at, BATCH_IOV - b->iovs);
+
+		batch_add(b, &tx[at], n);
+		at += n;
+	}
+	return at;
+}
+
+/* One at a time, where many at once were refused: which of them, and why. */
+static size_t send_singly(struct uet_sock *sock, const struct uet_tx *tx, size_t count);
+
+static size_t refused(struct uet_sock *sock, const struct uet_tx *tx, unsigned n, int err)
+{
+	struct uet_sock_path *path = &sock->path[tx->path];
+
+	switch (err) {
+	case EAGAIN:
+	case ENOBUFS:
+	case ENOMEM:
+		return 0;
+	case EIO: /* the device has no checksums, which segments need */
+		path->gso = path->gso && n == 1;
+		return send_singly(sock, tx, n);
+	case EINVAL:
+	case EMSGSIZE: /* segments that are too long are refused as either */
+		if (n > 1)
+			return send_singly(sock, tx, n);
+		/* fallthrough */
+	default:
+		path->refused = true;
+		return n;
+	}
+}
+
+static size_t send_singly(struct uet_sock *sock, const struct uet_tx *tx, size_t count)
+{
+	struct uet_sock_path *path = &sock->path[tx->path];
+	struct batch b;
+	size_t at = 0;
+
+	while (at < count) {
+		b.msgs = b.iovs = 0;
+		batch_add(&b, &tx[at], 1);
+		if (sendmsg(path->fd, &b.msg[0].msg_hdr, MSG_DONTWAIT) < 0) {
+			if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+				break;
+			path->refused = true;
+		}
+		at++;
+	}
+	return at;
+}
+
+/* An error that an earlier datagram brought home is told to the next call, which has
+ * sent nothing then: once more. */
+static int send_batch(struct uet_sock_path *path, struct batch *b, unsigned from,
+		      int *err)
+{
+	int sent = sendmmsg(path->fd, &b->msg[from], b->msgs - from, MSG_DONTWAIT);
+
+	*err = errno;
+	if (sent < 0 && (*err == ECONNREFUSED || *err == EHOSTUNREACH ||
+			 *err == ENETUNREACH || *err == EHOSTDOWN)) {
+		path->refused = true;
+		sent = sendmmsg(path->fd, &b->msg[from], b->msgs - from, MSG_DONTWAIT);
+		*err = errno;
+	}
+	return sent;
+}
+
+static size_t send_path(struct uet_sock *sock, const struct uet_tx *tx, size_t count)
+{
+	struct uet_sock_path *path = &sock->path[tx->path];
+	struct batch b;
+	size_t want = batch_fill(&b, sock, tx, count);
+	size_t at = 0;
+	unsigned msg = 0;
+
+	while (at < want) {
+		int err;
+		int sent = send_batch(path, &b, msg, &err);
+		size_t gone;
+
+		for (int i = 0; i < sent; i++)
+			at += b.segments[msg++];
+		if (sent > 0)
+			continue;
+		gone = refused(sock, &tx[at], b.segments[msg], err);
+		at += gone;
+		if (gone < b.segments[msg])
+			break;
+		msg++;
+	}
+	return at;
+}
+
+size_t uet_send(struct uet_sock *sock, const struct uet_tx *tx, size_t count)
+{
+	size_t at = 0;
+
+	while (at < count) {
+		size_t run = 1;
+		size_t gone;
+
+		while (at + run < count && tx[at + run].path == tx[at].path)
+			run++;
+		gone = send_path(sock, &tx[at], run);
+		if (!gone)
+			break;
+		at += gone;
+	}
+	return at;
+}
