@@ -13,6 +13,12 @@ EXTRA_DIST += %D%/clients/run %D%/clients/lib/host %D%/clients/lib/job.sh %D%/cl
 	%D%/clients/mpi/probe.c %D%/clients/mpi/spawn.c %D%/clients/mpi/threads.c \
 	%D%/clients/mpi/types.c
 
+# Two network namespaces and a cable.
+EXTRA_DIST += %D%/netns/README.md %D%/netns/run %D%/netns/bin/on %D%/netns/lib/inside.sh \
+	%D%/netns/lib/pair.sh %D%/netns/tests/netns.t
+TESTS += %D%/netns/tests/netns.t
+PLAIN_TESTS += %D%/netns/tests/netns.t
+
 # Real devices of software in virtual machines (fabtests/softroce/run, by hand).
 EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/on \
 	%D%/softroce/guest/bin/rail %D%/softroce/guest/bin/softroce_do \

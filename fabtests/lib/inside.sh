@@ -15,6 +15,8 @@ here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/pair.sh"
 # shellcheck source=fabtests/lib/script.sh
 . "$here/script.sh"
+# shellcheck source=fabtests/netns/lib/pair.sh
+. "$here/../netns/lib/pair.sh"
 
 [ $# -ge 7 ] || die 2 "inside.sh is run by fabtests/upstream, never by hand"
 provider=$1 list=$2 timeout=$3 show=$4 scratch=$5 bin=$6 exclude_dir=$7
@@ -40,6 +42,13 @@ loopback_up()
 }
 
 loopback_up || die 1 "loopback can't be brought up (iproute2 is needed)"
+address=127.0.0.1 client_address=127.0.0.1
+unset WEFT_NETNS_B
+if [ -n "${WEFT_NETNS-}" ]; then
+	# shellcheck disable=SC2086 # two words
+	netns_make $WEFT_NETNS || die 1 "no second namespace"
+	address=10.99.0.1 client_address=10.99.0.2
+fi
 mount -t tmpfs -o mode=1777,size=1g tmpfs /dev/shm || die 1 "no private /dev/shm"
 work=$scratch/work.$provider
 results=$scratch/$provider.results

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # Runs one command line of the list: alone, or as server and client. Variables of
-# inside.sh: provider, list, timeout, bin, results.
+# inside.sh: provider, list, timeout, bin, results, address.
 # shellcheck disable=SC2154
 
 readonly ENODATA=61 ENOSYS=38 TIMED_OUT=124 KILLED=137
-readonly address=127.0.0.1
 
 # result_put RESULT SECONDS TEST [NOTE]
 result_put()
@@ -51,6 +50,16 @@ under_timeout()
 	timeout -k 2 "$timeout" "$@"
 }
 
+# The client's side: the other namespace, where there is one (fabtests/netns/run).
+client_run()
+{
+	if [ -n "${WEFT_NETNS_B-}" ]; then
+		under_timeout nsenter --net="/proc/$WEFT_NETNS_B/ns/net" "$@"
+	else
+		under_timeout "$@"
+	fi
+}
+
 # unit_run TEST WANTED_STATUS NAME
 unit_run()
 {
@@ -92,8 +101,8 @@ pair_run()
 		>server.log 2>&1 &
 	server_pid=$!
 	server_await "$server_pid"
-	under_timeout "$bin/${words[0]}" "${words[@]:1}" -p "$provider" -s "$address" "$address" \
-		>client.log 2>&1
+	client_run "$bin/${words[0]}" "${words[@]:1}" -p "$provider" -s "$client_address" \
+		"$address" >client.log 2>&1
 	client_status=$?
 	if [ "$client_status" -ne 0 ]; then
 		# The server would wait for the client's missing words until its own timeout.
