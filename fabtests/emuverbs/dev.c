@@ -115,6 +115,24 @@ enum ibv_mtu emu_dev_mtu(const struct emu_dev *dev)
 	return mtu;
 }
 
+/* Once: other threads read what an earlier list gave them. */
+static void devices_fill(unsigned n)
+{
+	static bool filled;
+
+	emu_lock();
+	for (unsigned i = 0; !filled && i < n; i++) {
+		struct ibv_device *d = &devices[i].ibv;
+
+		d->node_type = IBV_NODE_CA;
+		d->transport_type = IBV_TRANSPORT_IB;
+		snprintf(d->name, sizeof(d->name), "%s", emu.dev[i].set->name);
+		snprintf(d->dev_name, sizeof(d->dev_name), "uverbs%u", i);
+	}
+	filled = filled || n > 0;
+	emu_unlock();
+}
+
 EMU_API struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	unsigned n = emu_host_load() ? emu.setup.devices : 0;
@@ -122,15 +140,9 @@ EMU_API struct ibv_device **ibv_get_device_list(int *num_devices)
 
 	if (!list)
 		return NULL;
-	for (unsigned i = 0; i < n; i++) {
-		struct ibv_device *d = &devices[i].ibv;
-
-		d->node_type = IBV_NODE_CA;
-		d->transport_type = IBV_TRANSPORT_IB;
-		snprintf(d->name, sizeof(d->name), "%s", emu.dev[i].set->name);
-		snprintf(d->dev_name, sizeof(d->dev_name), "uverbs%u", i);
-		list[i] = d;
-	}
+	devices_fill(n);
+	for (unsigned i = 0; i < n; i++)
+		list[i] = &devices[i].ibv;
 	if (num_devices)
 		*num_devices = (int)n;
 	return list;
