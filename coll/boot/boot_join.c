@@ -25,6 +25,7 @@ enum {
 	STRANGER_US = 5000000, /* a silent stranger is dropped */
 	LATE_US = 1000000,     /* after a failure: time for the others to hear of it */
 	SWEEP_MS = 250,	       /* how often silence is looked for */
+	FULL_US = 1000,	       /* between looks for a descriptor that became free */
 };
 
 struct stranger {
@@ -41,6 +42,7 @@ struct join {
 	int32_t missing;
 	enum weft_result failed; /* latecomers are told so ... */
 	const char *failed_text; /* ... in these words */
+	bool full;		 /* no descriptor for who comes next */
 	uint32_t stranger_count;
 	struct stranger *stranger;
 };
@@ -181,17 +183,27 @@ static enum weft_result fail_descriptors(struct join *j)
 		j->root->size, strerror(errno));
 }
 
+/* Those that are told of a failure give theirs back when they have said who they are. */
+static enum weft_result join_full(struct join *j)
+{
+	if (!j->failed)
+		return fail_descriptors(j);
+	j->full = true;
+	return WEFT_SUCCESS;
+}
+
 static enum weft_result join_accept(struct join *j)
 {
 	enum weft_result result = WEFT_SUCCESS;
 
+	j->full = false;
 	while (!result) {
 		int fd = accept4(j->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct stranger *s;
 
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 			       errno == ENOBUFS))
-			return j->failed ? j->failed : fail_descriptors(j);
+			return join_full(j);
 		if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			break;
 		if (fd < 0)
@@ -260,6 +272,8 @@ static void join_tell_late(struct join *j, enum weft_result result)
 			if (events[i].data.u64 >> 32 != BOOT_EVENT_PEER &&
 			    join_event(j, &events[i]) != WEFT_SUCCESS)
 				return;
+		if (j->full)
+			usleep(FULL_US);
 	}
 }
 
