@@ -151,6 +151,19 @@ static uint32_t served_fds(struct side *s)
 	return w.count;
 }
 
+/* The number when no more than `fds` are open any more, or when they should not be. */
+static uint32_t fds_settle(struct side *s, uint32_t fds)
+{
+	const uint64_t end = now_ms() + WAIT_MS;
+	uint32_t now = served_fds(s);
+
+	while (now > fds && now_ms() < end) {
+		sleep_ms(20);
+		now = served_fds(s);
+	}
+	return now;
+}
+
 /* The door: an abstract socket whose name begins with "weft" and has the port.
  */
 static void door_find(struct side *s, struct visit *v)
@@ -281,8 +294,7 @@ static void silent_run(struct side *s)
 			close(open[i]);
 	}
 	ping(s, &v, "silent connections that left");
-	for (int i = 0; i < 100 && (later = served_fds(s)) > fds; i++)
-		sleep_ms(20);
+	later = fds_settle(s, fds);
 	side_check(s, later <= fds, "%u descriptors before, %u after", fds, later);
 	visit_end(s, &v);
 }
@@ -446,8 +458,7 @@ static void descriptors_run(struct side *s)
 		many[i] = g.fds[i % g.fd_count];
 	door_send(s, &v, g.bytes, g.len, many, 32);
 	ping(s, &v, "a wrong number of descriptors");
-	for (int i = 0; i < 100 && (later = served_fds(s)) > fds; i++)
-		sleep_ms(20);
+	later = fds_settle(s, fds);
 	side_check(s, later <= fds, "%u descriptors before, %u after", fds, later);
 	visit_end(s, &v);
 }

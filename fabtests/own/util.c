@@ -226,7 +226,7 @@ static int orphans_reap(void)
 	pid_t pid;
 
 	/* One that is about to end by itself is no orphan. */
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < WAIT_MS / 10; i++) {
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 			;
 		if (pid < 0)
