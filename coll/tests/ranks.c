@@ -22,6 +22,7 @@
 struct ranks_shared {
 	_Atomic uint32_t arrived;
 	_Atomic uint32_t round;
+	_Atomic int32_t marks;
 	_Atomic int end[RANKS_MAX]; /* of a part: 0 before it, else 1 + enum ranks_end */
 	uint8_t card[2][RANKS_MAX][RANKS_CARD]; /* by parity of the round */
 };
@@ -86,6 +87,16 @@ bool ranks_gather(struct ranks *r, const void *in, void *out, size_t len)
 bool ranks_barrier(struct ranks *r)
 {
 	return ranks_gather(r, NULL, NULL, 0);
+}
+
+void ranks_mark(struct ranks *r)
+{
+	atomic_fetch_add(&r->shared->marks, 1);
+}
+
+int32_t ranks_marks(const struct ranks *r)
+{
+	return atomic_load(&r->shared->marks);
 }
 
 static int ranks_boot(void *arg, const void *in, void *out, size_t len,

@@ -55,6 +55,9 @@ bool ranks_parts(const struct ranks_part *part, int count, int timeout_s,
 /* All-gather over the ranks of the test, independent of Weft; false when it timed out. */
 bool ranks_gather(struct ranks *r, const void *in, void *out, size_t len);
 bool ranks_barrier(struct ranks *r);
+/* For who must not sleep meanwhile: counts this rank, and how many were counted. */
+void ranks_mark(struct ranks *r);
+int32_t ranks_marks(const struct ranks *r);
 
 /* A TAP comment with the rank in front. Returns RANKS_BAD. */
 __attribute__((format(printf, 2, 3))) int ranks_say(const struct ranks *r,

@@ -156,7 +156,7 @@ static int dies_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *co
 	enum weft_result got;
 
 	(void)ctx;
-	opts.timeout_us = 3000000;
+	opts.timeout_us = 10000000;
 	if (weft_allreduce_init(comm, &x, &sum, 1, WEFT_UINT32, WEFT_SUM, &opts, &req) !=
 		    WEFT_SUCCESS ||
 	    weft_req_start(req) != WEFT_SUCCESS || weft_req_wait(req, 0) != WEFT_SUCCESS)
