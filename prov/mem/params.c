@@ -24,7 +24,7 @@ static const char *const words_mr_demand[] = {"none",	  "raw", "rma_event",
 					      "endpoint", "all", NULL};
 static const char *const words_monitor[] = {"auto", "userfaultfd", "disabled", NULL};
 static const char *const words_wire[] = {"auto", "shm", "verbs", NULL};
-static const char *const words_ooo[] = {"auto", "off", "on", NULL};
+static const char *const words_switch[] = {"auto", "off", "on", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
 const struct prov_param prov_param_table[] = {
@@ -218,13 +218,23 @@ const struct prov_param prov_param_table[] = {
 	},
 	{
 		.name = "verbs_ooo",
-		.words = words_ooo,
+		.words = words_switch,
 		.initial = PROV_OOO_AUTO,
 		.max = PROV_OOO_ON,
 		.offset = offsetof(struct prov_params, verbs_ooo),
 		.text = "queue pairs that place data out of order, so that switches can "
 			"spread their packets: auto uses them where both ends can, on "
 			"fails where this host can't",
+	},
+	{
+		.name = "verbs_fork",
+		.words = words_switch,
+		.initial = PROV_FORK_AUTO,
+		.max = PROV_FORK_ON,
+		.offset = offsetof(struct prov_params, verbs_fork),
+		.text = "that a fork leaves memory alone which RDMA devices write: auto "
+			"sees to it where it can, on fails where it can't, off leaves it "
+			"to the program",
 	},
 };
 const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_table[0]);

@@ -44,6 +44,9 @@ enum prov_mr_demand {
 /* Whether queue pairs may place data out of order, where devices can. */
 enum prov_ooo { PROV_OOO_AUTO, PROV_OOO_OFF, PROV_OOO_ON };
 
+/* Whether a fork must leave what devices know of memory as it is (verbs_fork.h). */
+enum prov_fork { PROV_FORK_AUTO, PROV_FORK_OFF, PROV_FORK_ON };
+
 /* How a cache of registrations hears of memory that goes away. */
 enum prov_monitor { PROV_MONITOR_AUTO, PROV_MONITOR_USERFAULTFD, PROV_MONITOR_DISABLED };
 
@@ -74,7 +77,8 @@ struct prov_params {
 	uint64_t pkey_index;
 	uint64_t service_level;
 	uint64_t hop_limit;
-	uint64_t verbs_ooo; /* enum prov_ooo */
+	uint64_t verbs_ooo;  /* enum prov_ooo */
+	uint64_t verbs_fork; /* enum prov_fork */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */

@@ -19,6 +19,7 @@ PROV_SOURCES += \
 	%D%/verbs_connect.c %D%/verbs_connect.h \
 	%D%/verbs_dev.c %D%/verbs_dev.h \
 	%D%/verbs_ep.c %D%/verbs_ep.h \
+	%D%/verbs_fork.c %D%/verbs_fork.h \
 	%D%/verbs_lane.c %D%/verbs_lane.h \
 	%D%/verbs_lib.c %D%/verbs_lib.h \
 	%D%/verbs_link.c %D%/verbs_link.h \
@@ -75,6 +76,15 @@ check_PROGRAMS += %D%/tests/test_memlock
 TESTS += %D%/tests/test_memlock
 %C%_tests_test_memlock_SOURCES = %D%/tests/test_memlock.c
 %C%_tests_test_memlock_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/test_rail
+TESTS += %D%/tests/test_rail
+THREAD_TESTS += %D%/tests/test_rail
+%C%_tests_test_rail_SOURCES = %D%/tests/test_rail.c
+%C%_tests_test_rail_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/test_fork
+TESTS += %D%/tests/test_fork
+%C%_tests_test_fork_SOURCES = %D%/tests/test_fork.c
+%C%_tests_test_fork_LDADD = prov/libprov.la
 check_PROGRAMS += %D%/tests/rails_show
 TEST_HELPERS += %D%/tests/rails_show
 %C%_tests_rails_show_SOURCES = %D%/tests/rails_show.c %D%/tests/card_make.h

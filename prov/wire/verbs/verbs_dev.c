@@ -14,6 +14,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/wire/verbs/verbs_fork.h"
 #include "prov/wire/verbs/verbs_rail.h"
 #include "topo/fabric/map.h"
 
@@ -59,6 +60,7 @@ void verbs_want_read(struct verbs_want *want)
 		.service_level = (uint8_t)p->service_level,
 		.hop_limit = (uint8_t)p->hop_limit,
 		.ooo = (enum prov_ooo)p->verbs_ooo,
+		.fork = (enum prov_fork)p->verbs_fork,
 	};
 }
 
@@ -343,6 +345,7 @@ static int rail_open(struct verbs_dev *dev, const struct verbs_want *want,
 	rail->port = port->number;
 	rail->number = number;
 	rail->context = port->context;
+	rail->moving = &dev->moving;
 	rail->async_fd = port->context->async_fd;
 	for (uint32_t i = 0; i < dev->rails; i++) {
 		if (dev->rail[i].context != rail->context)
@@ -487,6 +490,28 @@ static int place_find(struct verbs_dev *dev, const struct verbs_want *want,
 	return rc;
 }
 
+/* Once a process is enough to hear of it. */
+static int fork_look(const struct verbs_want *want, struct verbs_error *error)
+{
+	static atomic_bool said;
+	const struct verbs_lib *lib = verbs_lib();
+	enum verbs_fork state = VERBS_FORK_COPIED;
+	int rc = lib ? verbs_fork_ready(lib, want->fork, &state, error) : 0;
+
+	if (rc || state == VERBS_FORK_COPIED || atomic_exchange(&said, true))
+		return rc;
+	if (state == VERBS_FORK_KEPT)
+		FI_INFO(&weft_provider, FI_LOG_CORE,
+			"a forked child doesn't get memory that is registered with RDMA "
+			"devices: this kernel doesn't copy it\n");
+	else
+		FI_WARN(&weft_provider, FI_LOG_CORE,
+			"this kernel shares memory that is registered with RDMA devices "
+			"with a forked child, and what arrives there may be lost then: "
+			"don't fork, or set RDMAV_FORK_SAFE=1 (FI_WEFT_VERBS_FORK)\n");
+	return 0;
+}
+
 static int dev_open(struct verbs_dev *dev, const struct verbs_want *want,
 		    struct verbs_error *error)
 {
@@ -498,6 +523,8 @@ static int dev_open(struct verbs_dev *dev, const struct verbs_want *want,
 
 	if (!rc)
 		rc = place_find(dev, want, &host, &found, error);
+	if (!rc)
+		rc = fork_look(want, error);
 	if (!rc)
 		rc = scan_open(&s, error);
 	if (rc)
@@ -520,6 +547,7 @@ int verbs_dev_open(const struct verbs_want *want, struct verbs_dev **out,
 
 	if (!dev)
 		return verbs_error_set(error, -FI_ENOMEM, "out of memory");
+	pthread_mutex_init(&dev->moving, NULL);
 	rc = dev_open(dev, want, error);
 	if (rc) {
 		verbs_dev_close(dev);
@@ -536,5 +564,6 @@ void verbs_dev_close(struct verbs_dev *dev)
 	for (uint32_t i = 0; i < dev->rails; i++)
 		if (!dev->rail[i].shared)
 			dev->lib->close_device(dev->rail[i].context);
+	pthread_mutex_destroy(&dev->moving);
 	free(dev);
 }

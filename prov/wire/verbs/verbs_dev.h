@@ -2,12 +2,14 @@
 /*
  * The RDMA devices of this host that are used: rails 0 to R-1, each one port of a device
  * with a context and a protection domain of its own. Opened once for a domain, read by
- * all its endpoints; `up` changes afterwards, and, with an event of the port, what its
- * move changes: kind, LID, GID, gid_index, global and mtu.
+ * all its endpoints. What changes afterwards is whether a rail is up, and what it is
+ * reached by: an event of its port may be read in any thread of the domain while helper
+ * threads of its endpoints look for a path.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_DEV_H
 #define WEFT_WIRE_VERBS_VERBS_DEV_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +42,7 @@ struct verbs_want {
 	uint8_t service_level;	/* FI_WEFT_SERVICE_LEVEL */
 	uint8_t hop_limit;	/* FI_WEFT_HOP_LIMIT */
 	enum prov_ooo ooo;	/* FI_WEFT_VERBS_OOO */
+	enum prov_fork fork;	/* FI_WEFT_VERBS_FORK */
 };
 
 void verbs_want_read(struct verbs_want *want);
@@ -64,33 +67,41 @@ struct verbs_limits {
 	bool atomic;		/* atomic among all queue pairs of the device */
 };
 
+/* What peers reach a rail by: all of one time. */
+struct verbs_reach {
+	uint8_t kind; /* enum verbs_rail_kind: link layer and GID's family */
+	uint8_t gid_index;
+	uint16_t lid;	  /* InfiniBand */
+	bool global;	  /* a GRH is needed: always on RoCE */
+	enum ibv_mtu mtu; /* active */
+	union ibv_gid gid;
+};
+
 struct verbs_rail {
 	char name[DQPLB_RAIL_NAME + 1]; /* the device's, "mlx5_0" */
 	uint8_t port;
 	uint8_t number; /* of the fabric map, or the index among the rails */
-	uint8_t kind;	/* enum verbs_rail_kind: link layer and GID's family */
-	uint8_t gid_index;
 	uint8_t sl;
 	uint8_t hop_limit;
 	uint16_t pkey_index;
 	uint16_t pkey;
-	uint16_t lid;	    /* InfiniBand */
-	bool global;	    /* a GRH is needed: always on RoCE */
 	uint32_t ooo_depth; /* verbs_ooo_depth; 0: none, or not wanted */
-	enum ibv_mtu mtu;   /* active */
 	uint64_t speed;	    /* Mbit/s, as the port says */
-	union ibv_gid gid;
 	struct verbs_limits limits;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	int async_fd;	  /* the context's; non-blocking. Rails of one device share it */
 	bool shared;	  /* context and pd are those of an earlier rail (another port) */
 	_Atomic(bool) up; /* the port is active, as far as is known */
+	_Atomic(uint32_t) moves; /* how often it came to be reached by something else */
+	pthread_mutex_t *moving;
+	struct verbs_reach reach; /* `moving`: by verbs_rail_reach, verbs_rail_moved */
 };
 
 struct verbs_dev {
 	const struct verbs_lib *lib;
-	uint32_t rails; /* 1 to DQPLB_RAILS_MAX */
+	pthread_mutex_t moving; /* taken last, for a moment */
+	uint32_t rails;		/* 1 to DQPLB_RAILS_MAX */
 	struct verbs_rail rail[DQPLB_RAILS_MAX];
 	struct fabric_place place; /* of this host; host is always known */
 	struct dqplb_profiles profiles;
@@ -138,9 +149,15 @@ struct verbs_event {
 bool verbs_dev_event(struct verbs_dev *dev, uint32_t rail, struct verbs_event *event);
 void verbs_dev_event_end(struct verbs_dev *dev, struct verbs_event *event);
 
+/* What the rail is reached by at this time. Any thread. */
+struct verbs_reach verbs_rail_reach(const struct verbs_rail *rail);
+
 /* The card's part of all rails: kind, number, GID, LID, MTU, reads served. Table keys are
  * the caller's to fill in. */
 void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card);
+
+/* Of a rail that moved: what its part of the card says otherwise now. */
+void verbs_dev_card_moved(const struct verbs_rail *rail, struct verbs_card_rail *card);
 
 /* The path MTU of two rails: the smaller one. */
 enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,

@@ -71,6 +71,8 @@ static int rail_open(struct verbs_ep *ep, uint32_t r)
 	struct verbs_ep_rail *er = &ep->rail[r];
 	int ret, flags;
 
+	/* Before the card is filled in. */
+	er->moves = atomic_load(&rail->moves);
 	er->was_up = atomic_load_explicit(&rail->up, memory_order_relaxed);
 	er->channel = ep->lib->create_comp_channel(rail->context);
 	if (!er->channel)

@@ -32,7 +32,8 @@ struct verbs_ep_rail {
 	struct ibv_comp_channel *channel;
 	struct verbs_cq *cq[VERBS_CQS_MAX]; /* mutex; the first `cqs` also without */
 	_Atomic(uint32_t) cqs;
-	bool was_up; /* as the links were told */
+	bool was_up;	/* as the links were told */
+	uint32_t moves; /* likewise, and as the card says */
 };
 
 struct verbs_ep {
@@ -43,8 +44,10 @@ struct verbs_ep {
 	int pid; /* whose endpoint it is: not a forked child's */
 	struct verbs_dom *dom;
 	const struct verbs_lib *lib;
-	struct verbs_card card; /* what is the same for all links; never changes */
-	uint32_t lane_sends;	/* requests that fit a lane's send queue */
+	/* What is the same for all links. Read with the endpoint's lock or the mutex
+	 * held; a rail that moves is written with both. */
+	struct verbs_card card;
+	uint32_t lane_sends; /* requests that fit a lane's send queue */
 
 	/* Endpoint lock. */
 	struct list dirty; /* links that have something to do after polling */

@@ -210,6 +210,8 @@ void verbs_lanes_reported(struct verbs_link *link)
 		if (link->lane[i].state == VERBS_LANE_UP &&
 		    !dqplb_tx_lane_up(link->tx, i))
 			verbs_lane_down(link, i, VERBS_LANE_TOLD);
+	/* What was reported may be opened again, also where nothing else goes on. */
+	verbs_link_chore(link);
 }
 
 void verbs_lanes_rail_down(struct verbs_link *link, uint32_t rail, bool peer)

@@ -87,6 +87,8 @@ void verbs_lanes_rail_up(struct verbs_link *link, uint32_t rail, bool peer);
 void verbs_lanes_post(struct verbs_link *link);
 void verbs_lane_received(struct verbs_link *link, struct verbs_qp *qp,
 			 const struct ibv_wc *wc);
+/* The same while the link isn't up: nothing but receives of a queue pair that ended. */
+void verbs_lane_early(struct verbs_qp *qp, const struct ibv_wc *wc);
 void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 		     const struct ibv_wc *wc);
 

@@ -272,11 +272,13 @@ static void acks_say(struct verbs_link *link, bool idle)
 		link->chores = true;
 }
 
-void verbs_link_rail(struct verbs_link *link, uint32_t rail)
+void verbs_link_rail(struct verbs_link *link, uint32_t rail, bool moved)
 {
 	if (link->state != VERBS_LINK_UP)
 		return;
-	link->rails_moved |= 1u << rail;
+	link->rails_turned |= 1u << rail;
+	if (moved)
+		link->rails_moved |= 1u << rail;
 	verbs_link_chore(link);
 }
 
@@ -286,43 +288,40 @@ static bool rail_is_up(const struct verbs_link *link, uint32_t rail)
 				    memory_order_relaxed);
 }
 
-/* What lay on a rail that went ends, what may lie on one that came back is tried again.
- */
+/* What lay on a rail that went or moved ends, what may lie on one that is up is tried
+ * again. */
 static void rails_take(struct verbs_link *link)
 {
-	for (uint32_t left = link->rails_moved; left; left &= left - 1) {
+	for (uint32_t left = link->rails_turned; left; left &= left - 1) {
 		uint32_t r = (uint32_t)__builtin_ctz(left);
+		bool up = rail_is_up(link, r);
 
-		if (rail_is_up(link, r)) {
-			verbs_lanes_rail_up(link, r, false);
-			continue;
+		if (!up || (link->rails_moved >> r & 1)) {
+			verbs_lanes_rail_down(link, r, false);
+			if (link->chan.qp && link->chan.qp->rail == r)
+				link->chan.broken = true;
 		}
-		verbs_lanes_rail_down(link, r, false);
-		if (link->chan.qp && link->chan.qp->rail == r)
-			link->chan.broken = true;
+		if (up)
+			verbs_lanes_rail_up(link, r, false);
 	}
-	link->rails_owed |= link->rails_moved;
+	link->rails_owed |= link->rails_turned;
+	link->rails_turned = 0;
 	link->rails_moved = 0;
 }
 
 static void rails_say(struct verbs_link *link)
 {
-	struct verbs_card card;
-
-	if (!link->rails_owed)
-		return;
-	verbs_dev_card(link->ep->dom->dev, &card);
 	for (; link->rails_owed; link->rails_owed &= link->rails_owed - 1) {
 		uint32_t r = (uint32_t)__builtin_ctz(link->rails_owed);
 		struct verbs_msg m = {.op = VERBS_MSG_RAIL,
 				      .rail = (uint8_t)r,
 				      .lane = rail_is_up(link, r),
-				      .lid = card.rail[r].lid};
+				      .lid = link->ep->card.rail[r].lid};
 		void *at = verbs_chan_reserve(link, VERBS_CTL_OWN);
 
 		if (!at)
 			return;
-		memcpy(m.gid, card.rail[r].gid, sizeof(m.gid));
+		memcpy(m.gid, link->ep->card.rail[r].gid, sizeof(m.gid));
 		verbs_msg_write(at, &m);
 		verbs_chan_commit(link, VERBS_CTL_LANE, sizeof(struct verbs_msg_bytes));
 	}
@@ -367,12 +366,12 @@ int verbs_link_run(struct verbs_link *link, bool idle)
 	return count;
 }
 
-void verbs_link_heard(struct verbs_link *link)
+bool verbs_link_heard(struct verbs_link *link)
 {
 	struct verbs_ep *ep = link->ep;
 
 	if (link->state != VERBS_LINK_DIALLING && link->state != VERBS_LINK_ANSWERED)
-		return;
+		return false;
 	/* What the helper thread made of it is ours from here on. */
 	pthread_mutex_lock(&ep->mutex);
 	link->news_up = false;
@@ -385,8 +384,12 @@ void verbs_link_heard(struct verbs_link *link)
 		for (uint32_t i = 0; i < link->lanes; i++)
 			verbs_lane_up(link, i);
 	verbs_link_set_state(link, VERBS_LINK_UP);
+	for (uint32_t i = 0; i < link->lanes; i++)
+		if (link->lane[i].qp && link->lane[i].qp->spoilt)
+			verbs_lane_down(link, i, VERBS_LANE_PATH);
 	verbs_link_chore(link);
 	ep->events->link_up(ep->arg, (struct wire_link *)(void *)link);
+	return true;
 }
 
 int verbs_link_news(struct verbs_link *link)

@@ -62,8 +62,9 @@ struct verbs_link {
 	struct verbs_lane lane[DQPLB_LANES_MAX];
 	struct verbs_lane_stats lane_stats;
 	uint64_t rail_bytes[DQPLB_RAILS_MAX];
-	uint32_t rails_moved; /* bits: went or came back, not looked at */
-	uint32_t rails_owed;  /* bits: the peer is to be told */
+	uint32_t rails_turned; /* bits: went or came back, not looked at */
+	uint32_t rails_moved;  /* bits: likewise, reached by something else now */
+	uint32_t rails_owed;   /* bits: the peer is to be told */
 	struct verbs_rkeys rkeys;
 	uint32_t events;	/* MEM_EVENTS_* that entries of the peer's keys said */
 	struct list ops;	/* under way */
@@ -108,8 +109,8 @@ void verbs_link_event(struct verbs_link *link, const struct verbs_door_event *ev
 
 /* News, endpoint lock: returns how many things happened. */
 int verbs_link_news(struct verbs_link *link);
-/* The peer was heard: up, if it isn't. */
-void verbs_link_heard(struct verbs_link *link);
+/* The peer was heard: up, if it isn't. True: it was not, and the layer above was told. */
+bool verbs_link_heard(struct verbs_link *link);
 /* It has something to do once the queues are polled; with its lanes as well. */
 void verbs_link_dirty(struct verbs_link *link);
 void verbs_link_chore(struct verbs_link *link);
@@ -121,8 +122,8 @@ void verbs_link_fault(struct verbs_link *link, int err);
 void verbs_link_end(struct verbs_link *link, int err);
 /* Looked at again then. */
 void verbs_link_wake(struct verbs_link *link, uint64_t due);
-/* A rail of ours went or came back. */
-void verbs_link_rail(struct verbs_link *link, uint32_t rail);
+/* A rail of ours went or came back; `moved`: no queue pair of before reaches anything. */
+void verbs_link_rail(struct verbs_link *link, uint32_t rail, bool moved);
 /* Ends it here and now, and says so. */
 void verbs_link_finish(struct verbs_link *link, int err);
 void verbs_link_set_state(struct verbs_link *link, enum verbs_link_state to);

@@ -13,6 +13,16 @@
 /* fi_getinfo comes in bursts, and opening devices takes milliseconds. */
 #define LOOK_KEPT_NS UINT64_C(1000000000)
 
+void verbs_dev_card_moved(const struct verbs_rail *rail, struct verbs_card_rail *card)
+{
+	const struct verbs_reach reach = verbs_rail_reach(rail);
+
+	card->kind = reach.kind;
+	card->mtu = (uint8_t)reach.mtu;
+	card->lid = reach.lid;
+	memcpy(card->gid, reach.gid.raw, sizeof(card->gid));
+}
+
 void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card)
 {
 	bool ooo = true;
@@ -24,14 +34,11 @@ void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card)
 		struct verbs_card_rail *c = &card->rail[i];
 
 		memset(c, 0, sizeof(*c));
-		c->kind = r->kind;
+		verbs_dev_card_moved(r, c);
 		c->number = r->number;
-		c->mtu = (uint8_t)r->mtu;
 		c->rd_atomic =
 			r->limits.rd_atomic ? (uint8_t)r->limits.rd_atomic : (uint8_t)1;
-		c->lid = r->lid;
 		c->pkey = r->pkey;
-		memcpy(c->gid, r->gid.raw, sizeof(c->gid));
 		ooo = ooo && r->ooo_depth > 0;
 	}
 	if (ooo)
@@ -51,21 +58,25 @@ void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card)
 enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
 			   const struct verbs_card_rail *peer)
 {
-	return (enum ibv_mtu)peer->mtu < rail->mtu ? (enum ibv_mtu)peer->mtu : rail->mtu;
+	enum ibv_mtu mtu = verbs_rail_reach(rail).mtu;
+
+	return (enum ibv_mtu)peer->mtu < mtu ? (enum ibv_mtu)peer->mtu : mtu;
 }
 
 void verbs_dev_path(const struct verbs_rail *rail, const struct verbs_card_rail *peer,
 		    uint8_t traffic_class, struct ibv_ah_attr *ah)
 {
+	const struct verbs_reach reach = verbs_rail_reach(rail);
+
 	memset(ah, 0, sizeof(*ah));
 	ah->port_num = rail->port;
 	ah->sl = rail->sl;
 	ah->dlid = peer->lid;
 	/* Another subnet of InfiniBand is behind a router. */
-	ah->is_global = rail->global || peer->lid == 0 ||
-			memcmp(rail->gid.raw, peer->gid, 8) != 0;
+	ah->is_global = reach.global || peer->lid == 0 ||
+			memcmp(reach.gid.raw, peer->gid, 8) != 0;
 	memcpy(ah->grh.dgid.raw, peer->gid, sizeof(peer->gid));
-	ah->grh.sgid_index = rail->gid_index;
+	ah->grh.sgid_index = reach.gid_index;
 	ah->grh.hop_limit = rail->hop_limit;
 	ah->grh.traffic_class = traffic_class;
 }

@@ -30,8 +30,12 @@ static void dispatch(struct verbs_ep *ep, const struct ibv_wc *wc)
 	if (!qp)
 		return;
 	link = qp->link;
-	if (recv && wc->status == IBV_WC_SUCCESS)
-		verbs_link_heard(link);
+	if (recv && wc->status == IBV_WC_SUCCESS && verbs_link_heard(link)) {
+		/* Whoever was told may have given it up, and its queue pairs with it. */
+		qp = verbs_qp_of(ep, wc->wr_id);
+		if (!qp)
+			return;
+	}
 	if (qp->lane == VERBS_LANE_CONTROL) {
 		if (recv)
 			verbs_chan_received(link, qp, wc);
@@ -42,6 +46,8 @@ static void dispatch(struct verbs_ep *ep, const struct ibv_wc *wc)
 			verbs_lane_received(link, qp, wc);
 		else
 			verbs_lane_sent(link, qp, wc);
+	} else if (recv) {
+		verbs_lane_early(qp, wc);
 	}
 	if (link->state == VERBS_LINK_UP)
 		verbs_link_dirty(link);
@@ -111,23 +117,28 @@ static int news_take(struct verbs_ep *ep)
 	}
 }
 
-/* A rail went or came back: links are told, and tell their peers. */
-static void rails_look(struct verbs_ep *ep)
+/* A rail went, came back or is reached otherwise: links are told, and tell their peers;
+ * so does the card to who calls from now on. */
+static void rail_look(struct verbs_ep *ep, uint32_t r)
 {
-	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
-		bool up = atomic_load_explicit(&ep->dom->dev->rail[r].up,
-					       memory_order_relaxed);
+	const struct verbs_rail *rail = &ep->dom->dev->rail[r];
+	struct verbs_ep_rail *er = &ep->rail[r];
+	uint32_t moves = atomic_load_explicit(&rail->moves, memory_order_acquire);
+	bool up = atomic_load_explicit(&rail->up, memory_order_relaxed);
+	bool moved = moves != er->moves;
 
-		if (up == ep->rail[r].was_up)
-			continue;
-		ep->rail[r].was_up = up;
-		FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "rail %s is %s\n",
-			ep->dom->dev->rail[r].name, up ? "up" : "down");
-		pthread_mutex_lock(&ep->mutex);
-		list_foreach (n, &ep->links)
-			verbs_link_rail(container_of(n, struct verbs_link, member), r);
-		pthread_mutex_unlock(&ep->mutex);
-	}
+	if (up == er->was_up && !moved)
+		return;
+	er->was_up = up;
+	er->moves = moves;
+	FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "rail %s is %s%s\n", rail->name,
+		up ? "up" : "down", moved ? ", with another LID or GID" : "");
+	pthread_mutex_lock(&ep->mutex);
+	if (moved)
+		verbs_dev_card_moved(rail, &ep->card.rail[r]);
+	list_foreach (n, &ep->links)
+		verbs_link_rail(container_of(n, struct verbs_link, member), r, moved);
+	pthread_mutex_unlock(&ep->mutex);
 }
 
 /* A queue pair of any endpoint of the domain, whose lock is ours: an event is read by
@@ -159,14 +170,12 @@ static int async_take(struct verbs_ep *ep)
 			count++;
 			if (ev.kind == VERBS_EVENT_QP)
 				qp_event(ev.qp);
-			else if (ev.kind == VERBS_EVENT_MOVED)
-				ep->rail[ev.rail].was_up =
-					!atomic_load(&dev->rail[ev.rail].up);
 			/* Before any lock of those who destroy queue pairs. */
 			verbs_dev_event_end(dev, &ev);
 		}
 	}
-	rails_look(ep);
+	for (uint32_t r = 0; r < dev->rails; r++)
+		rail_look(ep, r);
 	ep->async_due = verbs_now() + POLL_ASYNC_NS;
 	return count;
 }

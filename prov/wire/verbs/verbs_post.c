@@ -198,6 +198,14 @@ void verbs_lane_received(struct verbs_link *link, struct verbs_qp *qp,
 		dqplb_rq_posted(&l->rq, 1);
 }
 
+/* They are not posted again, so they must not be waited for either; the lane ends as soon
+ * as the link is up. */
+void verbs_lane_early(struct verbs_qp *qp, const struct ibv_wc *wc)
+{
+	qp->receives--;
+	qp->spoilt = qp->spoilt || wc->status != IBV_WC_SUCCESS;
+}
+
 /* An operation's own fault: 0, or what it ends with. */
 static int fault_of(enum ibv_wc_status status)
 {

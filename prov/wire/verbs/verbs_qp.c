@@ -54,8 +54,10 @@ static struct verbs_cq *cq_open(struct verbs_ep *ep, uint32_t r, uint32_t need)
 		return NULL;
 	}
 	er->cq[count] = cq;
-	atomic_store_explicit(&er->cqs, count + 1, memory_order_release);
-	if (ep->armed)
+	/* Who arms says so first and looks at the count then (verbs_cqs_notify): one of
+	 * the two sees the other, since neither order is given up for a faster one. */
+	atomic_store(&er->cqs, count + 1);
+	if (atomic_load(&ep->armed))
 		ibv_req_notify_cq(cq->ib, 0);
 	return cq;
 }
@@ -81,7 +83,7 @@ void verbs_cqs_notify(struct verbs_ep *ep)
 {
 	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
 		struct verbs_ep_rail *er = &ep->rail[r];
-		uint32_t count = atomic_load_explicit(&er->cqs, memory_order_acquire);
+		uint32_t count = atomic_load(&er->cqs);
 
 		for (uint32_t i = 0; i < count; i++)
 			ibv_req_notify_cq(er->cq[i]->ib, 0);
@@ -260,9 +262,7 @@ int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
 	const struct verbs_rail *rail = &ep->dom->dev->rail[qp->rail];
 	uint32_t reads = rail->limits.init_rd_atomic;
 	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR,
-				 .path_mtu = rail->mtu < (enum ibv_mtu)peer->mtu
-						     ? rail->mtu
-						     : (enum ibv_mtu)peer->mtu,
+				 .path_mtu = verbs_dev_mtu(rail, peer),
 				 .dest_qp_num = qpn,
 				 .rq_psn = psn,
 				 .max_dest_rd_atomic = (uint8_t)rail->limits.rd_atomic,

@@ -53,6 +53,7 @@ struct verbs_qp {
 	uint8_t rail;	   /* of this side */
 	uint8_t peer_rail; /* of the peer's card */
 	bool passed;	   /* something got through */
+	bool spoilt;	   /* a lane's: it ended before its link was up */
 	uint32_t inline_max;
 	uint32_t incarnation; /* of the lane */
 	uint32_t psn;

@@ -16,7 +16,7 @@
 #include "prov/wire/verbs/verbs_ooo.h"
 
 #define INLINE_MOST 1024 /* bytes that are asked for, then half as many, and so on */
-#define GIDS_MOST   256	 /* rail->gid_index is a byte */
+#define GIDS_MOST   256	 /* verbs_reach.gid_index is a byte */
 
 int verbs_error_set(struct verbs_error *error, int rc, const char *fmt, ...)
 {
@@ -80,7 +80,7 @@ static uint32_t gid_type_file(const struct verbs_rail *rail, int index)
 }
 
 static bool gid_read(const struct verbs_lib *lib, const struct verbs_rail *rail,
-		     int index, struct ibv_gid_entry *entry)
+		     uint8_t kind, int index, struct ibv_gid_entry *entry)
 {
 	static const union ibv_gid none;
 
@@ -92,9 +92,8 @@ static bool gid_read(const struct verbs_lib *lib, const struct verbs_rail *rail,
 	} else {
 		if (lib->query_gid(rail->context, rail->port, index, &entry->gid) != 0)
 			return false;
-		entry->gid_type = rail->kind == VERBS_RAIL_IB
-					  ? IBV_GID_TYPE_IB
-					  : gid_type_file(rail, index);
+		entry->gid_type = kind == VERBS_RAIL_IB ? IBV_GID_TYPE_IB
+							: gid_type_file(rail, index);
 	}
 	return memcmp(&entry->gid, &none, sizeof(none)) != 0;
 }
@@ -120,32 +119,33 @@ static unsigned gid_rank(const struct ibv_gid_entry *e)
 	return v2 ? 1 : 4;
 }
 
-static void gid_take(struct verbs_rail *rail, int index, const struct ibv_gid_entry *e)
+static void gid_take(struct verbs_reach *reach, int index, const struct ibv_gid_entry *e)
 {
-	rail->gid_index = (uint8_t)index;
-	rail->gid = e->gid;
-	if (rail->kind != VERBS_RAIL_IB)
-		rail->kind = gid_kind(e);
+	reach->gid_index = (uint8_t)index;
+	reach->gid = e->gid;
+	if (reach->kind != VERBS_RAIL_IB)
+		reach->kind = gid_kind(e);
 }
 
-/* rail->kind says already whether it is InfiniBand. */
+/* reach->kind says already whether it is InfiniBand. */
 static int gid_choose(const struct verbs_lib *lib, int wanted, int count,
-		      struct verbs_rail *rail, struct verbs_error *error)
+		      const struct verbs_rail *rail, struct verbs_reach *reach,
+		      struct verbs_error *error)
 {
 	int first = wanted < 0 ? 0 : wanted, end = wanted < 0 ? count : wanted + 1;
 	unsigned best = UINT32_MAX;
 	struct ibv_gid_entry e;
 
 	/* Of InfiniBand the first is the port's own. */
-	if (rail->kind == VERBS_RAIL_IB && wanted < 0)
+	if (reach->kind == VERBS_RAIL_IB && wanted < 0)
 		end = count < 1 ? count : 1;
 	for (int i = first; i < end && i < GIDS_MOST; i++) {
-		if (!gid_read(lib, rail, i, &e) || gid_rank(&e) >= best)
+		if (!gid_read(lib, rail, reach->kind, i, &e) || gid_rank(&e) >= best)
 			continue;
 		best = gid_rank(&e);
-		gid_take(rail, i, &e);
+		gid_take(reach, i, &e);
 	}
-	if (best != UINT32_MAX || (rail->kind == VERBS_RAIL_IB && !rail->global))
+	if (best != UINT32_MAX || (reach->kind == VERBS_RAIL_IB && !reach->global))
 		return 0;
 	if (wanted >= 0)
 		return verbs_error_set(error, -FI_ENODATA,
@@ -179,12 +179,16 @@ static uint64_t port_speed(const struct ibv_port_attr *p)
 	return width * lane[bit];
 }
 
+static void reach_take(struct verbs_reach *reach, const struct ibv_port_attr *p)
+{
+	reach->lid = p->link_layer == IBV_LINK_LAYER_ETHERNET ? 0 : p->lid;
+	reach->global = p->link_layer == IBV_LINK_LAYER_ETHERNET ||
+			(p->flags & IBV_QPF_GRH_REQUIRED) != 0 || p->lid == 0;
+	reach->mtu = p->active_mtu;
+}
+
 static void port_take(struct verbs_rail *rail, const struct ibv_port_attr *p)
 {
-	rail->lid = p->link_layer == IBV_LINK_LAYER_ETHERNET ? 0 : p->lid;
-	rail->global = p->link_layer == IBV_LINK_LAYER_ETHERNET ||
-		       (p->flags & IBV_QPF_GRH_REQUIRED) != 0 || p->lid == 0;
-	rail->mtu = p->active_mtu;
 	rail->speed = port_speed(p);
 	rail->limits.max_message = p->max_msg_sz;
 	rail->up = p->state == IBV_PORT_ACTIVE;
@@ -206,32 +210,47 @@ static int pkey_read(const struct verbs_lib *lib, const struct verbs_want *want,
 	return 0;
 }
 
+struct verbs_reach verbs_rail_reach(const struct verbs_rail *rail)
+{
+	struct verbs_reach reach;
+
+	pthread_mutex_lock(rail->moving);
+	reach = rail->reach;
+	pthread_mutex_unlock(rail->moving);
+	return reach;
+}
+
+static bool reach_same(const struct verbs_reach *a, const struct verbs_reach *b)
+{
+	return a->lid == b->lid && memcmp(&a->gid, &b->gid, sizeof(a->gid)) == 0;
+}
+
 bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
 {
 	struct verbs_error unused = {""};
-	struct verbs_rail now;
+	struct verbs_reach was = verbs_rail_reach(rail), now = was;
 	struct ibv_port_attr p;
 	struct ibv_gid_entry e;
 
-	if (verbs_query_port(lib, rail->context, rail->port, &p) != 0)
+	if (verbs_query_port(lib, rail->context, rail->port, &p) != 0) {
+		atomic_fetch_add(&rail->moves, 1);
 		return true;
-	memcpy(&now, rail, sizeof(now));
-	port_take(&now, &p);
+	}
+	reach_take(&now, &p);
 	/* Where it was before, or wherever there is one of the same kind. */
-	if (!gid_read(lib, rail, rail->gid_index, &e) ||
-	    (rail->kind != VERBS_RAIL_IB && gid_kind(&e) != rail->kind))
-		gid_choose(lib, -1, p.gid_tbl_len, &now, &unused);
+	if (!gid_read(lib, rail, was.kind, was.gid_index, &e) ||
+	    (was.kind != VERBS_RAIL_IB && gid_kind(&e) != was.kind))
+		gid_choose(lib, -1, p.gid_tbl_len, rail, &now, &unused);
 	else
-		gid_take(&now, rail->gid_index, &e);
+		gid_take(&now, was.gid_index, &e);
 	rail->up = p.state == IBV_PORT_ACTIVE;
-	if (now.lid == rail->lid && memcmp(&now.gid, &rail->gid, sizeof(now.gid)) == 0)
+	if (reach_same(&now, &was))
 		return false;
-	rail->lid = now.lid;
-	rail->global = now.global;
-	rail->mtu = now.mtu;
-	rail->kind = now.kind;
-	rail->gid = now.gid;
-	rail->gid_index = now.gid_index;
+	pthread_mutex_lock(rail->moving);
+	rail->reach = now;
+	pthread_mutex_unlock(rail->moving);
+	/* Behind it: whoever sees the count reads what is so now. */
+	atomic_fetch_add(&rail->moves, 1);
 	return true;
 }
 
@@ -353,14 +372,16 @@ int verbs_rail_look(const struct verbs_lib *lib, const struct verbs_want *want,
 		return verbs_error_set(error, -FI_EIO,
 				       "%s doesn't tell of its port %u: %s", rail->name,
 				       rail->port, strerror(rc));
+	/* Nobody else knows it yet. */
 	port_take(rail, &p);
-	rail->kind = p.link_layer == IBV_LINK_LAYER_ETHERNET ? VERBS_RAIL_ROCE4
-							     : VERBS_RAIL_IB;
+	reach_take(&rail->reach, &p);
+	rail->reach.kind = p.link_layer == IBV_LINK_LAYER_ETHERNET ? VERBS_RAIL_ROCE4
+								   : VERBS_RAIL_IB;
 	rail->sl = want->service_level;
 	rail->hop_limit = want->hop_limit;
 	rc = verbs_gid_index_read(want->gid_index, &index, error);
 	if (!rc)
-		rc = gid_choose(lib, index, p.gid_tbl_len, rail, error);
+		rc = gid_choose(lib, index, p.gid_tbl_len, rail, &rail->reach, error);
 	if (!rc)
 		rc = pkey_read(lib, want, rail, error);
 	if (!rc)

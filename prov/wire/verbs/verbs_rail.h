@@ -20,7 +20,8 @@ int verbs_gid_index_read(const char *text, int *index, struct verbs_error *error
  */
 int verbs_rail_look(const struct verbs_lib *lib, const struct verbs_want *want,
 		    struct verbs_rail *rail, struct verbs_error *error);
-/* LID, GID and MTU once more: true when queue pairs of before are of no use. */
+/* LID, GID and MTU once more: true when queue pairs of before are of no use; then
+ * rail->moves was counted up. */
 bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail);
 
 #endif

@@ -44,14 +44,15 @@ static void want_take(struct verbs_want *want, int argc, char **argv)
 static void rail_show(const struct verbs_rail *r)
 {
 	static const char *const kind[] = {"?", "ib", "roce4", "roce6", "roce1"};
+	const struct verbs_reach at = verbs_rail_reach(r);
 	char gid[INET6_ADDRSTRLEN];
 
-	inet_ntop(AF_INET6, r->gid.raw, gid, sizeof(gid));
+	inet_ntop(AF_INET6, at.gid.raw, gid, sizeof(gid));
 	printf("rail %s port %u number %u kind %s gid %u %s lid %s mtu %d pkey %x %s%s "
 	       "ooo %u\n",
-	       r->name, r->port, r->number, kind[r->kind], r->gid_index, gid,
-	       r->lid ? "yes" : "no", 128 << r->mtu, r->pkey, r->up ? "up" : "down",
-	       r->global ? " global" : "", r->ooo_depth);
+	       r->name, r->port, r->number, kind[at.kind], at.gid_index, gid,
+	       at.lid ? "yes" : "no", 128 << at.mtu, r->pkey, r->up ? "up" : "down",
+	       at.global ? " global" : "", r->ooo_depth);
 	printf("limits %s qps %s wr %s sge %s inline %u reads %u\n", r->name,
 	       r->limits.qps ? "some" : "none", r->limits.qp_wr ? "some" : "none",
 	       r->limits.sge ? "some" : "none", r->limits.inlined, r->limits.rd_atomic);

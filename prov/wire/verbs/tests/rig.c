@@ -47,6 +47,8 @@ static void on_up(void *arg, struct wire_link *link)
 	struct rig *rig = arg;
 
 	rig->ups++;
+	if (rig->on_up && rig->on_up(rig, link))
+		return;
 	if (wire_link_base(link)->peer_ctx)
 		rig->dialled = link;
 	else

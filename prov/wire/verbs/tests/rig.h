@@ -49,6 +49,8 @@ struct rig {
 	bool (*on_packet)(struct rig *rig, struct wire_link *link, const uint8_t *pkt,
 			  size_t len);
 	void *user;
+	/* Called for a link that is up, when set; true: it isn't kept. */
+	bool (*on_up)(struct rig *rig, struct wire_link *link);
 };
 
 /* Bails out on failure. */

@@ -18,7 +18,9 @@
 
 #include "prov/wire/verbs/tests/rig.h"
 #include "prov/wire/verbs/verbs.h"
+#include "prov/wire/verbs/verbs_connect.h"
 #include "prov/wire/verbs/verbs_link.h"
+#include "prov/wire/verbs/verbs_poll.h"
 #include "util/tap.h"
 
 #define RW    (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -421,6 +423,234 @@ static void test_child(void)
 	rig_close(&a);
 }
 
+/* A child that writes all over what it got, in the middle of it. */
+static void test_scribble(void)
+{
+	struct server_packet a;
+	int status = -1, ret = 0;
+	uint8_t *mem, *back;
+	void *handle, *back_handle;
+	struct pair p;
+	pid_t child;
+
+	pair_open(&p);
+	mem = rig_memory(&p.rig, LARGE, &handle);
+	back = rig_memory(&p.rig, LARGE, &back_handle);
+	for (size_t i = 0; i < LARGE; i++)
+		mem[i] = (uint8_t)(i * 11 + (i >> 7));
+	server_ask(&p.rig, p.link, SERVER_REGISTER, LARGE, RW);
+	a = server_answer(&p.rig);
+	ret |= rig_start(&p.rig, p.link, true, mem, handle, LARGE, a.arg, a.arg2, NULL);
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		memset(mem, 0xee, LARGE);
+		memset(back, 0xee, LARGE);
+		_exit(0);
+	}
+	tap_ok(ret == 0 && rig_wait_int(&p.rig, &p.rig.segments, 1),
+	       "a put during which the process forks");
+	ret = rig_move(&p.rig, p.link, false, back, back_handle, LARGE, a.arg, a.arg2);
+	waitpid(child, &status, 0);
+	tap_ok(ret == 0 && memcmp(mem, back, LARGE) == 0 && status == 0,
+	       "and a get: the child has pages of its own");
+	pair_close(&p);
+}
+
+/* ---- two ends in this process -------------------------------------------------------
+ */
+
+static bool ends_wait(struct rig *a, struct rig *b,
+		      bool (*is)(struct rig *, struct rig *))
+{
+	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
+
+	while (!is(a, b)) {
+		verbs_wire_ops.progress(a->ep, 64);
+		if (b)
+			verbs_wire_ops.progress(b->ep, 64);
+		if (rig_now() > end)
+			return false;
+	}
+	return true;
+}
+
+static struct verbs_link *first_link(struct rig *rig)
+{
+	struct verbs_ep *ep = verbs_ep_of(rig->ep);
+	struct verbs_link *link = NULL;
+
+	pthread_mutex_lock(&ep->mutex);
+	if (!list_empty(&ep->links))
+		link = container_of(ep->links.next, struct verbs_link, member);
+	pthread_mutex_unlock(&ep->mutex);
+	return link;
+}
+
+/* What its helper thread heard of it. */
+static bool news_take(struct verbs_link *link)
+{
+	bool up;
+
+	pthread_mutex_lock(&link->ep->mutex);
+	up = link->news_up;
+	link->news_up = false;
+	pthread_mutex_unlock(&link->ep->mutex);
+	return up;
+}
+
+/* a called, and both helper threads are through; neither end has made any progress, and
+ * b's will hear of its link by what arrives only. Returns that link. */
+static struct verbs_link *ends_open(struct rig *a, struct rig *b)
+{
+	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
+	struct wire_link *dialled;
+	struct verbs_link *link;
+	bool ready = false;
+
+	rig_open(a);
+	rig_open(b);
+	if (verbs_wire_ops.dial(a->ep, &wire_ep_base(b->ep)->addr, a, &dialled))
+		tap_bail("dial");
+	while (!ready && rig_now() < end) {
+		usleep(1000);
+		link = first_link(b);
+		ready = link && news_take(link);
+	}
+	if (!ready)
+		tap_bail("the answering end isn't there");
+	return link;
+}
+
+static bool both_up(struct rig *a, struct rig *b)
+{
+	return a->ups + b->ups == 2;
+}
+
+static bool lane_again(struct rig *a, struct rig *b)
+{
+	const struct verbs_lane *mine = &verbs_link_of(a->dialled)->lane[0];
+	const struct verbs_lane *theirs = &verbs_link_of(b->accepted)->lane[0];
+
+	return mine->incarnation == 2 && mine->state == VERBS_LANE_UP &&
+	       theirs->incarnation == 2 && theirs->state == VERBS_LANE_UP;
+}
+
+/* A lane's queue pair ends before its link is up. */
+static void test_early(void)
+{
+	struct verbs_link *link;
+	uint32_t posted;
+	struct rig a, b;
+
+	link = ends_open(&a, &b);
+	posted = link->lane[0].qp->receives;
+	verbs_qp_error(link->ep, link->lane[0].qp);
+	verbs_wire_ops.progress(b.ep, 1024);
+	tap_ok(posted > 0 && link->lane[0].qp->receives == 0 && b.ups == 0,
+	       "C2: receives that are flushed before the link is up are counted");
+	tap_ok(ends_wait(&a, &b, both_up) && ends_wait(&a, &b, lane_again),
+	       "C2: and the lane is made anew once it is");
+	rig_close(&a);
+	rig_close(&b);
+}
+
+static bool hang_up(struct rig *rig, struct wire_link *link)
+{
+	(void)rig;
+	verbs_wire_ops.hangup(link);
+	return true;
+}
+
+static bool is_up(struct rig *rig, struct rig *none)
+{
+	(void)none;
+	return rig->ups == 1;
+}
+
+static bool heard_of_end(struct rig *a, struct rig *b)
+{
+	(void)b;
+	return a->downs == 1;
+}
+
+/* The first that is heard of a peer comes on a lane, and the link is given up in the
+ * upcall that says so: the lane's queue pair is gone when it returns. */
+static void test_given_up(void)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct ibv_send_wr *bad;
+	struct rig a, b;
+
+	ends_open(&a, &b);
+	b.on_up = hang_up;
+	/* A peer that was granted nothing yet doesn't, if it is one of ours. */
+	tap_is_int(ibv_post_send(first_link(&a)->lane[0].qp->ib, &wr, &bad), 0,
+		   "an immediate");
+	tap_ok(ends_wait(&b, NULL, is_up), "is the first that is heard");
+	tap_ok(ends_wait(&a, &b, heard_of_end), "and the link may be given up for it");
+	rig_close(&a);
+	rig_close(&b);
+}
+
+/* The GID of a rail is read anew after an event of its port. */
+static void rail_move(struct rig *rig, uint8_t last)
+{
+	struct verbs_ep *ep = verbs_ep_of(rig->ep);
+	struct verbs_rail *rail = &ep->dom->dev->rail[0];
+
+	pthread_mutex_lock(rail->moving);
+	rail->reach.gid.raw[15] = last;
+	pthread_mutex_unlock(rail->moving);
+	atomic_fetch_add(&rail->moves, 1);
+	verbs_poll_async(ep);
+	verbs_wire_ops.progress(rig->ep, 64);
+}
+
+static uint8_t card_says(struct rig *rig)
+{
+	struct verbs_card card;
+
+	verbs_card_make(verbs_link_of(rig->dialled), &card, false);
+	return card.rail[0].gid[15];
+}
+
+static bool rail_lanes_again(struct rig *rig, struct rig *none)
+{
+	const struct verbs_link *link = verbs_link_of(rig->dialled);
+
+	(void)none;
+	return link->lane[0].incarnation > 1 && link->lane[0].state == VERBS_LANE_UP &&
+	       link->chan.qp && !link->resuming;
+}
+
+static void test_moved(void)
+{
+	struct verbs_link_counts c;
+	struct verbs_ep *ep;
+	struct pair p;
+	uint8_t was;
+
+	pair_open(&p);
+	ep = verbs_ep_of(p.rig.ep);
+	was = verbs_rail_reach(&ep->dom->dev->rail[0]).gid.raw[15];
+	tap_is_int(ep->card.rail[0].gid[15], was, "a card says where a rail is");
+	rail_move(&p.rig, was ^ 0x40);
+	tap_is_int(ep->card.rail[0].gid[15], was ^ 0x40, "and where it is after a move");
+	rail_move(&p.rig, was);
+	tap_is_int(ep->card.rail[0].gid[15], was, "each time");
+	tap_ok(ends_wait(&p.rig, NULL, rail_lanes_again) && card_says(&p.rig) == was,
+	       "C2, C5: queue pairs on that rail are made anew");
+	tap_diag("lane 0.%u %d, channel %d, resuming %d",
+		 verbs_link_of(p.link)->lane[0].incarnation,
+		 (int)verbs_link_of(p.link)->lane[0].state,
+		 verbs_link_of(p.link)->chan.qp != NULL, verbs_link_of(p.link)->resuming);
+	tap_ok(server_ask(&p.rig, p.link, SERVER_ECHO, 1, 0), "and the link goes on");
+	verbs_link_count(verbs_link_of(p.link), &c);
+	tap_ok(c.retired > 0 && c.resumes > 0, "which is counted");
+	pair_close(&p);
+}
+
 static void test_death(void)
 {
 	struct pair p;
@@ -490,6 +720,10 @@ int main(void)
 	test_lies();
 	test_fork();
 	test_child();
+	test_scribble();
+	test_early();
+	test_given_up();
+	test_moved();
 	test_death();
 	test_self();
 	return tap_done();
