@@ -363,7 +363,8 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 		bye = bye || cookie == VERBS_CHAN_BYE;
 	}
 	if (wc->status != IBV_WC_SUCCESS) {
-		if (qp == link->chan.qp && qp->state == VERBS_QP_READY) {
+		if (qp == link->chan.qp && qp->state == VERBS_QP_READY &&
+		    !link->chan.broken) {
 			FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "control channel: %s\n",
 				link->ep->lib->wc_status_str(wc->status));
 			chan_break(link);
@@ -373,6 +374,10 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 	link->chan.passed = true;
 	if (bye)
 		link->chan.bye_done = true;
-	if (read && qp == link->chan.qp && link->state == VERBS_LINK_UP)
+	if (qp != link->chan.qp || link->state != VERBS_LINK_UP)
+		return;
+	if (read)
 		verbs_rkeys_read(link);
+	else
+		verbs_rkeys_run(link); /* there may have been no place for it */
 }

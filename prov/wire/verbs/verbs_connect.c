@@ -389,6 +389,9 @@ void verbs_link_event(struct verbs_link *link, const struct verbs_door_event *ev
 		break;
 	case VERBS_CALL_DOWN:
 		link->call = NULL;
+		/* The channel before the one that is being made: no news. */
+		if (link->next_call && ev->err == -FI_ECONNREFUSED)
+			return;
 		link->news_down = true;
 		link->news_err = ev->err;
 		break;

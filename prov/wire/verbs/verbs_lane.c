@@ -362,6 +362,16 @@ uint64_t verbs_lanes_run(struct verbs_link *link, uint64_t now)
 	return due;
 }
 
+bool verbs_lanes_owe(const struct verbs_link *link)
+{
+	if (!link->dialler && link->lanes_said < link->lanes_wanted)
+		return true;
+	for (uint32_t i = 0; i < link->lanes; i++)
+		if (link->lane[i].owe)
+			return true;
+	return false;
+}
+
 /* ---- what the peer says -------------------------------------------------------------
  */
 

@@ -74,6 +74,8 @@ void verbs_lanes_want(struct verbs_link *link);
 /* Says what is owed, opens what is due. Returns when the next is due (UINT64_MAX: none
  * is). */
 uint64_t verbs_lanes_run(struct verbs_link *link, uint64_t now);
+/* Something that is to be said found no room. */
+bool verbs_lanes_owe(const struct verbs_link *link);
 /* A message about lanes. 0 or -EPROTO. */
 int verbs_lanes_msg(struct verbs_link *link, const void *bytes, size_t len);
 /* Lanes that the peer's report ended. */

@@ -338,6 +338,14 @@ static void chores_do(struct verbs_link *link)
 	due = verbs_lanes_run(link, verbs_now());
 	if (due != UINT64_MAX)
 		verbs_link_wake(link, due);
+	link->owing = link->rails_owed || verbs_lanes_owe(link);
+}
+
+/* Room comes with what the peer acknowledges, which is no chore by itself. */
+static bool chores_due(const struct verbs_link *link)
+{
+	return link->chores ||
+	       (link->owing && verbs_ctl_room(&link->chan.ctl, VERBS_CTL_OWN));
 }
 
 int verbs_link_run(struct verbs_link *link, bool idle)
@@ -356,7 +364,7 @@ int verbs_link_run(struct verbs_link *link, bool idle)
 				  link->fault == -EPROTO ? -FI_ECONNRESET : link->fault);
 		return count + 1;
 	}
-	if (link->chores)
+	if (chores_due(link))
 		chores_do(link);
 	verbs_lanes_post(link);
 	acks_say(link, idle);

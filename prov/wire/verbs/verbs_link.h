@@ -40,6 +40,7 @@ struct verbs_link {
 	bool faulty; /* the end is due: at once, or (patient) when all is polled */
 	bool patient;
 	bool chores; /* lanes want something */
+	bool owing;  /* and something is to be said as soon as there is room */
 	int fault;
 	struct list dirty;
 	struct list timed;
@@ -87,6 +88,7 @@ struct verbs_link {
 	int news_err;
 	struct verbs_call *call;      /* NULL: there is none (any more) */
 	struct verbs_call *next_call; /* of the new channel */
+	bool next_answered;	      /* answerer: it has our answer */
 	struct verbs_card *next_card; /* what was said in it */
 	uint8_t next_news;
 	int next_err;

@@ -55,6 +55,7 @@ void verbs_resume_start(struct verbs_link *link)
 {
 	struct verbs_ep *ep = link->ep;
 	uint64_t now = verbs_now();
+	bool worth = link->chan.passed;
 	char text[WIRE_ADDR_TEXT_MAX];
 
 	if (link->resuming)
@@ -64,9 +65,11 @@ void verbs_resume_start(struct verbs_link *link)
 		wire_addr_text(&link->base.peer, text));
 	time_give(link, now);
 	link->resuming = true;
-	/* Not again and again where the rail of the other end is down. */
-	link->resume_due =
-		now < link->resume_due + RESUME_PAUSE_NS ? now + RESUME_PAUSE_NS : now;
+	/* Not again and again where the rail of the other end is down. One on which
+	 * something got through was worth making. */
+	link->resume_due = !worth && now < link->resume_due + RESUME_PAUSE_NS
+				   ? now + RESUME_PAUSE_NS
+				   : now;
 	link->resumes++;
 	if (link->chan.qp)
 		link->resume_rail = link->chan.qp->rail + 1u;
@@ -205,7 +208,10 @@ static void answer_heard(struct verbs_link *link, const struct verbs_card *card)
 		return;
 	}
 	pthread_mutex_lock(&link->ep->mutex);
-	if (ret == 0 && link->next_call) {
+	/* Whose call is over meanwhile has not got a channel. */
+	if (ret == 0 && !link->next_call)
+		ret = -FI_ECONNREFUSED;
+	if (ret == 0) {
 		verbs_call_ready(link->next_call);
 		call_swap(link);
 	} else if (link->next_call) {
@@ -254,6 +260,7 @@ static void hello_heard(struct verbs_link *link, const struct verbs_card *hello)
 		link->round = hello->round;
 		verbs_card_make(link, &card, false);
 		ret = verbs_call_answer(link->next_call, &card, link, &terms);
+		link->next_answered = ret == 0;
 	}
 	if (ret && link->next_call) {
 		verbs_call_drop(link->next_call, -FI_ECONNREFUSED);
@@ -274,7 +281,9 @@ void verbs_resume_heard(struct verbs_link *link)
 	if (!link->chan.hold)
 		return;
 	pthread_mutex_lock(&ep->mutex);
-	if (link->next_call)
+	/* The dialler may have called again already, which is still to be answered: what
+	 * was heard came by the call before. */
+	if (link->next_call && link->next_answered)
 		call_swap(link);
 	link->next_news &= (uint8_t)~RESUME_READY;
 	pthread_mutex_unlock(&ep->mutex);
@@ -356,6 +365,7 @@ bool verbs_resume_hello(struct verbs_ep *ep, struct verbs_call *call,
 	if (link->next_call)
 		verbs_call_drop(link->next_call, -FI_ECONNREFUSED);
 	link->next_call = call;
+	link->next_answered = false;
 	verbs_call_set_arg(call, link);
 	card_keep(link, card);
 	link->next_news = RESUME_HELLO;
