@@ -164,7 +164,7 @@ static void segment_post(struct dqplb_tx *tx, struct tx_slot *s, uint64_t mask,
 	l->segments++;
 	l->bytes += len;
 	tx->bytes += len;
-	if (l->segments >= tx->lane_segments || l->bytes >= tx->lane_bytes)
+	if (l->segments >= l->limit || l->bytes >= tx->lane_bytes)
 		tx->ready &= ~(UINT64_C(1) << lane);
 	tx->stats.segments++;
 	post->lane = (uint8_t)lane;
@@ -406,8 +406,7 @@ static void segment_over(struct dqplb_tx *tx, struct tx_slot *s)
 	l->segments--;
 	l->bytes -= len;
 	tx->bytes -= len;
-	if (l->state == TX_LANE_UP && l->segments < tx->lane_segments &&
-	    l->bytes < tx->lane_bytes)
+	if (l->state == TX_LANE_UP && l->segments < l->limit && l->bytes < tx->lane_bytes)
 		tx->ready |= UINT64_C(1) << s->lane;
 }
 
@@ -436,14 +435,11 @@ static struct tx_slot *cookie_slot(struct dqplb_tx *tx, uint64_t cookie)
 		       : NULL;
 }
 
-int dqplb_tx_done(struct dqplb_tx *tx, uint64_t cookie)
+/* The lane said what became of the segment. */
+static void segment_answered(struct dqplb_tx *tx, struct tx_slot *s, uint64_t cookie)
 {
-	struct tx_slot *s = cookie_slot(tx, cookie);
-	struct dqplb_xfer *x;
+	struct dqplb_xfer *x = s->xfer;
 
-	if (!s)
-		return -EINVAL;
-	x = s->xfer;
 	segment_over(tx, s);
 	if (cookie & COOKIE_PLAIN) {
 		plain_free(tx, s);
@@ -454,19 +450,32 @@ int dqplb_tx_done(struct dqplb_tx *tx, uint64_t cookie)
 		slot_move(s, SLOT_SENT);
 	}
 	xfer_settle(tx, x);
+}
+
+int dqplb_tx_done(struct dqplb_tx *tx, uint64_t cookie)
+{
+	struct tx_slot *s = cookie_slot(tx, cookie);
+	struct tx_lane *l;
+
+	if (!s)
+		return -EINVAL;
+	l = &tx->lane[s->lane];
+	l->passed = true;
+	if (l->limit < tx->lane_segments)
+		l->limit++;
+	segment_answered(tx, s, cookie);
 	return 0;
 }
 
 int dqplb_tx_fault(struct dqplb_tx *tx, uint64_t cookie, int error)
 {
 	struct tx_slot *s = cookie_slot(tx, cookie);
-	struct dqplb_xfer *x;
 
 	if (!s || error >= 0)
 		return -EINVAL;
-	x = s->xfer;
-	xfer_fail(tx, x, error);
-	return dqplb_tx_done(tx, cookie);
+	xfer_fail(tx, s->xfer, error);
+	segment_answered(tx, s, cookie);
+	return 0;
 }
 
 int dqplb_tx_cancel(struct dqplb_tx *tx, struct dqplb_xfer *x, int error)

@@ -63,10 +63,13 @@ enum tx_lane_state {
 struct tx_lane {
 	uint64_t bytes; /* in flight */
 	uint32_t segments;
+	uint32_t limit; /* of segments: less after a loss, one more with each that is done
+			 */
 	uint32_t incarnation;
 	uint8_t state;
 	uint8_t queue;
 	uint8_t rail;
+	bool passed; /* one of this incarnation was done */
 };
 
 /* One of the peer's receive queues. */

@@ -34,6 +34,17 @@ static void lane_move(struct dqplb_tx *tx, uint32_t lane, enum tx_lane_state to)
 		tx->ready &= ~bit;
 }
 
+/* It ends. Whatever ended it may do so again after so many segments: the next incarnation
+ * begins with fewer at a time, and with one where nothing got through, so that something
+ * does however often lanes end. */
+static void lane_end(struct dqplb_tx *tx, uint32_t lane)
+{
+	struct tx_lane *l = &tx->lane[lane];
+
+	l->limit = l->passed && l->limit > 1 ? l->limit / 2 : 1;
+	lane_move(tx, lane, TX_LANE_DOWN);
+}
+
 void queue_recount(struct dqplb_tx *tx, uint32_t queue)
 {
 	const struct tx_queue *q = &tx->queue[queue];
@@ -57,6 +68,9 @@ int dqplb_tx_lane_open(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation,
 		return -EINVAL;
 	bit = UINT64_C(1) << lane;
 	l->incarnation = incarnation;
+	l->passed = false;
+	if (l->limit == 0)
+		l->limit = tx->lane_segments;
 	l->queue = (uint8_t)queue;
 	l->rail = (uint8_t)rail;
 	tx->queue[queue].lanes |= bit;
@@ -79,7 +93,7 @@ int dqplb_tx_lane_down(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation)
 		return -EINVAL;
 	/* The report may have come first. */
 	if (tx->lane[lane].state == TX_LANE_UP)
-		lane_move(tx, lane, TX_LANE_DOWN);
+		lane_end(tx, lane);
 	return 0;
 }
 
@@ -91,7 +105,7 @@ uint32_t dqplb_tx_rail_down(struct dqplb_tx *tx, uint32_t rail, uint64_t *lanes)
 	for (uint32_t i = 0; i < tx->lanes; i++) {
 		if (tx->lane[i].state != TX_LANE_UP || tx->lane[i].rail != rail)
 			continue;
-		lane_move(tx, i, TX_LANE_DOWN);
+		lane_end(tx, i);
 		*lanes |= UINT64_C(1) << i;
 		count++;
 	}
@@ -184,7 +198,7 @@ int dqplb_tx_lane_drained(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnati
 	l->bytes = 0;
 	l->segments = 0;
 	if (l->state == TX_LANE_UP)
-		lane_move(tx, lane, TX_LANE_DOWN);
+		lane_end(tx, lane);
 	if (l->state == TX_LANE_REPORTED) {
 		lane_resolve(tx, lane);
 		return 0;
@@ -201,7 +215,7 @@ void lane_reported(struct dqplb_tx *tx, const struct dqplb_lane_name *name)
 	if (!lane_is(tx, name->lane, name->incarnation))
 		return;
 	if (tx->lane[name->lane].state == TX_LANE_UP)
-		lane_move(tx, name->lane, TX_LANE_DOWN);
+		lane_end(tx, name->lane);
 	if (tx->lane[name->lane].state == TX_LANE_DOWN)
 		lane_move(tx, name->lane, TX_LANE_REPORTED);
 	else if (tx->lane[name->lane].state == TX_LANE_DRAINED)

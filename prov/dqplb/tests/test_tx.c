@@ -434,6 +434,53 @@ static void test_start(void)
 	dqplb_tx_close(s.tx);
 }
 
+/* The only lane ends and comes back. */
+static void lane_again(struct side *s, uint32_t incarnation)
+{
+	dqplb_tx_lane_down(s->tx, 0, incarnation);
+	dqplb_tx_lane_drained(s->tx, 0, incarnation);
+	say(s, DQPLB_MSG_REPORT, 0, 0, 0, incarnation);
+	if (dqplb_tx_lane_open(s->tx, 0, incarnation + 1, 0, 0))
+		tap_bail("the lane doesn't come back");
+}
+
+/* Lanes that end over and over, each after a few segments. */
+static void test_caution(void)
+{
+	struct dqplb_tx_config c = usual;
+	struct dqplb_xfer x = xfer(DQPLB_WRITE, 100 * SEG);
+	struct side s;
+
+	c.lanes = 1;
+	c.lane_segments = 8;
+	open_side(&s, &c, 100);
+	dqplb_tx_start(s.tx, &x);
+	tap_is_int(pump(&s), 8, "C3: at first a lane takes all that it may");
+	lane_again(&s, 1);
+	tap_is_int(pump(&s), 1, "C3: one where nothing got through comes back with one");
+	dqplb_tx_done(s.tx, s.post[0].cookie);
+	tap_is_int(pump(&s), 2, "C3: takes one more with each that is done");
+	dqplb_tx_done(s.tx, s.post[0].cookie);
+	dqplb_tx_done(s.tx, s.post[1].cookie);
+	tap_is_int(pump(&s), 4, "C3: and so on");
+	lane_again(&s, 2);
+	tap_is_int(pump(&s), 2, "C3: one that was worth something with half of that");
+	dqplb_tx_fault(s.tx, s.post[0].cookie, -EACCES);
+	lane_again(&s, 3);
+	x = xfer(DQPLB_WRITE, 100 * SEG);
+	while (dqplb_tx_take(s.tx))
+		;
+	dqplb_tx_start(s.tx, &x);
+	tap_is_int(pump(&s), 1, "C6: what was refused got nowhere");
+	for (int i = 0; i < 40; i++) {
+		for (uint32_t k = 0; k < s.posts; k++)
+			dqplb_tx_done(s.tx, s.post[k].cookie);
+		pump(&s);
+	}
+	tap_ok(dqplb_tx_take(s.tx) == &x, "A1: all of it gets through");
+	dqplb_tx_close(s.tx);
+}
+
 int main(void)
 {
 	test_segments();
@@ -447,5 +494,6 @@ int main(void)
 	test_fault();
 	test_abort();
 	test_start();
+	test_caution();
 	return tap_done();
 }

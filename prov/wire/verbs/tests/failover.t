@@ -33,6 +33,12 @@ faults "emu0 each=30 kill-qp" "emu0 each=20 lose-ack"
 FAILOVER_ROUNDS=60 FAILOVER_WANT=retired,resumes \
 	emulated test_failover "$tmp/one" "$tmp/faults" "very often"
 
+# So often that hardly a control channel lives until the next is asked for, and that a lane
+# with all it may take would never bring anything.
+faults "emu0 each=12 kill-qp" "emu0 each=7 lose-ack"
+FAILOVER_ROUNDS=60 FAILOVER_WANT=retired,resumes \
+	emulated test_failover "$tmp/one" "$tmp/faults" "at once"
+
 # Nothing is left: all that is under way ends, with an error, by the deadline.
 export FI_WEFT_CONNECT_TIMEOUT=1000
 faults "emu0 60 port-down" "emu1 60 port-down"
