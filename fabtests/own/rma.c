@@ -283,13 +283,22 @@ static void refusals_run(struct side *s)
 
 /* ---- a target that makes no call */
 
+#define PASSIVE_MANY 600u
+
+static const uint64_t passive_plain, passive_delivered = FI_DELIVERY_COMPLETE;
+
+/* The target sleeps until it is told that all is over: whatever needed its help would
+ * never end. Once with completions as they are by default, once when delivered. */
 static void passive_run(struct side *s)
 {
 	const size_t some[] = {8, 4096, 65537, SIZE_MOST};
+	const uint64_t *flags = s->arg;
+	struct want want = want_default;
 	struct initiator in = {0};
 	struct done d;
 
-	initiator_open(s, &in, &want_default);
+	want.tx_op_flags = *flags;
+	initiator_open(s, &in, &want);
 	both_ways(s, &in, 0, 8, 1); /* the connection is up */
 	order_give(s, (struct order){.kind = ORDER_PAUSE});
 	for (uint32_t i = 0; i < ARRAY_LEN(some); i++) {
@@ -301,8 +310,31 @@ static void passive_run(struct side *s)
 		node_expect(s, &d, READS, &d);
 		mem_check(s, in.mem, some[i], i, "what was read back");
 	}
+	/* Many at once, more than any queue holds. */
+	for (uint32_t i = 0; i < PASSIVE_MANY; i++) {
+		mem_fill(in.mem + i * 64, 64, i);
+		write_post(s, &in, i * 64, 64, &d);
+	}
+	for (uint32_t i = 0; i < PASSIVE_MANY; i++)
+		node_expect(s, &d, WRITES, &d);
+	memset(in.mem, 0, PASSIVE_MANY * 64);
+	for (uint32_t i = 0; i < PASSIVE_MANY; i++)
+		read_post(s, &in, i * 64, 64, &d);
+	for (uint32_t i = 0; i < PASSIVE_MANY; i++)
+		node_expect(s, &d, READS, &d);
+	for (uint32_t i = 0; i < PASSIVE_MANY; i++)
+		mem_check(s, in.mem + i * 64, 64, i, "what was read back");
 	order_wake(s);
 	initiator_close(s, &in);
+}
+
+static void passive_target(struct side *s)
+{
+	const uint64_t *flags = s->arg;
+	struct want want = want_default;
+
+	want.tx_op_flags = *flags;
+	target_run_as(s, &want);
 }
 
 /* ---- many at once, and order against messages */
@@ -548,8 +580,13 @@ static const struct test_case cases[] = {
 	{.name = "writes with data", .run = {data_run, data_target}},
 	{.name = "refusals", .run = {refusals_run, target_run}},
 	{.name = "a registration closed in use", .run = {revoke_run, revoke_target}},
-	{.name = "a target that makes no call for 3 s",
-	 .run = {passive_run, target_run},
+	{.name = "a target that makes no call until all is over",
+	 .run = {passive_run, passive_target},
+	 .arg = &passive_plain,
+	 .needs_weft = true},
+	{.name = "a target that makes no call, delivered",
+	 .run = {passive_run, passive_target},
+	 .arg = &passive_delivered,
 	 .needs_weft = true},
 	{.name = "600 writes at once", .run = {many_run, target_run}},
 	{.name = "a message behind a write", .run = {behind_run, behind_target}},
