@@ -175,6 +175,11 @@ TESTS += %D%/own/stream
 	%D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_stream_LDADD = $(LIBFABRIC_LIBS)
 
+check_PROGRAMS += %D%/own/rekey
+TESTS += %D%/own/rekey
+%C%_own_rekey_SOURCES = %D%/own/rekey.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
+%C%_own_rekey_LDADD = $(LIBFABRIC_LIBS)
+
 # Long by name: see soak.
 fabtests_soak = $(fabtests_own) %D%/own/soak.c %D%/own/soak.h
 

@@ -121,6 +121,7 @@ static bool setup_read(void)
 
 	for (unsigned i = 0; i < 2; i++) {
 		const char *file = getenv(names[i]);
+		size_t before = len;
 
 		if (!file || !*file)
 			continue;
@@ -130,7 +131,7 @@ static bool setup_read(void)
 			free(text);
 			return false;
 		}
-		if (len > 0)
+		if (len > before)
 			len++; /* the line's end */
 	}
 	if (!text)

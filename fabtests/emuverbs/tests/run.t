@@ -37,13 +37,16 @@ ok "a setup that there isn't" says "no file and no setup" "$run" --config nothin
 ok "faults that there aren't" says "no file" "$run" --faults "$tmp/nothing" true
 
 if is_sanitized "$lib"; then
-	skip 4 "the library is built with a sanitizer, programs are not"
+	skip 5 "the library is built with a sanitizer, programs are not"
 elif ! command -v ibv_devinfo >/dev/null || ! command -v ibv_rc_pingpong >/dev/null; then
-	skip 4 "no ibv_devinfo and ibv_rc_pingpong here (Debian: ibverbs-utils)"
+	skip 5 "no ibv_devinfo and ibv_rc_pingpong here (Debian: ibverbs-utils)"
 else
 	ok "unmodified programs find the devices" says "emu3" "$run" --config 4-faults ibv_devinfo -l
 	printf 'fault emu0 1 explode\n' >"$tmp/faults"
 	ok "faults are a part of the file" says "\"explode\" is no fault" \
+		"$run" --config 1x1 --faults "$tmp/faults" ibv_devinfo -l
+	: >"$tmp/faults"
+	ok "a file without faults is no error" says "emu0" \
 		"$run" --config 1x1 --faults "$tmp/faults" ibv_devinfo -l
 	printf '%s\n' "emuverbs 1" "device emu0 gid=10.0.0.1" >"$tmp/config"
 	cat >"$tmp/pair" <<'END'
