@@ -556,8 +556,7 @@ static const struct test_case cases[] = {
 	 .run = {set_run, sread_sender},
 	 .arg = &want_set},
 	{.name = "event queues", .run = {eq_run, eq_run}},
-	{.name = "eight processes, all pairs",
-	 .run = {crowd_run, crowd_run}},
+	{.name = "eight processes, all pairs", .run = {crowd_run, crowd_run}},
 };
 
 int main(int argc, char **argv)
