@@ -359,6 +359,8 @@ int verbs_link_run(struct verbs_link *link, bool idle)
 		return count;
 	if (link->chan.broken && !link->faulty)
 		verbs_resume_start(link);
+	if (link->state != VERBS_LINK_UP)
+		return count;
 	if (link->faulty && (idle || !link->patient)) {
 		verbs_link_finish(link,
 				  link->fault == -EPROTO ? -FI_ECONNRESET : link->fault);

@@ -283,12 +283,19 @@ int verbs_progress(struct wire_ep *wep, int budget)
 	return count + dirty_run(ep, !more);
 }
 
-int verbs_poll_closing(struct verbs_ep *ep, bool now)
+int verbs_poll_now(struct verbs_ep *ep)
 {
 	int count = 0;
 
 	stash_take(ep, &count);
 	cqs_poll(ep, INT32_MAX, &count);
+	return count;
+}
+
+int verbs_poll_closing(struct verbs_ep *ep, bool now)
+{
+	int count = verbs_poll_now(ep);
+
 	list_foreach_safe (n, tmp, &ep->closing)
 		count += verbs_link_gone(container_of(n, struct verbs_link, where),
 					 now ? UINT64_MAX : verbs_now());

@@ -12,6 +12,7 @@
 
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_connect.h"
+#include "prov/wire/verbs/verbs_poll.h"
 
 /* Between two attempts. */
 #define RESUME_PAUSE_NS UINT64_C(20000000)
@@ -51,15 +52,26 @@ static void time_give(struct verbs_link *link, uint64_t now)
 	link->chan.passed = false;
 }
 
+/* What came in on the queue pair before it ended is heard before it is destroyed, which
+ * would discard it (rule C2): where channels end often and this end is slow that may be
+ * all that ever gets through. False: the link is over now. */
+static bool last_words(struct verbs_link *link)
+{
+	if (link->chan.qp)
+		verbs_poll_now(link->ep);
+	return link->state == VERBS_LINK_UP && !link->faulty;
+}
+
 void verbs_resume_start(struct verbs_link *link)
 {
 	struct verbs_ep *ep = link->ep;
 	uint64_t now = verbs_now();
-	bool worth = link->chan.passed;
 	char text[WIRE_ADDR_TEXT_MAX];
+	bool worth;
 
-	if (link->resuming)
+	if (link->resuming || !last_words(link))
 		return;
+	worth = link->chan.passed;
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 		"link to %s: the control channel died; it is made anew\n",
 		wire_addr_text(&link->base.peer, text));
@@ -306,8 +318,14 @@ int verbs_resume_news(struct verbs_link *link)
 	struct verbs_ep *ep = link->ep;
 	struct verbs_card *card;
 	uint8_t news;
+	bool called;
 	int err;
 
+	pthread_mutex_lock(&ep->mutex);
+	called = link->next_news & RESUME_HELLO;
+	pthread_mutex_unlock(&ep->mutex);
+	if (called && link->state == VERBS_LINK_UP)
+		last_words(link);
 	pthread_mutex_lock(&ep->mutex);
 	news = link->next_news;
 	card = link->next_card;

@@ -36,7 +36,7 @@ FAILOVER_ROUNDS=60 FAILOVER_WANT=retired,resumes \
 # So often that hardly a control channel lives until the next is asked for, and that a lane
 # with all it may take would never bring anything.
 faults "emu0 each=12 kill-qp" "emu0 each=7 lose-ack"
-FAILOVER_ROUNDS=60 FAILOVER_WANT=retired,resumes \
+FAILOVER_ROUNDS=20 FAILOVER_WANT=resumes \
 	emulated test_failover "$tmp/one" "$tmp/faults" "at once"
 
 # Nothing is left: all that is under way ends, with an error, by the deadline.
