@@ -15,6 +15,7 @@ PROV_SOURCES += \
 if HAVE_VERBS
 PROV_SOURCES += \
 	%D%/verbs.c %D%/verbs.h \
+	%D%/verbs_bufs.c %D%/verbs_bufs.h \
 	%D%/verbs_chan.c %D%/verbs_chan.h \
 	%D%/verbs_connect.c %D%/verbs_connect.h \
 	%D%/verbs_dev.c %D%/verbs_dev.h \
@@ -32,7 +33,8 @@ PROV_SOURCES += \
 	%D%/verbs_rail.c %D%/verbs_rail.h \
 	%D%/verbs_resume.c %D%/verbs_resume.h \
 	%D%/verbs_rkey.c %D%/verbs_rkey.h \
-	%D%/verbs_rma.c %D%/verbs_rma.h
+	%D%/verbs_rma.c %D%/verbs_rma.h \
+	%D%/verbs_srq.c %D%/verbs_srq.h
 endif
 
 check_PROGRAMS += %D%/tests/test_card
@@ -89,8 +91,10 @@ check_PROGRAMS += %D%/tests/rails_show
 TEST_HELPERS += %D%/tests/rails_show
 %C%_tests_rails_show_SOURCES = %D%/tests/rails_show.c %D%/tests/card_make.h
 %C%_tests_rails_show_LDADD = prov/libprov.la
-check_PROGRAMS += %D%/tests/test_verbs %D%/tests/test_failover
-TEST_HELPERS += %D%/tests/test_verbs %D%/tests/test_failover
+check_PROGRAMS += %D%/tests/test_verbs %D%/tests/test_failover %D%/tests/test_many
+TEST_HELPERS += %D%/tests/test_verbs %D%/tests/test_failover %D%/tests/test_many
+%C%_tests_test_many_SOURCES = %D%/tests/test_many.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_many_LDADD = prov/libprov.la
 %C%_tests_test_verbs_SOURCES = %D%/tests/test_verbs.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_verbs_LDADD = prov/libprov.la
 %C%_tests_test_failover_SOURCES = \
@@ -98,7 +102,8 @@ TEST_HELPERS += %D%/tests/test_verbs %D%/tests/test_failover
 %C%_tests_test_failover_LDADD = prov/libprov.la
 endif
 
-TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t
+TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
+	%D%/tests/many.t
 EXTRA_DIST += \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
-	%D%/tests/emulated.sh
+	%D%/tests/many.t %D%/tests/emulated.sh

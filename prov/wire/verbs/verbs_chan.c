@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <rdma/fi_errno.h>
 
@@ -14,109 +13,140 @@
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_resume.h"
 
-#define CHAN_STRIDE   ((sizeof(struct verbs_ctl_head) + VERBS_PACKET + 63) & ~(size_t)63)
-#define CHAN_RECEIVES (VERBS_CREDITS + VERBS_CTL_SPARE)
+/* A queue pair's scratch buffer: what reads bring, acknowledgements. */
 #define CHAN_ACK_SIZE 32u
+#define CHAN_ACKS_AT  (2 * VERBS_CHAN_READ_MAX)
 
 /* Of the send queue: what is numbered, acknowledgements, reads. */
 #define CHAN_READS  2u
 #define CHAN_SENDS  (VERBS_CREDITS + VERBS_CHAN_ACKS + CHAN_READS)
 #define CHAN_SIGNAL 8u /* every so many are signalled */
 
+/* Receives that a peer with such a window may use. */
+#define CHAN_RECEIVES(window) ((window) + VERBS_CTL_SPARE)
+/* A link that got no larger window asks again after so many packets. */
+#define CHAN_GROW_PAUSE 1024u
+/* There is no memory to send from. */
+#define CHAN_NAP_NS UINT64_C(10000000)
+
 _Static_assert(VERBS_CREDITS >= VERBS_CTL_WINDOW_MIN &&
 		       VERBS_CREDITS <= VERBS_CTL_WINDOW_MAX,
 	       "VERBS_CREDITS");
 _Static_assert(DQPLB_MSG_MAX <= VERBS_PACKET, "dqplb's messages are packets");
-
-static char *slot_mem(const struct verbs_chan *c, uint64_t number)
-{
-	return c->mem + number % c->ctl.window * CHAN_STRIDE;
-}
-
-static char *receive_mem(const struct verbs_chan *c, uint32_t i)
-{
-	return c->mem + (VERBS_CREDITS + i) * CHAN_STRIDE;
-}
-
-static char *ack_mem(const struct verbs_chan *c, uint32_t i)
-{
-	return receive_mem(c, CHAN_RECEIVES) + i % VERBS_CHAN_ACKS * CHAN_ACK_SIZE;
-}
-
-static char *read_mem(const struct verbs_chan *c, unsigned at)
-{
-	return ack_mem(c, 0) + VERBS_CHAN_ACKS * CHAN_ACK_SIZE + at * VERBS_CHAN_READ_MAX;
-}
-
-int verbs_chan_init(struct verbs_link *link)
-{
-	struct verbs_chan *c = &link->chan;
-	void *mem;
-	int ret;
-
-	c->size = (VERBS_CREDITS + CHAN_RECEIVES) * CHAN_STRIDE +
-		  VERBS_CHAN_ACKS * CHAN_ACK_SIZE + 2 * (size_t)VERBS_CHAN_READ_MAX;
-	mem = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		   0);
-	if (mem == MAP_FAILED)
-		return -FI_ENOMEM;
-	ret = verbs_mr_add(link->ep->dom, mem, c->size, IBV_ACCESS_LOCAL_WRITE, false,
-			   &c->mr);
-	if (ret) {
-		munmap(mem, c->size);
-		return ret;
-	}
-	c->mem = mem;
-	return 0;
-}
+_Static_assert(sizeof(struct verbs_ctl_head) + VERBS_PACKET <= VERBS_BUF_SIZE,
+	       "a packet fits a buffer");
+_Static_assert(CHAN_ACKS_AT + VERBS_CHAN_ACKS * CHAN_ACK_SIZE <= VERBS_BUF_SIZE,
+	       "scratch");
 
 void verbs_chan_fini(struct verbs_link *link)
 {
 	struct verbs_chan *c = &link->chan;
 
-	if (!c->mem)
-		return;
-	verbs_mr_drop(link->ep->dom, c->mr);
-	munmap(c->mem, c->size);
-	c->mem = NULL;
+	for (uint32_t i = 0; i < VERBS_CREDITS; i++)
+		if (c->slot[i])
+			verbs_buf_put(&link->ep->sends, c->slot[i]);
 }
 
-static int receive_post(struct verbs_chan *c, struct verbs_qp *qp, uint32_t i)
+/* ---- receives -----------------------------------------------------------------------
+ */
+
+static int receive_post(struct verbs_qp *qp, struct verbs_buf *buf)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)receive_mem(c, i),
-			      .length = CHAN_STRIDE,
-			      .lkey = c->mr->lkey[qp->rail]};
-	struct ibv_recv_wr wr = {.wr_id = verbs_wr_id(qp, (uint32_t)VERBS_WR_RECV | i),
-				 .sg_list = &sge,
-				 .num_sge = 1};
+	struct ibv_sge sge = {.addr = (uintptr_t)buf->bytes,
+			      .length = VERBS_BUF_SIZE,
+			      .lkey = buf->lkey[qp->rail]};
+	struct ibv_recv_wr wr = {
+		.wr_id = verbs_wr_id(qp, (uint32_t)VERBS_WR_RECV | buf->index),
+		.sg_list = &sge,
+		.num_sge = 1};
 	struct ibv_recv_wr *bad;
 
-	if (ibv_post_recv(qp->ib, &wr, &bad))
-		return -FI_EIO;
-	qp->receives++;
+	if (qp->srq)
+		return verbs_srq_post(qp->srq, buf);
+	return ibv_post_recv(qp->ib, &wr, &bad) ? -FI_EIO : 0;
+}
+
+static int receives_own(struct verbs_ep *ep, struct verbs_qp *qp, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct verbs_buf *buf = verbs_buf_get(&ep->receives);
+
+		if (!buf)
+			return -FI_ENOMEM;
+		buf->next = qp->own;
+		qp->own = buf;
+		if (receive_post(qp, buf))
+			return -FI_EIO;
+	}
 	return 0;
 }
 
 int verbs_chan_open(struct verbs_link *link, uint32_t rail, struct verbs_qp **out)
 {
-	const struct verbs_qp_attr attr = {.rail = rail,
-					   .sends = CHAN_SENDS,
-					   .receives = CHAN_RECEIVES,
-					   .sge = 1,
-					   .lane = VERBS_LANE_CONTROL};
+	struct verbs_ep *ep = link->ep;
+	struct verbs_chan *c = &link->chan;
+	struct verbs_qp_attr attr = {
+		.rail = rail, .sends = CHAN_SENDS, .sge = 1, .lane = VERBS_LANE_CONTROL};
 	struct verbs_qp *qp;
-	int ret = verbs_qp_open(link->ep, link, &attr, &qp);
+	uint32_t extra;
+	int ret;
 
-	if (ret)
-		return ret;
-	for (uint32_t i = 0; i < CHAN_RECEIVES && ret == 0; i++)
-		ret = receive_post(&link->chan, qp, i);
+	/* Another queue pair's: the peer has its window. */
+	if (c->ctl.grant)
+		c->grant = c->ctl.grant;
+	else
+		c->grant = VERBS_CTL_WINDOW_MIN;
+	attr.receives = CHAN_RECEIVES(c->grant);
+	extra = c->grant - VERBS_CTL_WINDOW_MIN;
+	attr.srq = verbs_srq_get(ep, rail, attr.receives, extra);
+	if (!attr.srq) {
+		if (!c->ctl.grant)
+			c->grant = VERBS_CREDITS;
+		attr.receives = CHAN_RECEIVES(c->grant);
+	}
+	ret = verbs_qp_open(ep, link, &attr, &qp);
 	if (ret) {
-		verbs_qp_close(link->ep, qp);
+		if (attr.srq)
+			verbs_srq_put(ep, attr.srq, attr.receives, extra);
+		return ret;
+	}
+	qp->receives_extra = attr.srq ? extra : 0;
+	qp->scratch = verbs_buf_get(&ep->receives);
+	if (!qp->scratch)
+		ret = -FI_ENOMEM;
+	else if (!qp->srq)
+		ret = receives_own(ep, qp, attr.receives);
+	if (ret) {
+		verbs_qp_close(ep, qp);
 		return ret;
 	}
 	*out = qp;
 	return 0;
+}
+
+/* It has used all that it may: it gets as much again, if there is so much. */
+static __attribute__((noinline)) void grow(struct verbs_link *link, uint64_t heard)
+{
+	struct verbs_chan *c = &link->chan;
+	struct verbs_ep *ep = link->ep;
+	uint32_t more = c->ctl.grant;
+	bool got = false;
+
+	if (more > VERBS_CREDITS - c->ctl.grant)
+		more = VERBS_CREDITS - c->ctl.grant;
+	if (more == 0 || !c->qp || !c->qp->srq) {
+		c->grow_at = UINT64_MAX;
+		return;
+	}
+	pthread_mutex_lock(&ep->mutex);
+	got = verbs_srq_more(ep, c->qp->srq, more);
+	pthread_mutex_unlock(&ep->mutex);
+	if (got) {
+		c->qp->receives_max += more;
+		c->qp->receives_extra += more;
+		verbs_ctl_grant(&c->ctl, c->ctl.grant + more);
+	}
+	c->grow_at = heard + (got ? c->ctl.grant : CHAN_GROW_PAUSE);
 }
 
 /* ---- out ----------------------------------------------------------------------------
@@ -154,12 +184,12 @@ static bool post(struct verbs_link *link, struct ibv_send_wr *wr,
 	return true;
 }
 
-static bool post_bytes(struct verbs_link *link, char *mem, uint32_t len,
-		       enum verbs_chan_cookie cookie)
+static bool post_bytes(struct verbs_link *link, const struct verbs_buf *buf, char *mem,
+		       uint32_t len, enum verbs_chan_cookie cookie)
 {
 	struct verbs_chan *c = &link->chan;
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)mem, .length = len, .lkey = c->mr->lkey[c->qp->rail]};
+		.addr = (uintptr_t)mem, .length = len, .lkey = buf->lkey[c->qp->rail]};
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1};
 
 	if (len <= c->qp->inline_max)
@@ -170,13 +200,14 @@ static bool post_bytes(struct verbs_link *link, char *mem, uint32_t len,
 static bool send_number(struct verbs_link *link, uint64_t number)
 {
 	struct verbs_chan *c = &link->chan;
-	char *mem = slot_mem(c, number);
-	struct verbs_ctl_head *head = (void *)mem;
+	struct verbs_buf *buf = c->slot[number % VERBS_CREDITS];
+	struct verbs_ctl_head *head = (void *)buf->bytes;
 	enum verbs_chan_cookie cookie =
 		head->kind == VERBS_CTL_BYE ? VERBS_CHAN_BYE : VERBS_CHAN_PACKET;
 
 	head->ack = le64_of(verbs_ctl_tell(&c->ctl));
-	return post_bytes(link, mem, c->len[number % c->ctl.window], cookie);
+	head->window = (uint8_t)c->ctl.grant;
+	return post_bytes(link, buf, buf->bytes, c->len[number % VERBS_CREDITS], cookie);
 }
 
 static void send_queued(struct verbs_link *link)
@@ -195,6 +226,7 @@ static void send_queued(struct verbs_link *link)
 void verbs_chan_flush(struct verbs_link *link)
 {
 	struct verbs_chan *c = &link->chan;
+	struct verbs_ctl_head *head;
 	char *mem;
 
 	if (link->state != VERBS_LINK_UP && link->state != VERBS_LINK_CLOSING)
@@ -202,18 +234,37 @@ void verbs_chan_flush(struct verbs_link *link)
 	send_queued(link);
 	if (!verbs_ctl_due(&c->ctl) || !can_post(c))
 		return;
-	mem = ack_mem(c, c->acks++);
+	mem = c->qp->scratch->bytes + CHAN_ACKS_AT +
+	      c->acks++ % VERBS_CHAN_ACKS * CHAN_ACK_SIZE;
+	head = (void *)mem;
 	verbs_ctl_write(mem, VERBS_CTL_ACK, 0, 0, verbs_ctl_tell(&c->ctl));
-	post_bytes(link, mem, sizeof(struct verbs_ctl_head), VERBS_CHAN_PACKET);
+	head->window = (uint8_t)c->ctl.grant;
+	post_bytes(link, c->qp->scratch, mem, sizeof(*head), VERBS_CHAN_PACKET);
 }
 
-void *verbs_chan_reserve(struct verbs_link *link, enum verbs_ctl_class cls)
+bool verbs_chan_ready(struct verbs_link *link, enum verbs_ctl_class cls)
 {
 	struct verbs_chan *c = &link->chan;
 
 	if (!verbs_ctl_room(&c->ctl, cls) || c->bye_sent)
+		return false;
+	if (c->slot[c->ctl.nxt % VERBS_CREDITS] || link->ep->sends.free ||
+	    verbs_bufs_grow(&link->ep->sends) == 0)
+		return true;
+	/* Whoever has some gives them back. */
+	verbs_link_wake(link, verbs_now() + CHAN_NAP_NS);
+	return false;
+}
+
+void *verbs_chan_reserve(struct verbs_link *link, enum verbs_ctl_class cls)
+{
+	struct verbs_buf **slot = &link->chan.slot[link->chan.ctl.nxt % VERBS_CREDITS];
+
+	if (!verbs_chan_ready(link, cls))
 		return NULL;
-	return slot_mem(c, c->ctl.nxt) + sizeof(struct verbs_ctl_head);
+	if (!*slot)
+		*slot = verbs_buf_get(&link->ep->sends);
+	return (*slot)->bytes + sizeof(struct verbs_ctl_head);
 }
 
 void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len)
@@ -221,8 +272,9 @@ void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t
 	struct verbs_chan *c = &link->chan;
 	uint64_t number = verbs_ctl_take(&c->ctl);
 
-	verbs_ctl_write(slot_mem(c, number), kind, (uint32_t)len, number, 0);
-	c->len[number % c->ctl.window] = (uint32_t)(sizeof(struct verbs_ctl_head) + len);
+	verbs_ctl_write(c->slot[number % VERBS_CREDITS]->bytes, kind, (uint32_t)len,
+			number, 0);
+	c->len[number % VERBS_CREDITS] = (uint32_t)(sizeof(struct verbs_ctl_head) + len);
 	c->bye_sent = c->bye_sent || kind == VERBS_CTL_BYE;
 	if (link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING)
 		send_queued(link);
@@ -248,8 +300,7 @@ bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32
 		     size_t len, bool signal)
 {
 	struct verbs_chan *c = &link->chan;
-	struct ibv_sge sge = {.addr = (uintptr_t)read_mem(c, at),
-			      .length = (uint32_t)len};
+	struct ibv_sge sge = {.length = (uint32_t)len};
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ,
 				 .sg_list = &sge,
 				 .num_sge = 1,
@@ -257,13 +308,14 @@ bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32
 
 	if (!can_post(c))
 		return false;
-	sge.lkey = c->mr->lkey[c->qp->rail];
+	sge.addr = (uintptr_t)c->qp->scratch->bytes + at * VERBS_CHAN_READ_MAX;
+	sge.lkey = c->qp->scratch->lkey[c->qp->rail];
 	return post(link, &wr, signal ? VERBS_CHAN_READ : VERBS_CHAN_PACKET);
 }
 
 const void *verbs_chan_read_at(const struct verbs_link *link, unsigned at)
 {
-	return read_mem(&link->chan, at);
+	return link->chan.qp->scratch->bytes + at * VERBS_CHAN_READ_MAX;
 }
 
 /* ---- in -----------------------------------------------------------------------------
@@ -305,6 +357,29 @@ static int packet_take(struct verbs_link *link, const struct verbs_ctl_said *sai
 	}
 }
 
+/* What the peer heard is never sent again: others may have the memory. */
+static int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
+{
+	struct verbs_chan *c = &link->chan;
+	uint64_t una = c->ctl.una;
+	int ret = verbs_ctl_acked(&c->ctl, ack, window);
+
+	for (; una < c->ctl.una; una++) {
+		struct verbs_buf **slot = &c->slot[una % VERBS_CREDITS];
+
+		verbs_buf_put(&link->ep->sends, *slot);
+		*slot = NULL;
+	}
+	return ret;
+}
+
+int verbs_chan_resume(struct verbs_link *link, uint64_t heard)
+{
+	int ret = acked(link, heard, 0);
+
+	return ret ? ret : verbs_ctl_resume(&link->chan.ctl, heard);
+}
+
 static int take(struct verbs_link *link, const char *bytes, size_t len)
 {
 	struct verbs_chan *c = &link->chan;
@@ -312,7 +387,7 @@ static int take(struct verbs_link *link, const char *bytes, size_t len)
 	int ret = verbs_ctl_parse(bytes, len, &said);
 
 	if (ret == 0)
-		ret = verbs_ctl_acked(&c->ctl, said.ack);
+		ret = acked(link, said.ack, said.window);
 	if (ret || said.kind == VERBS_CTL_ACK || link->state == VERBS_LINK_CLOSING)
 		return ret;
 	if (c->bye_heard)
@@ -320,6 +395,8 @@ static int take(struct verbs_link *link, const char *bytes, size_t len)
 	ret = verbs_ctl_arrived(&c->ctl, said.number);
 	if (ret <= 0)
 		return ret;
+	if (__builtin_expect(said.number >= c->grow_at, 0))
+		grow(link, said.number);
 	return packet_take(link, &said, bytes + sizeof(struct verbs_ctl_head));
 }
 
@@ -327,10 +404,14 @@ void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
 			 const struct ibv_wc *wc)
 {
 	struct verbs_chan *c = &link->chan;
-	uint32_t i = wc->wr_id & 0x7fffffff;
+	struct verbs_buf *buf =
+		verbs_buf_at(&link->ep->receives, wc->wr_id & VERBS_WR_SHARED
+							  ? (uint32_t)(wc->wr_id >> 32)
+							  : wc->wr_id & VERBS_WR_INDEX);
 
-	qp->receives--;
 	if (wc->status != IBV_WC_SUCCESS) {
+		if (qp->srq)
+			receive_post(qp, buf);
 		if (qp == c->qp && qp->state == VERBS_QP_READY)
 			chan_break(link);
 		return;
@@ -339,11 +420,11 @@ void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
 	if (c->hold && qp == c->qp)
 		verbs_resume_heard(link);
 	if ((link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING) &&
-	    !(link->faulty && !link->patient) &&
-	    take(link, receive_mem(c, i), wc->byte_len))
+	    !(link->faulty && !link->patient) && take(link, buf->bytes, wc->byte_len))
 		verbs_link_fault(link, -EPROTO);
-	if (link->state == VERBS_LINK_UP && qp->state == VERBS_QP_READY &&
-	    receive_post(c, qp, i))
+	/* A shared queue is others' too, whatever became of the link. */
+	if ((qp->srq || (link->state == VERBS_LINK_UP && qp->state == VERBS_QP_READY)) &&
+	    receive_post(qp, buf) && link->state == VERBS_LINK_UP)
 		chan_break(link);
 }
 

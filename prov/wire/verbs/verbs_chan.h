@@ -17,25 +17,24 @@
 
 struct verbs_mr;
 
-#define VERBS_PACKET	4352u /* bytes of a packet of the layer above */
-#define VERBS_CREDITS	32u   /* numbered packets under way */
-#define VERBS_CHAN_ACKS 16u   /* acknowledgements whose memory may still be read */
+#define VERBS_PACKET	4352u		     /* bytes of a packet of the layer above */
+#define VERBS_CREDITS	VERBS_CTL_WINDOW_MAX /* numbered packets under way, at most */
+#define VERBS_CHAN_ACKS 8u /* acknowledgements whose memory may still be read */
 
 struct verbs_chan {
 	struct verbs_ctl ctl;
 	struct verbs_qp *qp; /* NULL: there is none just now */
-	struct verbs_mr *mr;
-	char *mem; /* slots, receives, acknowledgements, what was read */
-	size_t size;
-	uint32_t acks; /* acknowledgements that were written */
-	bool reserved;
-	bool bye_sent; /* and nothing behind it */
-	bool bye_done; /* it has arrived */
+	uint32_t acks;	     /* acknowledgements that were written */
+	uint32_t grant;	     /* what the peer may send to begin with */
+	uint64_t grow_at;    /* so many heard: the peer may have a larger window */
+	bool bye_sent;	     /* and nothing behind it */
+	bool bye_done;	     /* it has arrived */
 	bool bye_heard;
 	bool hold; /* answerer: the dialler must be heard before anything is sent (C7) */
 	bool broken; /* its queue pair is of no use any more */
 	bool passed; /* something got through since that was last asked */
-	uint32_t len[VERBS_CTL_WINDOW_MAX]; /* of each slot, with its head */
+	struct verbs_buf *slot[VERBS_CREDITS]; /* number n: n % VERBS_CREDITS */
+	uint32_t len[VERBS_CREDITS];	       /* of each, with its head */
 };
 
 /* What a place of the control queue pair's send queue was for. */
@@ -45,14 +44,14 @@ enum verbs_chan_cookie {
 	VERBS_CHAN_BYE
 };
 
-/* Memory for it. Mutex, or nobody else knows the link. -FI_ENOMEM. */
-int verbs_chan_init(struct verbs_link *link);
-/* Its queue pair is closed. */
+/* Its queue pair is closed. Endpoint lock, or nothing was ever sent. */
 void verbs_chan_fini(struct verbs_link *link);
 /* A queue pair on that rail, with its receives posted (rules C1, C8). Mutex. */
 int verbs_chan_open(struct verbs_link *link, uint32_t rail, struct verbs_qp **qp);
 
-/* Room for a packet of ours; NULL: none now. */
+/* Whether there is room for a packet of ours. */
+bool verbs_chan_ready(struct verbs_link *link, enum verbs_ctl_class cls);
+/* The room; NULL: none now. */
 void *verbs_chan_reserve(struct verbs_link *link, enum verbs_ctl_class cls);
 /* Leaves at once if it can. */
 void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len);
@@ -64,6 +63,9 @@ bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32
 		     size_t len, bool signal);
 const void *verbs_chan_read_at(const struct verbs_link *link, unsigned at);
 #define VERBS_CHAN_READ_MAX 2048u
+
+/* Another queue pair is there, and the peer says what it heard. -EPROTO. */
+int verbs_chan_resume(struct verbs_link *link, uint64_t heard);
 
 /* A receive's completion, and a send's. */
 void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,

@@ -30,7 +30,7 @@ void verbs_card_fill(struct verbs_ep *ep)
 	card->door = ep->base.addr;
 	card->incarnation = ep->incarnation;
 	card->packet = VERBS_PACKET;
-	card->credits = VERBS_CREDITS;
+	card->credits = VERBS_CREDITS; /* of each link its own */
 	card->records = RECORDS;
 	verbs_keys_root(ep->dom->keys, &card->table_addr, &card->table_len, rkey);
 	for (uint32_t r = 0; r < dev->rails; r++) {
@@ -74,10 +74,6 @@ static struct verbs_link *link_alloc(struct verbs_ep *ep)
 	list_init(&link->ops_failed);
 	list_init(&link->notices);
 	verbs_rkeys_init(link);
-	if (verbs_chan_init(link)) {
-		free(link);
-		return NULL;
-	}
 	return link;
 }
 
@@ -146,13 +142,14 @@ static int machines_open(struct verbs_link *link)
 /* Both cards are known. */
 static int link_agreed(struct verbs_link *link)
 {
-	uint32_t credits = link->ep->card.credits;
+	struct verbs_chan *c = &link->chan;
+	uint32_t credits = link->peer.credits;
 
-	if (link->peer.credits < credits)
-		credits = link->peer.credits;
 	if (credits < VERBS_CTL_WINDOW_MIN)
 		return -FI_EHOSTUNREACH;
-	verbs_ctl_init(&link->chan.ctl, credits);
+	verbs_ctl_init(&c->ctl, credits < VERBS_CREDITS ? credits : VERBS_CREDITS,
+		       c->grant);
+	c->grow_at = c->grant;
 	return machines_open(link);
 }
 
@@ -170,6 +167,7 @@ void verbs_card_make(const struct verbs_link *link, struct verbs_card *card, boo
 	*card = link->ep->card;
 	card->session = link->session;
 	card->round = link->round;
+	card->credits = link->chan.grant;
 	card->heard = atomic_load(&link->chan.ctl.heard);
 	card->qps = 0;
 	card_add_qp(card, link->chan.qp);

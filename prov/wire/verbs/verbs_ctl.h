@@ -10,7 +10,8 @@
  * peer hasn't heard is sent again; whatever comes twice is dropped by its number.
  *
  * A packet's acknowledgement gives its receive back as well, so there are no credits but
- * the window. Acknowledgements ride on packets; one that travels alone has no number and
+ * the window, which the receiver says with each acknowledgement: it may grow, and never
+ * shrinks. Acknowledgements ride on packets; one that travels alone has no number and
  * is due at a quarter of the window, so no more than four of them and one for luck lie at
  * a peer that doesn't look: VERBS_CTL_SPARE receives more than the window are posted.
  */
@@ -24,9 +25,9 @@
 
 #include "util/le.h"
 
-#define VERBS_CTL_WINDOW_MIN 8u
-#define VERBS_CTL_WINDOW_MAX 256u
-#define VERBS_CTL_SPARE	     8u
+#define VERBS_CTL_WINDOW_MIN 4u
+#define VERBS_CTL_WINDOW_MAX 32u
+#define VERBS_CTL_SPARE	     5u
 
 enum verbs_ctl_kind {
 	VERBS_CTL_PACKET = 1, /* of the layer above */
@@ -39,7 +40,8 @@ enum verbs_ctl_kind {
 
 struct verbs_ctl_head {
 	uint8_t kind;
-	uint8_t zero[3];
+	uint8_t window; /* numbers from `ack` on that may be sent; 0: as before */
+	uint8_t zero[2];
 	struct le32 len;    /* bytes that follow */
 	struct le64 number; /* ACK: 0 */
 	struct le64 ack;    /* every number before this one was heard */
@@ -60,16 +62,23 @@ struct verbs_ctl {
 	uint64_t sent;
 	uint64_t high; /* largest sent ever was */
 	uint64_t nxt;
-	uint32_t window;
+	uint32_t window; /* of ours */
 	uint32_t limit[VERBS_CTL_CLASSES];
+	uint32_t grant;		 /* window of the peer's */
+	uint32_t grant_told;	 /* as it was told last */
 	_Atomic(uint64_t) heard; /* numbers before it; read by the helper thread too */
 	uint64_t told;		 /* last acknowledgement that was sent */
 	uint64_t replays;	 /* sent again */
 	uint64_t duplicates;	 /* dropped */
 };
 
-/* Windows of both ends are the same. */
-void verbs_ctl_init(struct verbs_ctl *c, uint32_t window);
+/* Windows: of ours, as the peer said, and of the peer's. */
+void verbs_ctl_init(struct verbs_ctl *c, uint32_t window, uint32_t grant);
+/* More of the peer's may lie here; it hears of it with what is sent next. */
+static inline void verbs_ctl_grant(struct verbs_ctl *c, uint32_t grant)
+{
+	c->grant = grant;
+}
 
 static inline bool verbs_ctl_room(const struct verbs_ctl *c, enum verbs_ctl_class cls)
 {
@@ -105,6 +114,7 @@ static inline void verbs_ctl_unsent(struct verbs_ctl *c)
  * unknown. `bytes` may change meanwhile. */
 struct verbs_ctl_said {
 	enum verbs_ctl_kind kind;
+	uint32_t window;
 	uint32_t len;
 	uint64_t number;
 	uint64_t ack;
@@ -113,20 +123,22 @@ int verbs_ctl_parse(const void *bytes, size_t len, struct verbs_ctl_said *said);
 void verbs_ctl_write(void *bytes, enum verbs_ctl_kind kind, uint32_t len, uint64_t number,
 		     uint64_t ack);
 
-/* The peer heard everything before `ack`. -EPROTO: it can't have. */
-int verbs_ctl_acked(struct verbs_ctl *c, uint64_t ack);
-/* A numbered packet came: 1: it is the next one; 0: seen before; -EPROTO: one is missing.
+/* The peer heard everything before `ack`, and lets us go so far. -EPROTO: it can't have.
  */
+int verbs_ctl_acked(struct verbs_ctl *c, uint64_t ack, uint32_t window);
+/* A numbered packet came: 1: it is the next one; 0: seen before; -EPROTO: one is missing,
+ * or it is beyond the window. */
 int verbs_ctl_arrived(struct verbs_ctl *c, uint64_t number);
 /* Whether an acknowledgement should travel alone. */
 static inline bool verbs_ctl_due(struct verbs_ctl *c)
 {
 	return atomic_load_explicit(&c->heard, memory_order_relaxed) - c->told >=
-	       c->window / 4;
+	       (c->grant_told + 3) / 4;
 }
 /* What to acknowledge in what is sent now. */
 static inline uint64_t verbs_ctl_tell(struct verbs_ctl *c)
 {
+	c->grant_told = c->grant;
 	return c->told = atomic_load_explicit(&c->heard, memory_order_relaxed);
 }
 /* Another queue pair is there, and the peer says what it heard. -EPROTO. */

@@ -132,6 +132,7 @@ static struct verbs_ep *ep_alloc(const struct wire_ep_attr *attr)
 	list_init(&ep->timed);
 	list_init(&ep->links);
 	list_init(&ep->news);
+	list_init(&ep->retired);
 	pthread_mutex_init(&ep->mutex, NULL);
 	return ep;
 }
@@ -166,11 +167,19 @@ static int door_open(struct verbs_ep *ep, const struct wire_ep_attr *attr)
 
 static void ep_free(struct verbs_ep *ep)
 {
+	struct list *n;
+
+	while ((n = list_pop_front(&ep->retired)))
+		verbs_qp_destroy(ep, container_of(n, struct verbs_qp, where));
 	for (uint32_t i = 0; i < VERBS_QP_SLOTS / VERBS_QP_CHUNK; i++)
 		free(ep->slots[i]);
 	verbs_ops_fini(ep);
 	if (ep->dom) {
+		verbs_numbers_close(ep);
+		verbs_srqs_close(ep);
 		verbs_cqs_close(ep);
+		verbs_bufs_fini(&ep->sends);
+		verbs_bufs_fini(&ep->receives);
 		fds_close(ep);
 		verbs_dom_put(ep->dom);
 	}
@@ -199,6 +208,10 @@ int verbs_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	}
 	ep->lib = ep->dom->dev->lib;
 	ret = fds_open(ep);
+	if (ret == 0)
+		ret = verbs_bufs_init(&ep->sends, ep->dom);
+	if (ret == 0)
+		ret = verbs_bufs_init(&ep->receives, ep->dom);
 	if (ret == 0)
 		ret = door_open(ep, attr);
 	if (ret)

@@ -16,10 +16,12 @@
 
 #include "prov/dqplb/msg.h"
 #include "prov/wire/verbs/verbs_auth.h"
+#include "prov/wire/verbs/verbs_bufs.h"
 #include "prov/wire/verbs/verbs_door.h"
 #include "prov/wire/verbs/verbs_helper.h"
 #include "prov/wire/verbs/verbs_mem.h"
 #include "prov/wire/verbs/verbs_qp.h"
+#include "prov/wire/verbs/verbs_srq.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
@@ -32,6 +34,11 @@ struct verbs_ep_rail {
 	struct ibv_comp_channel *channel;
 	struct verbs_cq *cq[VERBS_CQS_MAX]; /* mutex; the first `cqs` also without */
 	_Atomic(uint32_t) cqs;
+	struct verbs_srq *srq[VERBS_SRQS_MAX]; /* mutex */
+	uint32_t srqs;			       /* mutex */
+	bool no_srq; /* mutex; the device gave no more, or there are none */
+	/* Queue pairs with a shared queue, by number; written under the mutex. */
+	_Atomic(_Atomic(struct verbs_qp *) *) *numbered;
 	bool was_up;	/* as the links were told */
 	uint32_t moves; /* likewise, and as the card says */
 };
@@ -59,9 +66,11 @@ struct verbs_ep {
 	struct list timed;   /* links that wait for a time */
 	uint32_t turns;	     /* of progress */
 	uint64_t async_due;  /* asynchronous events are read */
+	struct verbs_bufs sends;
 	_Atomic(bool) armed;
 	int epoll;
 	uint32_t stashed; /* completions that arming found: progress takes them */
+	uint32_t stash_rail;
 	struct ibv_wc stash[VERBS_POLL];
 	struct dqplb_msg heard; /* what a link hears just now, */
 	struct dqplb_msg said;	/* and says, perhaps meanwhile */
@@ -70,8 +79,12 @@ struct verbs_ep {
 	struct verbs_auth *auth;
 	struct verbs_door *door;
 	struct verbs_helper *helper;
-	struct list links; /* mutex */
-	struct list news;  /* mutex: links that progress must hear about */
+	struct list links;	    /* mutex */
+	struct list news;	    /* mutex: links that progress must hear about */
+	struct verbs_bufs receives; /* mutex */
+	uint32_t srq_extra;	    /* mutex: receives that busy links have */
+	struct list retired;	    /* mutex: queue pairs */
+	_Atomic(bool) has_retired;
 	_Atomic(bool) has_news;
 	int wake; /* eventfd: there are news */
 	/* Mutex; read without by who has a completion of theirs. */

@@ -21,20 +21,42 @@
 /* ---- completions --------------------------------------------------------------------
  */
 
-static void dispatch(struct verbs_ep *ep, const struct ibv_wc *wc)
+/* Of a queue pair that nobody wants any more. */
+static void dispatch_retired(struct verbs_ep *ep, struct verbs_qp *qp,
+			     const struct ibv_wc *wc)
 {
-	struct verbs_qp *qp = verbs_qp_of(ep, wc->wr_id);
+	if (wc->wr_id & VERBS_WR_SHARED)
+		verbs_srq_post(qp->srq,
+			       verbs_buf_at(&ep->receives, (uint32_t)(wc->wr_id >> 32)));
+}
+
+static struct verbs_qp *qp_find(const struct verbs_ep *ep, uint32_t rail,
+				const struct ibv_wc *wc)
+{
+	if ((wc->wr_id & VERBS_WR_RECV) && (wc->wr_id & VERBS_WR_SHARED))
+		return verbs_qp_numbered(ep, rail, wc->qp_num);
+	return verbs_qp_of(ep, wc->wr_id);
+}
+
+static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc)
+{
 	bool recv = wc->wr_id & VERBS_WR_RECV;
+	struct verbs_qp *qp = qp_find(ep, rail, wc);
 	struct verbs_link *link;
 
 	if (!qp)
 		return;
 	link = qp->link;
-	if (recv && wc->status == IBV_WC_SUCCESS && verbs_link_heard(link)) {
+	if (link && recv && wc->status == IBV_WC_SUCCESS && verbs_link_heard(link)) {
 		/* Whoever was told may have given it up, and its queue pairs with it. */
-		qp = verbs_qp_of(ep, wc->wr_id);
+		qp = qp_find(ep, rail, wc);
 		if (!qp)
 			return;
+		link = qp->link;
+	}
+	if (!link) {
+		dispatch_retired(ep, qp, wc);
+		return;
 	}
 	if (qp->lane == VERBS_LANE_CONTROL) {
 		if (recv)
@@ -54,13 +76,13 @@ static void dispatch(struct verbs_ep *ep, const struct ibv_wc *wc)
 }
 
 /* Whether there may be more; *count grows. */
-static bool cq_poll(struct verbs_ep *ep, struct ibv_cq *cq, int *count)
+static bool cq_poll(struct verbs_ep *ep, uint32_t rail, struct ibv_cq *cq, int *count)
 {
 	struct ibv_wc wc[VERBS_POLL];
 	int n = ibv_poll_cq(cq, VERBS_POLL, wc);
 
 	for (int i = 0; i < n; i++)
-		dispatch(ep, &wc[i]);
+		dispatch(ep, rail, &wc[i]);
 	if (n > 0)
 		*count += n;
 	return n == (int)VERBS_POLL;
@@ -76,10 +98,10 @@ static bool cqs_poll(struct verbs_ep *ep, int budget, int *count)
 		uint32_t cqs = atomic_load_explicit(&er->cqs, memory_order_acquire);
 
 		for (uint32_t i = 0; i < cqs; i++) {
-			bool here = cq_poll(ep, er->cq[i]->ib, count);
+			bool here = cq_poll(ep, r, er->cq[i]->ib, count);
 
 			while (here && *count < budget)
-				here = cq_poll(ep, er->cq[i]->ib, count);
+				here = cq_poll(ep, r, er->cq[i]->ib, count);
 			more = more || here;
 		}
 	}
@@ -92,7 +114,7 @@ static void stash_take(struct verbs_ep *ep, int *count)
 
 	ep->stashed = 0;
 	for (uint32_t i = 0; i < n; i++)
-		dispatch(ep, &ep->stash[i]);
+		dispatch(ep, ep->stash_rail, &ep->stash[i]);
 	*count += (int)n;
 }
 
@@ -143,11 +165,13 @@ static void rail_look(struct verbs_ep *ep, uint32_t r)
 
 /* A queue pair of any endpoint of the domain, whose lock is ours: an event is read by
  * whoever looks first. */
-static void qp_event(struct ibv_qp *ib)
+static void qp_event(struct ibv_qp *ib, bool last)
 {
 	struct verbs_qp *qp = ib ? ib->qp_context : NULL;
 	uint64_t one = 1;
 
+	if (qp && last)
+		qp->last = true;
 	if (!qp || !qp->link || qp->link->state != VERBS_LINK_UP)
 		return;
 	/* A lane says what happened by its completions; a control channel that has
@@ -168,8 +192,8 @@ static int async_take(struct verbs_ep *ep)
 	for (uint32_t r = 0; r < dev->rails; r++) {
 		while (!dev->rail[r].shared && verbs_dev_event(dev, r, &ev)) {
 			count++;
-			if (ev.kind == VERBS_EVENT_QP)
-				qp_event(ev.qp);
+			if (ev.kind == VERBS_EVENT_QP || ev.kind == VERBS_EVENT_QP_LAST)
+				qp_event(ev.qp, ev.kind == VERBS_EVENT_QP_LAST);
 			/* Before any lock of those who destroy queue pairs. */
 			verbs_dev_event_end(dev, &ev);
 		}
@@ -248,6 +272,45 @@ static int dirty_run(struct verbs_ep *ep, bool idle)
 	return count;
 }
 
+/* Those whose last receive is out are polled once more, and destroyed. */
+static int retired_look(struct verbs_ep *ep)
+{
+	uint64_t now = verbs_now();
+	struct list over;
+	struct list *n;
+	int count = 0;
+
+	list_init(&over);
+	pthread_mutex_lock(&ep->mutex);
+	list_foreach_safe (n, tmp, &ep->retired) {
+		struct verbs_qp *qp = container_of(n, struct verbs_qp, where);
+
+		if (!qp->last && qp->due > now)
+			continue;
+		list_remove(&qp->where);
+		list_push_back(&over, &qp->where);
+	}
+	atomic_store(&ep->has_retired, !list_empty(&ep->retired));
+	pthread_mutex_unlock(&ep->mutex);
+	if (list_empty(&over))
+		return 0;
+	stash_take(ep, &count);
+	list_foreach (n, &over) {
+		const struct verbs_qp *qp = container_of(n, struct verbs_qp, where);
+		struct verbs_cq *cq = qp->srq->cq;
+
+		/* What was there when the event came. */
+		for (uint32_t i = 0; i <= cq->size / VERBS_POLL; i++)
+			if (!cq_poll(ep, qp->rail, cq->ib, &count))
+				break;
+	}
+	pthread_mutex_lock(&ep->mutex);
+	while ((n = list_pop_front(&over)))
+		verbs_qp_destroy(ep, container_of(n, struct verbs_qp, where));
+	pthread_mutex_unlock(&ep->mutex);
+	return count;
+}
+
 static __attribute__((noinline)) int rare(struct verbs_ep *ep)
 {
 	int count = 0;
@@ -260,6 +323,8 @@ static __attribute__((noinline)) int rare(struct verbs_ep *ep)
 	}
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
 		count += news_take(ep);
+	if (atomic_load_explicit(&ep->has_retired, memory_order_relaxed))
+		count += retired_look(ep);
 	if (!list_empty(&ep->timed) || !list_empty(&ep->closing))
 		times_look(ep);
 	graves_clear(ep);
@@ -318,6 +383,7 @@ static bool stash_fill(struct verbs_ep *ep)
 
 			if (n > 0) {
 				ep->stashed = (uint32_t)n;
+				ep->stash_rail = r;
 				return true;
 			}
 		}

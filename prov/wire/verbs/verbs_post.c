@@ -143,10 +143,7 @@ void verbs_lanes_post(struct verbs_link *link)
 	b.lanes = 0;
 	while (!link->faulty &&
 	       dqplb_tx_next(link->tx, &p,
-			     verbs_ctl_room(&link->chan.ctl, VERBS_CTL_OWN) &&
-					     !link->chan.bye_sent
-				     ? msg
-				     : NULL)) {
+			     verbs_chan_ready(link, VERBS_CTL_OWN) ? msg : NULL)) {
 		if (p.kind == DQPLB_POST_MSG) {
 			message_send(link, msg);
 			continue;

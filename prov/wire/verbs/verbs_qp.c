@@ -14,6 +14,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_ep.h"
 #include "prov/wire/verbs/verbs_ooo.h"
+#include "prov/wire/verbs/verbs_srq.h"
 
 /* 4.096 us * 2^17 = 0.54 s for an acknowledgement, eight times; a receiver that isn't
  * ready is waited for as long as it lives. Where acknowledgements come later than that
@@ -25,7 +26,8 @@
 #define QP_RNR_RETRY 7
 #define QP_RNR_TIMER 12 /* 0.64 ms */
 
-#define QP_COMPLETIONS(sends, receives) ((sends) + (receives))
+/* A device that doesn't say when a queue pair's last receive is out. */
+#define QP_LAST_NS UINT64_C(5000000000)
 
 /* ---- completion queues --------------------------------------------------------------
  */
@@ -63,7 +65,7 @@ static struct verbs_cq *cq_open(struct verbs_ep *ep, uint32_t r, uint32_t need)
 }
 
 /* One that has room for so many completions: never more can come than it holds. */
-static struct verbs_cq *cq_get(struct verbs_ep *ep, uint32_t r, uint32_t need)
+struct verbs_cq *verbs_cq_get(struct verbs_ep *ep, uint32_t r, uint32_t need)
 {
 	struct verbs_ep_rail *er = &ep->rail[r];
 	uint32_t count = atomic_load_explicit(&er->cqs, memory_order_relaxed);
@@ -77,6 +79,11 @@ static struct verbs_cq *cq_get(struct verbs_ep *ep, uint32_t r, uint32_t need)
 	if (cq)
 		cq->used += need;
 	return cq;
+}
+
+void verbs_cq_put(struct verbs_cq *cq, uint32_t need)
+{
+	cq->used -= need;
 }
 
 void verbs_cqs_notify(struct verbs_ep *ep)
@@ -149,6 +156,62 @@ struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t wr_id)
 	return qp && qp->gen == wr_id >> 48 ? qp : NULL;
 }
 
+/* ---- numbers ------------------------------------------------------------------------
+ */
+
+static bool number_set(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	struct verbs_ep_rail *er = &ep->rail[qp->rail];
+	uint32_t n = qp->ib->qp_num, c = n / VERBS_QPN_CHUNK % VERBS_QPN_CHUNKS;
+	_Atomic(struct verbs_qp *) *chunk;
+
+	if (!er->numbered)
+		er->numbered = calloc(VERBS_QPN_CHUNKS, sizeof(*er->numbered));
+	if (!er->numbered)
+		return false;
+	chunk = atomic_load_explicit(&er->numbered[c], memory_order_relaxed);
+	if (!chunk) {
+		chunk = calloc(VERBS_QPN_CHUNK, sizeof(*chunk));
+		if (!chunk)
+			return false;
+		atomic_store_explicit(&er->numbered[c], chunk, memory_order_release);
+	}
+	atomic_store_explicit(&chunk[n % VERBS_QPN_CHUNK], qp, memory_order_release);
+	return true;
+}
+
+static void number_clear(struct verbs_ep *ep, const struct verbs_qp *qp)
+{
+	uint32_t n = qp->ib->qp_num, c = n / VERBS_QPN_CHUNK % VERBS_QPN_CHUNKS;
+
+	atomic_store_explicit(&ep->rail[qp->rail].numbered[c][n % VERBS_QPN_CHUNK], NULL,
+			      memory_order_release);
+}
+
+struct verbs_qp *verbs_qp_numbered(const struct verbs_ep *ep, uint32_t rail,
+				   uint32_t number)
+{
+	_Atomic(struct verbs_qp *) *chunk = atomic_load_explicit(
+		&ep->rail[rail].numbered[number / VERBS_QPN_CHUNK % VERBS_QPN_CHUNKS],
+		memory_order_acquire);
+
+	return chunk ? atomic_load_explicit(&chunk[number % VERBS_QPN_CHUNK],
+					    memory_order_acquire)
+		     : NULL;
+}
+
+void verbs_numbers_close(struct verbs_ep *ep)
+{
+	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {
+		struct verbs_ep_rail *er = &ep->rail[r];
+
+		for (uint32_t c = 0; er->numbered && c < VERBS_QPN_CHUNKS; c++)
+			free(er->numbered[c]);
+		free(er->numbered);
+		er->numbered = NULL;
+	}
+}
+
 /* ---- queue pairs --------------------------------------------------------------------
  */
 
@@ -166,11 +229,12 @@ static int qp_create(struct verbs_ep *ep, struct verbs_qp *qp,
 	struct ibv_qp_init_attr init = {
 		.qp_context = qp,
 		.send_cq = qp->cq->ib,
-		.recv_cq = qp->cq->ib,
+		.recv_cq = qp->srq ? qp->srq->cq->ib : qp->cq->ib,
+		.srq = qp->srq ? qp->srq->ib : NULL,
 		.cap = {.max_send_wr = attr->sends,
-			.max_recv_wr = attr->receives,
+			.max_recv_wr = qp->srq ? 0 : attr->receives,
 			.max_send_sge = attr->sge,
-			.max_recv_sge = 1,
+			.max_recv_sge = qp->srq ? 0 : 1,
 			.max_inline_data = rail->limits.inlined < VERBS_INLINE_MAX
 						   ? rail->limits.inlined
 						   : VERBS_INLINE_MAX},
@@ -199,10 +263,23 @@ static int qp_create(struct verbs_ep *ep, struct verbs_qp *qp,
 	return 0;
 }
 
+/* By what completions name it. */
+static int qp_name(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	bool numbered = qp->srq && number_set(ep, qp);
+
+	if ((numbered || !qp->srq) && slot_take(ep, qp))
+		return 0;
+	if (numbered)
+		number_clear(ep, qp);
+	ep->lib->destroy_qp(qp->ib);
+	return -FI_ENOMEM;
+}
+
 int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
 		  const struct verbs_qp_attr *attr, struct verbs_qp **out)
 {
-	uint32_t room = 1, need = QP_COMPLETIONS(attr->sends, attr->receives);
+	uint32_t room = 1, need = attr->sends + (attr->srq ? 0 : attr->receives);
 	struct verbs_qp *qp;
 	int ret;
 
@@ -211,7 +288,9 @@ int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
 	qp = calloc(1, sizeof(*qp) + room * sizeof(qp->cookie[0]));
 	if (!qp)
 		return -FI_ENOMEM;
+	list_init(&qp->where);
 	qp->link = link;
+	qp->srq = attr->srq;
 	qp->rail = (uint8_t)attr->rail;
 	qp->lane = attr->lane;
 	qp->incarnation = attr->incarnation;
@@ -221,18 +300,16 @@ int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
 	if (getrandom(&qp->psn, sizeof(qp->psn), 0) < 0)
 		qp->psn = (uint32_t)verbs_now();
 	qp->psn &= 0xffffff;
-	qp->cq = cq_get(ep, attr->rail, need);
+	qp->cq = verbs_cq_get(ep, attr->rail, need);
 	if (!qp->cq) {
 		free(qp);
 		return -FI_ENOMEM;
 	}
 	ret = qp_create(ep, qp, attr);
-	if (ret == 0 && !slot_take(ep, qp)) {
-		ep->lib->destroy_qp(qp->ib);
-		ret = -FI_ENOMEM;
-	}
+	if (ret == 0)
+		ret = qp_name(ep, qp);
 	if (ret) {
-		qp->cq->used -= need;
+		verbs_cq_put(qp->cq, need);
 		free(qp);
 		return ret;
 	}
@@ -241,17 +318,44 @@ int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
 	return 0;
 }
 
-void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp)
+void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp)
 {
-	int err = ep->lib->destroy_qp(qp->ib);
+	struct verbs_buf *b;
+	int err;
 
+	list_remove(&qp->where);
+	/* Before another has its number. */
+	if (qp->srq)
+		number_clear(ep, qp);
+	err = ep->lib->destroy_qp(qp->ib);
 	if (err)
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
 			"%s: destroying a queue pair: %s\n",
 			ep->dom->dev->rail[qp->rail].name, strerror(err));
 	atomic_store_explicit(slot_at(ep, qp->slot), NULL, memory_order_release);
-	qp->cq->used -= QP_COMPLETIONS(qp->sq_depth, qp->receives_max);
+	verbs_cq_put(qp->cq, qp->sq_depth + (qp->srq ? 0 : qp->receives_max));
+	if (qp->srq)
+		verbs_srq_put(ep, qp->srq, qp->receives_max, qp->receives_extra);
+	if (qp->scratch)
+		verbs_buf_put(&ep->receives, qp->scratch);
+	while ((b = qp->own)) {
+		qp->own = b->next;
+		verbs_buf_put(&ep->receives, b);
+	}
 	free(qp);
+}
+
+void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	if (!qp->srq || !qp->connected) {
+		verbs_qp_destroy(ep, qp);
+		return;
+	}
+	verbs_qp_error(ep, qp);
+	qp->link = NULL;
+	qp->due = verbs_now() + QP_LAST_NS;
+	list_push_back(&ep->retired, &qp->where);
+	atomic_store(&ep->has_retired, true);
 }
 
 int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
@@ -269,6 +373,7 @@ int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
 				 .min_rnr_timer = QP_RNR_TIMER};
 	int err;
 
+	qp->connected = true;
 	verbs_dev_path(rail, peer, traffic_class, &to.ah_attr);
 	err = ep->lib->modify_qp(
 		qp->ib, &to,

@@ -8,6 +8,10 @@
  * the last of what is posted at a time is always signalled, so a queue pair that is in
  * error has ended when each request was answered for (rule C2).
  *
+ * One that takes from a shared receive queue has its last receive when the device says
+ * so, by an event. Until then a receive may be on its way to be completed, and would be
+ * lost to all others with the queue pair: closed by its owner, it stays as retired.
+ *
  * Made and closed with the endpoint's mutex held (the helper thread makes some); posted
  * on and polled with the endpoint's lock held.
  */
@@ -19,15 +23,20 @@
 #include <stdint.h>
 
 #include "prov/wire/verbs/verbs_dev.h"
+#include "util/list.h"
 
+struct verbs_buf;
 struct verbs_ep;
 struct verbs_link;
+struct verbs_srq;
 
 #define VERBS_CQ_SIZE	 4096u /* entries; more where one queue pair needs more */
 #define VERBS_CQS_MAX	 1024u /* of a rail */
 #define VERBS_QP_SLOTS	 65536u
 #define VERBS_QP_CHUNK	 256u /* slots that are made at a time */
 #define VERBS_INLINE_MAX 128u
+#define VERBS_QPN_CHUNK	 256u
+#define VERBS_QPN_CHUNKS (1u << 16)
 
 struct verbs_cq {
 	struct ibv_cq *ib;
@@ -44,8 +53,16 @@ enum verbs_qp_state {
 
 struct verbs_qp {
 	struct ibv_qp *ib;
-	struct verbs_link *link;
+	struct verbs_link *link; /* NULL: retired */
 	struct verbs_cq *cq;
+	struct verbs_srq *srq;	   /* NULL: receives of its own */
+	struct verbs_buf *scratch; /* control: what reads bring, acknowledgements */
+	struct verbs_buf *own;	   /* control, of its own receives */
+	struct list where;	   /* ep->retired */
+	uint64_t due;		   /* retired: destroyed at the latest */
+	bool connected;		   /* the peer may have sent */
+	bool last;		   /* the device says that all its receives are out */
+	uint32_t receives_extra;   /* of a busy link's */
 	enum verbs_qp_state state;
 	uint16_t slot;
 	uint16_t gen;
@@ -58,15 +75,17 @@ struct verbs_qp {
 	uint32_t incarnation; /* of the lane */
 	uint32_t psn;
 	uint32_t sq_depth;
-	uint32_t sq_mask;  /* of positions: power of two - 1 */
-	uint32_t sq_head;  /* next position */
-	uint32_t sq_tail;  /* first that wasn't answered for */
-	uint32_t receives; /* that are posted */
-	uint32_t receives_max;
-	uint64_t cookie[]; /* of each position */
+	uint32_t sq_mask;      /* of positions: power of two - 1 */
+	uint32_t sq_head;      /* next position */
+	uint32_t sq_tail;      /* first that wasn't answered for */
+	uint32_t receives;     /* that are posted */
+	uint32_t receives_max; /* or what it holds of the shared queue */
+	uint64_t cookie[];     /* of each position */
 };
 
-#define VERBS_WR_RECV UINT64_C(0x80000000)
+#define VERBS_WR_RECV	UINT64_C(0x80000000)
+#define VERBS_WR_SHARED UINT64_C(0x40000000) /* bits 32 to 63: the buffer's index */
+#define VERBS_WR_INDEX	UINT64_C(0x3fffffff) /* of a buffer, where it isn't shared */
 
 static inline uint64_t verbs_wr_id(const struct verbs_qp *qp, uint32_t at)
 {
@@ -92,14 +111,18 @@ struct verbs_qp_attr {
 	uint16_t lane;
 	uint32_t incarnation;
 	bool ooo;
+	struct verbs_srq *srq; /* `receives` of it are the queue pair's */
 };
 
 /* In INIT: receives can be posted (rule C8). -FI_ENOMEM: the device has no more. Mutex.
  */
 int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
 		  const struct verbs_qp_attr *attr, struct verbs_qp **qp);
-/* From the return on nothing of it reads or writes memory. Mutex. */
+/* From the return on nothing of it reads or writes memory, but for a control channel's
+ * buffers. Mutex. */
 void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp);
+/* Destroys one that was retired. Mutex. */
+void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp);
 
 /* To RTR and RTS: the peer's queue pair and the rail of its card. -FI_EIO. */
 int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
@@ -112,6 +135,15 @@ int verbs_qp_receive(struct verbs_qp *qp, uint32_t count);
 
 /* The queue pair of a completion; NULL: it is gone. */
 struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t wr_id);
+/* The same by its number, for receives of a shared queue. */
+struct verbs_qp *verbs_qp_numbered(const struct verbs_ep *ep, uint32_t rail,
+				   uint32_t number);
+void verbs_numbers_close(struct verbs_ep *ep);
+
+/* A completion queue with room for so many; taken until verbs_cq_put. NULL: there is
+ * none. Mutex. */
+struct verbs_cq *verbs_cq_get(struct verbs_ep *ep, uint32_t rail, uint32_t need);
+void verbs_cq_put(struct verbs_cq *cq, uint32_t need);
 
 /* All completion queues ask for an event; they are polled behind that. */
 void verbs_cqs_notify(struct verbs_ep *ep);

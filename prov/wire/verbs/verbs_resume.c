@@ -184,7 +184,7 @@ static int chan_connect(struct verbs_link *link, const struct verbs_card *card)
 	/* What was acknowledged nowhere else. */
 	if (card->heard > link->chan.ctl.una)
 		link->chan.passed = true;
-	if (verbs_ctl_resume(&link->chan.ctl, card->heard))
+	if (verbs_chan_resume(link, card->heard))
 		return -EPROTO;
 	return verbs_qp_connect(link->ep, link->chan.qp, &link->peer, q->rail, q->qpn,
 				q->psn, link->traffic_class);

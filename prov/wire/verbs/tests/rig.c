@@ -157,7 +157,7 @@ void rig_close(struct rig *rig)
 
 #define SLEEP_MS 3000
 
-static void step(struct rig *rig)
+void rig_step(struct rig *rig)
 {
 	struct pollfd p = {.fd = verbs_wire_ops.fd(rig->ep), .events = POLLIN};
 	uint64_t due;
@@ -187,7 +187,7 @@ bool rig_wait_int(struct rig *rig, const int *counter, int want)
 	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
 
 	while (*counter < want) {
-		step(rig);
+		rig_step(rig);
 		if (rig_now() > end)
 			return false;
 	}
@@ -199,7 +199,7 @@ bool rig_wait_u64(struct rig *rig, const uint64_t *counter, uint64_t want)
 	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
 
 	while (*counter < want) {
-		step(rig);
+		rig_step(rig);
 		if (rig_now() > end)
 			return false;
 	}
@@ -218,7 +218,7 @@ int rig_dial(struct rig *rig, const struct wire_addr *to)
 	if (ret)
 		return ret;
 	while (!rig->dialled && rig->downs == downs) {
-		step(rig);
+		rig_step(rig);
 		if (rig_now() > end)
 			return -FI_ETIMEDOUT;
 	}
@@ -232,7 +232,7 @@ bool rig_send(struct rig *rig, struct wire_link *link, const void *bytes, size_t
 	void *pkt;
 
 	while (!(pkt = verbs_wire_ops.pkt_reserve(link, len, WIRE_DATA))) {
-		step(rig);
+		rig_step(rig);
 		if (rig_now() > end || rig->downs > downs)
 			return false;
 	}
@@ -298,7 +298,7 @@ int rig_start(struct rig *rig, struct wire_link *link, bool write, void *local,
 		      : write ? verbs_wire_ops.put(link, &seg)
 			      : verbs_wire_ops.get(link, &seg);
 		if (ret == -FI_EAGAIN)
-			step(rig);
+			rig_step(rig);
 	} while (ret == -FI_EAGAIN && rig->downs == downs && rig_now() < end);
 	return ret;
 }
@@ -489,12 +489,16 @@ static _Noreturn void server_main(int report)
 		_exit(2);
 	close(report);
 	while (!s.quit || s.late) {
-		step(&s.rig);
+		rig_step(&s.rig);
 		if (s.late && s.rig.downs == 0)
 			late_send(&s);
 	}
 	for (uint64_t i = 0; i < s.farewell; i++)
 		answer(&s, s.quit_link, i, 0);
+	while (s.late && s.rig.downs == 0) {
+		rig_step(&s.rig);
+		late_send(&s);
+	}
 	rig_close(&s.rig);
 	_exit(0);
 }

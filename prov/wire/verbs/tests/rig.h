@@ -59,6 +59,8 @@ void rig_close(struct rig *rig);
 /* A second endpoint of the same domain. */
 void rig_open_beside(struct rig *rig, const struct rig *other);
 
+/* One turn of progress, and a nap where that is wanted. */
+void rig_step(struct rig *rig);
 /* Progress until *counter reaches want; false at the deadline. */
 bool rig_wait_int(struct rig *rig, const int *counter, int want);
 bool rig_wait_u64(struct rig *rig, const uint64_t *counter, uint64_t want);

@@ -15,7 +15,7 @@
 #include "prov/wire/verbs/verbs_msg.h"
 #include "util/tap.h"
 
-#define WINDOW	32
+#define WINDOW	VERBS_CTL_WINDOW_MAX
 #define PACKETS 4000
 
 static uint64_t seed;
@@ -41,6 +41,9 @@ struct end {
 	uint64_t queued;
 	uint32_t acks_lying; /* that the other hasn't looked at */
 	uint32_t acks_most;
+	uint32_t lying; /* packets and acknowledgements, likewise */
+	uint32_t room;	/* largest window that the other end gave */
+	bool crowded;	/* more than receives were posted */
 };
 
 static bool broken;
@@ -53,8 +56,13 @@ static void flight_add(struct end *e, enum verbs_ctl_kind kind, uint64_t number)
 		broken = true;
 		return;
 	}
-	f->what[(f->first + f->count++) % (4 * WINDOW)] = (struct verbs_ctl_said){
-		.kind = kind, .number = number, .ack = verbs_ctl_tell(&e->ctl)};
+	f->what[(f->first + f->count++) % (4 * WINDOW)] =
+		(struct verbs_ctl_said){.kind = kind,
+					.number = number,
+					.ack = verbs_ctl_tell(&e->ctl),
+					.window = e->ctl.grant};
+	if (++e->lying > e->room + VERBS_CTL_SPARE)
+		e->crowded = true;
 	if (kind == VERBS_CTL_ACK && ++e->acks_lying > e->acks_most)
 		e->acks_most = e->acks_lying;
 }
@@ -87,7 +95,8 @@ static void arrive(struct end *from, struct end *to)
 	f->first = (f->first + 1) % (4 * WINDOW);
 	f->count--;
 	from->acks_lying -= said.kind == VERBS_CTL_ACK;
-	if (verbs_ctl_acked(&to->ctl, said.ack))
+	from->lying--;
+	if (verbs_ctl_acked(&to->ctl, said.ack, said.window))
 		broken = true;
 	if (said.kind == VERBS_CTL_ACK)
 		return;
@@ -106,20 +115,33 @@ static void die(struct end *a, struct end *b)
 		arrive(a, b);
 	a->out.count = b->out.count = 0;
 	a->acks_lying = b->acks_lying = 0;
+	a->lying = b->lying = 0;
 	if (verbs_ctl_resume(&a->ctl, atomic_load(&b->ctl.heard)) ||
 	    verbs_ctl_resume(&b->ctl, atomic_load(&a->ctl.heard)))
 		broken = true;
 }
 
-static void test_replay(void)
+/* The receiver posts more, and then says so. */
+static void grow(struct end *from, struct end *to)
+{
+	uint32_t more = from->ctl.grant + 1 + dice(8);
+
+	if (more > VERBS_CTL_WINDOW_MAX)
+		return;
+	verbs_ctl_grant(&from->ctl, more);
+	to->room = more;
+}
+
+static void test_replay(uint32_t window)
 {
 	static struct end a, b;
 	uint32_t deaths = 0, steps = 0;
 
 	memset(&a, 0, sizeof(a));
 	memset(&b, 0, sizeof(b));
-	verbs_ctl_init(&a.ctl, WINDOW);
-	verbs_ctl_init(&b.ctl, WINDOW);
+	verbs_ctl_init(&a.ctl, window, window);
+	verbs_ctl_init(&b.ctl, window, window);
+	a.room = b.room = window;
 	while ((a.delivered < PACKETS || b.delivered < PACKETS) && !broken &&
 	       ++steps < 100 * PACKETS) {
 		send_some(&a);
@@ -128,6 +150,10 @@ static void test_replay(void)
 			arrive(&a, &b);
 		if (dice(3))
 			arrive(&b, &a);
+		if (dice(200) == 0)
+			grow(&a, &b);
+		if (dice(200) == 0)
+			grow(&b, &a);
 		if (dice(100) == 0) {
 			die(&a, &b);
 			deaths++;
@@ -141,6 +167,9 @@ static void test_replay(void)
 	tap_ok(a.acks_most <= VERBS_CTL_SPARE && b.acks_most <= VERBS_CTL_SPARE,
 	       "acknowledgements fit the spare receives (%u, %u)", a.acks_most,
 	       b.acks_most);
+	tap_ok(!a.crowded && !b.crowded, "A7: no more is sent than receives are posted");
+	tap_is_int(window == WINDOW ? WINDOW : a.ctl.window, WINDOW,
+		   "a window grew to the largest");
 }
 
 static void test_classes(void)
@@ -149,7 +178,7 @@ static void test_classes(void)
 	uint64_t number;
 	uint32_t n = 0;
 
-	verbs_ctl_init(&c, WINDOW);
+	verbs_ctl_init(&c, WINDOW, WINDOW);
 	while (verbs_ctl_room(&c, VERBS_CTL_DATA) && verbs_ctl_take(&c) < WINDOW)
 		n++;
 	tap_is_int(n, WINDOW - WINDOW / 4, "B3: data leaves a quarter");
@@ -162,15 +191,38 @@ static void test_classes(void)
 	tap_is_int((long long)c.nxt, WINDOW, "and that is the window");
 	while (verbs_ctl_next(&c, &number))
 		;
-	tap_is_int(verbs_ctl_acked(&c, WINDOW + 1), -EPROTO,
+	tap_is_int(verbs_ctl_acked(&c, WINDOW + 1, 0), -EPROTO,
 		   "what wasn't sent can't have been heard");
-	tap_is_int(verbs_ctl_acked(&c, WINDOW), 0, "all was heard");
+	tap_is_int(verbs_ctl_acked(&c, WINDOW, 0), 0, "all was heard");
 	tap_ok(verbs_ctl_room(&c, VERBS_CTL_DATA), "there is room again");
 	tap_is_int(verbs_ctl_resume(&c, WINDOW - 1), -EPROTO,
 		   "a peer doesn't forget what it heard");
 	tap_is_int(verbs_ctl_arrived(&c, 1), -EPROTO, "a gap is an error");
 	tap_is_int(verbs_ctl_arrived(&c, 0), 1, "the next one is not");
 	tap_is_int(verbs_ctl_arrived(&c, 0), 0, "seen before");
+	for (uint64_t i = 1; i < WINDOW; i++)
+		verbs_ctl_arrived(&c, i);
+	tap_is_int(verbs_ctl_arrived(&c, WINDOW), -EPROTO,
+		   "A7: one more than it was let go is an error");
+	verbs_ctl_tell(&c);
+	tap_is_int(verbs_ctl_arrived(&c, WINDOW), 1, "and not behind an acknowledgement");
+}
+
+/* The smallest window still leaves something for each class. */
+static void test_small(void)
+{
+	struct verbs_ctl c;
+
+	verbs_ctl_init(&c, VERBS_CTL_WINDOW_MIN, VERBS_CTL_WINDOW_MIN);
+	tap_ok(c.limit[VERBS_CTL_DATA] > 0 &&
+		       c.limit[VERBS_CTL_DATA] < c.limit[VERBS_CTL_CONTROL] &&
+		       c.limit[VERBS_CTL_CONTROL] < c.limit[VERBS_CTL_OWN],
+	       "B3: in the smallest window too");
+	verbs_ctl_acked(&c, 0, 255);
+	tap_is_int(c.window, VERBS_CTL_WINDOW_MAX,
+		   "no window is larger than what is kept");
+	verbs_ctl_acked(&c, 0, VERBS_CTL_WINDOW_MIN);
+	tap_is_int(c.window, VERBS_CTL_WINDOW_MAX, "and none shrinks");
 }
 
 static void test_bytes(void)
@@ -216,8 +268,10 @@ int main(void)
 
 	seed = text ? strtoull(text, NULL, 0) : (uint64_t)getpid() * 2654435761u + 1;
 	tap_diag("seed %llu", (unsigned long long)seed);
-	test_replay();
+	test_replay(WINDOW);
+	test_replay(VERBS_CTL_WINDOW_MIN);
 	test_classes();
+	test_small();
 	test_bytes();
 	return tap_done();
 }
