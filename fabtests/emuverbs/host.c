@@ -19,6 +19,7 @@
 
 #include "fabtests/emuverbs/conn.h"
 #include "fabtests/emuverbs/fault.h"
+#include "fabtests/emuverbs/late.h"
 #include "fabtests/emuverbs/req.h"
 
 #define EVENTS 16
@@ -182,6 +183,7 @@ static void forked_child(void)
 	/* Descriptors that stayed open here would keep the parent's peers from hearing
 	 * of its end. What was made with them is the parent's. */
 	emu_conn_forget();
+	emu_late_forget();
 	close(emu.listen_fd);
 	close(emu.epoll_fd);
 	close(emu.wake_fd);
@@ -277,6 +279,7 @@ static void timers(void)
 	emu.due = UINT64_MAX;
 	emu_req_timers(now);
 	emu_fault_timers(now);
+	emu_late_timers(now);
 }
 
 /* Until something comes in or is due; finer than epoll_wait's milliseconds. */

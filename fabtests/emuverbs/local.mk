@@ -19,7 +19,7 @@ check_LTLIBRARIES += %D%/libibverbs.la
 %C%_libibverbs_la_LIBADD = -lpthread
 %C%_libibverbs_la_DEPENDENCIES = $(srcdir)/%D%/libibverbs.map $(srcdir)/%D%/absent.ld
 %C%_libibverbs_la_SOURCES = %D%/conn.c %D%/conn.h %D%/cq.c %D%/cq.h %D%/dev.c %D%/emu.h \
-	%D%/event.c %D%/event.h %D%/fault.c %D%/fault.h %D%/host.c %D%/host.h \
+	%D%/event.c %D%/event.h %D%/fault.c %D%/fault.h %D%/host.c %D%/host.h %D%/late.c %D%/late.h \
 	%D%/mr.c %D%/mr.h %D%/names.c %D%/packet.h %D%/post.c %D%/post.h \
 	%D%/qp.c %D%/qp.h %D%/req.c %D%/req.h %D%/rsp.c %D%/rsp.h \
 	%D%/setup.c %D%/setup.h %D%/srq.c %D%/state.c %D%/state.h \

@@ -11,6 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fabtests/emuverbs/late.h"
+
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
@@ -220,6 +222,7 @@ EMU_API int ibv_dereg_mr(struct ibv_mr *ibv)
 	struct emu_mr *mr = container_of(ibv, struct emu_mr, ibv);
 
 	emu_lock();
+	emu_late_place(NULL);
 	key_take(mr->pd->dev, mr);
 	mr->pd->dev->locked -= pages_of(ibv->addr, ibv->length);
 	mr->pd->users--;

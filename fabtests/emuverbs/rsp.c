@@ -11,6 +11,7 @@
 #include "fabtests/emuverbs/cq.h"
 #include "fabtests/emuverbs/event.h"
 #include "fabtests/emuverbs/host.h"
+#include "fabtests/emuverbs/late.h"
 #include "fabtests/emuverbs/mr.h"
 #include "fabtests/emuverbs/qp.h"
 
@@ -95,6 +96,7 @@ void emu_rsp_end(struct emu_qp *qp)
 	struct emu_rsp *r = &qp->rsp;
 	struct emu_packet p;
 
+	emu_late_place(qp);
 	/* The first: the peer ends with it, and with all that follow it. */
 	if (r->count > 0 && r->back) {
 		struct emu_answer a = r->queue[r->first];
@@ -285,6 +287,15 @@ static void refuse_in_turn(struct emu_qp *qp, const struct emu_packet *p,
 	a->code = (uint8_t)code;
 }
 
+/* What will be heard of at once is behind all that was written before. */
+static bool written(struct emu_qp *qp, const struct emu_packet *p, char *at,
+		    const uint8_t *payload)
+{
+	if (qp->dev->set->late && !(p->flags & EMU_IMMEDIATE))
+		return emu_late_hold(qp, p, payload);
+	return emu_mr_copy(at + p->offset, payload, p->bytes);
+}
+
 static void write_arrives(struct emu_qp *qp, const struct emu_packet *p,
 			  const uint8_t *payload)
 {
@@ -299,7 +310,7 @@ static void write_arrives(struct emu_qp *qp, const struct emu_packet *p,
 		/* The whole of it, each time: a key may end in the middle. */
 		at = emu_mr_find(qp->pd, p->key, p->remote, p->length,
 				 IBV_ACCESS_REMOTE_WRITE);
-		if (!at || !emu_mr_copy((char *)at + p->offset, payload, p->bytes)) {
+		if (!at || !written(qp, p, at, payload)) {
 			refuse_in_turn(qp, p, EMU_NAK_ACCESS);
 			return;
 		}
@@ -442,6 +453,8 @@ static bool in_place(struct emu_qp *qp, const struct emu_packet *p)
 static void carry_out(struct emu_qp *qp, const struct emu_packet *p,
 		      const uint8_t *payload)
 {
+	if (p->kind != EMU_WRITE || (p->flags & EMU_IMMEDIATE))
+		emu_late_place(qp);
 	switch (p->kind) {
 	case EMU_WRITE:
 		write_arrives(qp, p, payload);

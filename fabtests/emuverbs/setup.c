@@ -12,6 +12,7 @@
 #define FORMAT "emuverbs"
 
 static const char *const words_delivery[] = {"ordered", "mixed", "choice", NULL};
+static const char *const words_placing[] = {"prompt", "late", NULL};
 static const char *const words_state[] = {"active", "down", NULL};
 static const char *const words_atomics[] = {"none", "native", NULL};
 
@@ -24,6 +25,7 @@ static const char *const words_rnr[] = {"retry", "fatal", NULL};
 /* Initial values are those of a small common adapter. */
 const struct emu_setup_key emu_setup_keys[] = {
 	{"delivery", words_delivery, AT(delivery), EMU_ORDERED, 0, EMU_CHOICE},
+	{"placing", words_placing, AT(late), 0, 0, 1},
 	{"state", words_state, AT(down), 0, 0, 1},
 	{"atomics", words_atomics, AT(atomics), 1, 0, 1},
 	{"link", words_link, AT(link), EMU_ETHERNET, 0, EMU_INFINIBAND},

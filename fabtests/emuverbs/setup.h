@@ -60,6 +60,7 @@ struct emu_device {
 	char name[EMU_NAME_MAX + 1];
 	uint8_t gid[4];	   /* IPv4, mapped into the device's one GID */
 	uint64_t delivery; /* enum emu_delivery */
+	uint64_t late;	   /* acknowledges writes before they are in memory */
 	uint64_t down;	   /* its port is, to begin with */
 	uint64_t atomics;  /* it has native ones */
 	uint64_t link;	   /* enum emu_link */

@@ -259,6 +259,7 @@ static bool help_piece(struct proto_ep *ep, struct tx *tx)
 	end = start + tx->help.piece;
 	x->put = true;
 	x->raw = true;
+	x->placed = false;
 	x->total = end < tx->help.want ? end : tx->help.want;
 	xfer_seek(x, start);
 	while (!xfer_is_over(x) &&

@@ -154,6 +154,7 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 	x->owner = XFER_TX;
 	x->put = r->flags & PROTO_WRITE;
 	x->raw = false;
+	x->placed = r->flags & PROTO_DELIVERY;
 	x->local_at = 0;
 	x->remote_at = 0;
 	x->local_off = 0;

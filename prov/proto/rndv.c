@@ -176,6 +176,7 @@ static void pull_start(struct proto_ep *ep, struct arrival *a, uint64_t offset)
 	x->owner = XFER_ARRIVAL;
 	x->put = false;
 	x->raw = true;
+	x->placed = false;
 	x->local_count = a->claim.count;
 	for (uint32_t i = 0; i < a->claim.count; i++) {
 		x->local[i] = a->claim.iov[i];

@@ -168,6 +168,7 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 		seg.remote.addr = r->addr + x->remote_off;
 		seg.remote.key = r->key;
 		seg.remote.raw = x->raw;
+		seg.placed = x->placed;
 		ret = x->put ? b->ops->put(link, &seg) : b->ops->get(link, &seg);
 		if (ret == -FI_EAGAIN) {
 			break;

@@ -32,6 +32,7 @@ struct xfer {
 	uint8_t owner; /* enum xfer_owner: what embeds it */
 	bool put;
 	bool raw;
+	bool placed; /* a put: as wire_segment.placed */
 	uint8_t local_count;
 	uint8_t remote_count;
 	uint8_t local_at; /* piece that the next segment starts in */

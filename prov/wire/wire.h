@@ -130,6 +130,8 @@ struct wire_segment {
 	struct wire_remote remote;
 	size_t len;
 	uint32_t lane;
+	bool placed; /* a put: done means that the bytes are in the peer's memory, and not
+		      * that they will be whatever happens here (rule E3) */
 	void *cookie; /* handed back by segment_done */
 };
 

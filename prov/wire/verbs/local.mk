@@ -20,6 +20,7 @@ PROV_SOURCES += \
 	%D%/verbs_connect.c %D%/verbs_connect.h \
 	%D%/verbs_dev.c %D%/verbs_dev.h \
 	%D%/verbs_ep.c %D%/verbs_ep.h \
+	%D%/verbs_flush.c %D%/verbs_flush.h \
 	%D%/verbs_fork.c %D%/verbs_fork.h \
 	%D%/verbs_lane.c %D%/verbs_lane.h \
 	%D%/verbs_lib.c %D%/verbs_lib.h \
@@ -100,10 +101,14 @@ TEST_HELPERS += %D%/tests/test_verbs %D%/tests/test_failover %D%/tests/test_many
 %C%_tests_test_failover_SOURCES = \
 	%D%/tests/test_failover.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_failover_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/test_placed
+TEST_HELPERS += %D%/tests/test_placed
+%C%_tests_test_placed_SOURCES = %D%/tests/test_placed.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_placed_LDADD = prov/libprov.la
 endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
-	%D%/tests/many.t
-EXTRA_DIST += \
+	%D%/tests/many.t %D%/tests/placed.t
+EXTRA_DIST += %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/emulated.sh

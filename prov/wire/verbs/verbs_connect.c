@@ -35,8 +35,8 @@ void verbs_card_fill(struct verbs_ep *ep)
 	verbs_keys_root(ep->dom->keys, &card->table_addr, &card->table_len, rkey);
 	for (uint32_t r = 0; r < dev->rails; r++) {
 		card->rail[r].table_key = rkey[r];
-		if (dev->rail[r].limits.qp_wr < most)
-			most = dev->rail[r].limits.qp_wr;
+		if (dev->rail[r].limits.qp_wr < most + VERBS_FLUSH_SENDS)
+			most = dev->rail[r].limits.qp_wr - VERBS_FLUSH_SENDS;
 	}
 	ep->lane_sends = 0;
 	for (unsigned d = 0; d < FABRIC_DISTANCES; d++) {
@@ -73,6 +73,7 @@ static struct verbs_link *link_alloc(struct verbs_ep *ep)
 	list_init(&link->ops);
 	list_init(&link->ops_failed);
 	list_init(&link->notices);
+	verbs_flush_init(link);
 	verbs_rkeys_init(link);
 	return link;
 }

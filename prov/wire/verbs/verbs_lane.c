@@ -53,7 +53,7 @@ int verbs_lane_prepare(struct verbs_link *link, uint32_t i, uint32_t rail,
 	struct verbs_lane *l = &link->lane[i];
 	const struct verbs_qp_attr attr = {
 		.rail = rail,
-		.sends = ep->lane_sends,
+		.sends = ep->lane_sends + VERBS_FLUSH_SENDS,
 		.receives = ep->card.receives,
 		.sge = VERBS_SGE,
 		.lane = (uint16_t)i,
@@ -115,6 +115,7 @@ void verbs_lane_up(struct verbs_link *link, uint32_t i)
 		verbs_link_fault(link, -EPROTO);
 		return;
 	}
+	link->flush.dying &= ~(UINT64_C(1) << i);
 	lane_move(link, i, VERBS_LANE_UP);
 	link->lane_stats.opened++;
 }
@@ -166,6 +167,7 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 	/* What is owed of its opening doesn't matter any more. */
 	l->owe = why == VERBS_LANE_TOLD ? 0 : OWE(VERBS_MSG_DOWN);
 	dqplb_tx_lane_down(link->tx, i, l->incarnation);
+	verbs_flush_lane_gone(link, i);
 	lane_move(link, i, VERBS_LANE_DRAINING);
 	verbs_qp_error(link->ep, l->qp);
 	l->due = verbs_now() + LANE_DRAIN_NS;

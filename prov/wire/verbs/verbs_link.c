@@ -355,6 +355,8 @@ int verbs_link_run(struct verbs_link *link, bool idle)
 	if (link->state != VERBS_LINK_UP)
 		return 0;
 	count = verbs_ops_reap(link);
+	if (link->state == VERBS_LINK_UP)
+		count += verbs_flush_run(link);
 	if (link->state != VERBS_LINK_UP)
 		return count;
 	if (link->chan.broken && !link->faulty)

@@ -17,6 +17,7 @@
 #include "prov/wire/verbs/verbs_card.h"
 #include "prov/wire/verbs/verbs_chan.h"
 #include "prov/wire/verbs/verbs_ep.h"
+#include "prov/wire/verbs/verbs_flush.h"
 #include "prov/wire/verbs/verbs_lane.h"
 #include "prov/wire/verbs/verbs_rkey.h"
 #include "prov/wire/wire.h"
@@ -67,10 +68,11 @@ struct verbs_link {
 	uint32_t rails_moved;  /* bits: likewise, reached by something else now */
 	uint32_t rails_owed;   /* bits: the peer is to be told */
 	struct verbs_rkeys rkeys;
-	uint32_t events;	/* MEM_EVENTS_* that entries of the peer's keys said */
-	struct list ops;	/* under way */
-	struct list notices;	/* in the order of the calls, that have no number yet */
-	struct list ops_failed; /* over, and not reported */
+	uint32_t events;	  /* MEM_EVENTS_* that entries of the peer's keys said */
+	struct list ops;	  /* under way */
+	struct verbs_flush flush; /* puts that are, behind those */
+	struct list notices;	  /* in the order of the calls, that have no number yet */
+	struct list ops_failed;	  /* over, and not reported */
 
 	/* The control channel is being made anew (verbs_resume.c). */
 	bool resuming;

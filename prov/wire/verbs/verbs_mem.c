@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "prov/mem/params.h"
 
 #define REG_BUCKETS 1024u
+#define BIN_SIZE    4096u
 
 /* A region of the application, by its key. */
 struct reg {
@@ -150,6 +152,28 @@ static void keys_mem_drop(void *arg, void *handle)
 
 static const struct verbs_keys_ops keys_ops = {keys_mem_add, keys_mem_drop};
 
+static int bin_open(struct verbs_dom *dom)
+{
+	void *mem = mmap(NULL, BIN_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ret;
+
+	if (mem == MAP_FAILED)
+		return -FI_ENOMEM;
+	ret = verbs_mr_add(dom, mem, BIN_SIZE, IBV_ACCESS_LOCAL_WRITE, false, &dom->bin);
+	if (ret)
+		munmap(mem, BIN_SIZE);
+	return ret;
+}
+
+static void bin_close(struct verbs_dom *dom)
+{
+	void *mem = (void *)dom->bin->start;
+
+	verbs_mr_drop(dom, dom->bin);
+	munmap(mem, BIN_SIZE);
+}
+
 /* ---- domains ------------------------------------------------------------------------
  */
 
@@ -186,10 +210,15 @@ static int dom_open(struct mem_keytab *owner, struct verbs_dom **out,
 	ret = verbs_keys_open(dom->dev->rails, &keys_ops, dom, &dom->keys);
 	if (ret)
 		goto err_dev;
+	ret = bin_open(dom);
+	if (ret)
+		goto err_keys;
 	pthread_mutex_init(&dom->mutex, NULL);
 	*out = dom;
 	return 0;
 
+err_keys:
+	verbs_keys_close(dom->keys);
 err_dev:
 	verbs_dev_close(dom->dev);
 err_view:
@@ -249,6 +278,7 @@ void verbs_dom_put(struct verbs_dom *dom)
 	for (uint32_t i = 0; i < REG_BUCKETS; i++)
 		while ((n = list_pop_front(&dom->regs[i])))
 			reg_free(dom, container_of(n, struct reg, node));
+	bin_close(dom);
 	verbs_keys_close(dom->keys);
 	verbs_dev_close(dom->dev);
 	mem_keyview_close(dom->view);

@@ -36,7 +36,8 @@ struct verbs_dom {
 	struct verbs_dev *dev;
 	pthread_mutex_t mutex;
 	struct verbs_keys *keys;
-	struct list *regs; /* regions of the application, hashed by key */
+	struct verbs_mr *bin; /* a page: reads whose bytes don't matter go there */
+	struct list *regs;    /* regions of the application, hashed by key */
 	uint64_t next_name;
 	uint32_t next_incarnation;
 };

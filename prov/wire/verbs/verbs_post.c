@@ -38,7 +38,7 @@ struct batch {
 static void batch_add(struct verbs_link *link, struct batch *b,
 		      const struct dqplb_post *p)
 {
-	const struct verbs_op *op = container_of(p->xfer, struct verbs_op, xfer);
+	struct verbs_op *op = container_of(p->xfer, struct verbs_op, xfer);
 	const struct verbs_lane *l = &link->lane[p->lane];
 	struct post *at = &b->post[b->count++];
 	uint32_t rail = l->rail;
@@ -66,6 +66,7 @@ static void batch_add(struct verbs_link *link, struct batch *b,
 	if (p->kind != DQPLB_POST_READ && l->qp && p->len <= l->qp->inline_max)
 		at->wr.send_flags = IBV_SEND_INLINE;
 	link->rail_bytes[rail] += p->len;
+	op->lanes |= UINT64_C(1) << p->lane;
 	if (b->lanes >> p->lane & 1)
 		b->last[p->lane]->wr.next = &at->wr;
 	else
@@ -235,8 +236,14 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 		return; /* a place that nothing was posted on */
 	if (wc->status == IBV_WC_SUCCESS) {
 		qp->passed = true;
-		for (uint32_t k = 0; k < count; k++)
-			dqplb_tx_done(link->tx, qp->cookie[qp->sq_tail++ & qp->sq_mask]);
+		for (uint32_t k = 0; k < count; k++) {
+			uint64_t cookie = qp->cookie[qp->sq_tail++ & qp->sq_mask];
+
+			if (cookie == VERBS_FLUSH_COOKIE)
+				verbs_flush_answered(link, i);
+			else
+				dqplb_tx_done(link->tx, cookie);
+		}
 		if (qp->state == VERBS_QP_ERROR)
 			verbs_lane_settle(link, i);
 		return;
@@ -246,7 +253,10 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 	if (wc->status != IBV_WC_WR_FLUSH_ERR)
 		FI_INFO(&weft_provider, FI_LOG_EP_DATA, "lane %u.%u: %s\n", i,
 			qp->incarnation, link->ep->lib->wc_status_str(wc->status));
-	if (fault)
+	/* Its own key table can't be read: that is no peer. */
+	if (fault && qp->cookie[at] == VERBS_FLUSH_COOKIE)
+		verbs_link_fault(link, -EPROTO);
+	else if (fault)
 		dqplb_tx_fault(link->tx, qp->cookie[at], fault);
 	if (qp->state == VERBS_QP_ERROR)
 		verbs_lane_settle(link, i);

@@ -267,6 +267,9 @@ static int op_new(struct verbs_link *link, const struct wire_segment *seg, bool 
 	op->put = put;
 	op->notify = n != NULL;
 	op->held = false;
+	op->placed = seg->placed;
+	op->strayed = 0;
+	op->lanes = 0;
 	list_init(&op->turn);
 	if (n) {
 		op->notice = *n;
@@ -354,14 +357,44 @@ static void op_over(struct verbs_op *op)
 
 	if (err && op_again(op))
 		return;
-	if (err == 0) {
-		op->done += op->xfer.len;
-		if (op->done < op->len) {
-			op_start(op);
-			return;
-		}
+	if (err) {
+		op_end(op, err, true);
+		return;
 	}
-	op_end(op, err, true);
+	op->done += op->xfer.len;
+	/* What the peer hears of with the last part must be there before that. */
+	if (op->lanes && (op->done < op->len ? op->notify : op->placed)) {
+		list_remove(&op->node);
+		verbs_flush_add(op->link, op);
+		return;
+	}
+	if (op->done < op->len)
+		op_start(op);
+	else
+		op_end(op, 0, true);
+}
+
+void verbs_op_done(struct verbs_op *op)
+{
+	op->lanes = 0;
+	if (op->done == op->len) {
+		op_end(op, 0, true);
+		return;
+	}
+	list_push_back(&op->link->ops, &op->node);
+	op_start(op);
+}
+
+/* Twice is as good as once: nobody was told of it (rule C4). */
+void verbs_op_anew(struct verbs_op *op)
+{
+	/* What was written on living lanes is still to be followed there: it must not
+	 * land on what comes after this put. */
+	op->lanes &= ~op->strayed;
+	op->strayed = 0;
+	op->done = 0;
+	list_push_back(&op->link->ops, &op->node);
+	op_start(op);
 }
 
 int verbs_ops_reap(struct verbs_link *link)
@@ -403,6 +436,8 @@ void verbs_ops_fail(struct verbs_link *link, int err, bool tell)
 	}
 	list_fail(link, &link->ops_failed, err, tell);
 	list_fail(link, &link->ops, err, tell);
+	list_fail(link, &link->flush.waiting, err, tell);
+	list_fail(link, &link->flush.behind, err, tell);
 	while (!list_empty(&link->rkeys.fetches)) {
 		struct verbs_rkey *k =
 			container_of(link->rkeys.fetches.next, struct verbs_rkey, where);

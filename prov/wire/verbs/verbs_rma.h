@@ -28,7 +28,8 @@ struct verbs_op {
 	void *cookie;
 	bool put;
 	bool notify;
-	bool held; /* an ordered notice: waits for those before it */
+	bool held;   /* an ordered notice: waits for those before it */
+	bool placed; /* isn't done before its bytes are in the peer's memory */
 	uint8_t tries;
 	uint32_t refused; /* incarnation of the key that was refused */
 	uint8_t local_count;
@@ -36,8 +37,10 @@ struct verbs_op {
 	struct wire_notice notice;
 	uint64_t addr; /* as the caller gave it */
 	uint64_t len;
-	uint64_t done;	 /* bytes of parts that are over */
-	uint64_t remote; /* address of the part's first byte */
+	uint64_t done;	  /* bytes of parts that are over */
+	uint64_t remote;  /* address of the part's first byte */
+	uint64_t lanes;	  /* bits: that it was posted on, and no read behind it yet */
+	uint64_t strayed; /* bits: those of them that are gone */
 	struct {
 		uintptr_t at;
 		size_t len;
@@ -55,6 +58,10 @@ void verbs_op_remote(const struct verbs_op *op, uint64_t offset, uint32_t peer_r
 
 /* Its key's fetch is over. */
 void verbs_op_key(struct verbs_op *op);
+/* What it wrote is in the peer's memory: it is over, or goes on. On no list. */
+void verbs_op_done(struct verbs_op *op);
+/* From its beginning. On no list. */
+void verbs_op_anew(struct verbs_op *op);
 /* Transfers that are over: reports them, or goes on. Returns how many. */
 int verbs_ops_reap(struct verbs_link *link);
 /* All end with err; no lane uses them. `tell`: reported. */

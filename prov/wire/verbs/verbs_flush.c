@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads behind writes; see verbs_flush.h. Rule E3. */
+#include "config.h"
+
+#include "prov/wire/verbs/verbs_flush.h"
+
+#include <string.h>
+
+#include "prov/wire/verbs/verbs_link.h"
+#include "prov/wire/verbs/verbs_rma.h"
+
+#define FLUSH_LEN 8u
+
+void verbs_flush_init(struct verbs_link *link)
+{
+	list_init(&link->flush.waiting);
+	list_init(&link->flush.behind);
+}
+
+void verbs_flush_add(struct verbs_link *link, struct verbs_op *op)
+{
+	list_push_back(&link->flush.waiting, &op->node);
+	verbs_link_dirty(link);
+}
+
+static bool lane_post(struct verbs_link *link, uint32_t lane)
+{
+	const struct verbs_lane *l = &link->lane[lane];
+	const struct verbs_mr *mr = link->ep->dom->bin;
+	struct verbs_qp *qp = l->qp;
+	struct ibv_sge sge = {.addr = mr->start, .length = FLUSH_LEN};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .sg_list = &sge,
+				 .num_sge = 1};
+	struct ibv_send_wr *bad;
+
+	if (l->state != VERBS_LANE_UP || qp->state != VERBS_QP_READY)
+		return false;
+	sge.lkey = mr->lkey[qp->rail];
+	wr.wr_id = verbs_wr_id(qp, qp->sq_head & qp->sq_mask);
+	wr.wr.rdma.remote_addr = link->peer.table_addr;
+	wr.wr.rdma.rkey = link->peer.rail[l->peer_rail].table_key;
+	if (ibv_post_send(qp->ib, &wr, &bad)) {
+		verbs_lane_down(link, lane, VERBS_LANE_PATH);
+		return false;
+	}
+	qp->cookie[qp->sq_head++ & qp->sq_mask] = VERBS_FLUSH_COOKIE;
+	return true;
+}
+
+/* Lanes that are over at the peer too: nothing of them can land any more. */
+static void dying_look(struct verbs_link *link)
+{
+	for (uint64_t todo = link->flush.dying; todo; todo &= todo - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctzll(todo);
+
+		if (dqplb_tx_lane_closed(link->tx, lane))
+			link->flush.dying &= ~(UINT64_C(1) << lane);
+	}
+}
+
+/* Its next round: all that wait, on each lane that any of them used. */
+static void round_begin(struct verbs_link *link)
+{
+	struct verbs_flush *f = &link->flush;
+
+	dying_look(link);
+	list_foreach_safe (at, tmp, &f->waiting) {
+		struct verbs_op *op = container_of(at, struct verbs_op, node);
+
+		if (!op->strayed || (op->strayed & f->dying))
+			continue;
+		list_remove(at);
+		verbs_op_anew(op);
+	}
+	list_foreach_safe (at, tmp, &f->waiting) {
+		struct verbs_op *op = container_of(at, struct verbs_op, node);
+
+		if (op->strayed)
+			continue;
+		list_remove(at);
+		f->left |= op->lanes;
+		list_push_back(&f->behind, at);
+	}
+	f->unposted = f->left;
+	f->rounds += f->left != 0;
+}
+
+static int round_end(struct verbs_link *link)
+{
+	struct list *n;
+	int count = 0;
+
+	while (link->state == VERBS_LINK_UP &&
+	       (n = list_pop_front(&link->flush.behind))) {
+		struct verbs_op *op = container_of(n, struct verbs_op, node);
+
+		if (op->strayed)
+			list_push_back(&link->flush.waiting, n);
+		else
+			verbs_op_done(op);
+		count++;
+	}
+	return count;
+}
+
+int verbs_flush_run(struct verbs_link *link)
+{
+	struct verbs_flush *f = &link->flush;
+	int count = 0;
+
+	if (list_empty(&f->waiting) && list_empty(&f->behind))
+		return 0;
+	if (f->left == 0)
+		count = round_end(link);
+	if (link->state != VERBS_LINK_UP)
+		return count;
+	if (list_empty(&f->behind))
+		round_begin(link);
+	for (uint64_t todo = f->unposted; todo; todo &= todo - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctzll(todo);
+
+		if (lane_post(link, lane))
+			f->unposted &= ~(UINT64_C(1) << lane);
+	}
+	return count;
+}
+
+void verbs_flush_answered(struct verbs_link *link, uint32_t lane)
+{
+	link->flush.left &= ~(UINT64_C(1) << lane);
+	verbs_link_dirty(link);
+}
+
+static void stray(struct list *ops, uint32_t lane)
+{
+	list_foreach (n, ops) {
+		struct verbs_op *op = container_of(n, struct verbs_op, node);
+
+		op->strayed |= op->lanes & UINT64_C(1) << lane;
+	}
+}
+
+void verbs_flush_lane_gone(struct verbs_link *link, uint32_t lane)
+{
+	struct verbs_flush *f = &link->flush;
+	uint64_t bit = UINT64_C(1) << lane;
+
+	stray(&link->ops, lane);
+	stray(&f->waiting, lane);
+	stray(&f->behind, lane);
+	f->unposted &= ~bit;
+	f->left &= ~bit;
+	f->dying |= bit;
+	if (!list_empty(&f->behind))
+		verbs_link_dirty(link);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Puts that are done when their bytes are in the peer's memory (rule E3). That a device
+ * acknowledged a write says that the peer's device has it. So a read follows the writes
+ * on each lane that they used, of a word in the same memory domain that is registered
+ * without relaxed ordering: the head of the peer's key table. What the read's answer
+ * comes behind is in memory.
+ *
+ * Reads go in rounds: one for all puts that wait when a round begins, of each of their
+ * lanes one. Where a lane is gone that a put used, nothing can follow on it: all of the
+ * put is written again, once the peer said that nothing of that lane can land any more.
+ * Endpoint lock.
+ */
+#ifndef WEFT_WIRE_VERBS_VERBS_FLUSH_H
+#define WEFT_WIRE_VERBS_VERBS_FLUSH_H
+
+#include <stdint.h>
+
+#include "util/list.h"
+
+struct verbs_link;
+struct verbs_op;
+
+#define VERBS_FLUSH_SENDS  1u /* places of a lane's send queue that are for them */
+#define VERBS_FLUSH_COOKIE UINT64_MAX /* not one of dqplb's */
+
+struct verbs_flush {
+	struct list waiting; /* puts whose writes are acknowledged */
+	struct list behind;  /* those that the round is for */
+	uint64_t unposted;   /* lanes whose read has to be posted */
+	uint64_t dying;	     /* lanes that ended, and perhaps not yet at the peer */
+	uint64_t left;	     /* lanes whose read isn't answered, posted or not */
+	uint64_t rounds;
+};
+
+void verbs_flush_init(struct verbs_link *link);
+/* All writes of the put are acknowledged; it is on none of the link's lists. */
+void verbs_flush_add(struct verbs_link *link, struct verbs_op *op);
+/* Posts what can be, begins the next round. Returns how many puts were done. */
+int verbs_flush_run(struct verbs_link *link);
+/* A read's completion. */
+void verbs_flush_answered(struct verbs_link *link, uint32_t lane);
+/* The lane ends: no read can follow what was written on it. */
+void verbs_flush_lane_gone(struct verbs_link *link, uint32_t lane);
+
+#endif
