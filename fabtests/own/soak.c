@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 static uint64_t option(int argc, char **argv, const char *name, uint64_t value)
 {
@@ -183,8 +184,7 @@ pid_t soak_fork(struct side *s, int *sock)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		tap_bail("socketpair: %s", strerror(errno));
-	fflush(stdout);
-	pid = fork();
+	pid = tap_fork();
 	if (pid < 0)
 		tap_bail("fork: %s", strerror(errno));
 	if (pid > 0) {

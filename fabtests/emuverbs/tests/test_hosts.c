@@ -10,6 +10,7 @@
 
 #include "fabtests/emuverbs/tests/pair.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 static const struct end_wish usual;
 
@@ -92,7 +93,7 @@ static void far_start(struct far *f)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
 		tap_bail("no sockets");
-	f->pid = fork();
+	f->pid = tap_fork();
 	if (f->pid == 0) {
 		close(fds[0]);
 		child(fds[1]);
@@ -220,7 +221,7 @@ static void test_fork(void)
 	end_open(&x, &usual);
 	end_open(&y, &usual);
 	end_join(&x, &y);
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0)
 		_exit(loop_works() ? 0 : 1);
 	waitpid(pid, &status, 0);

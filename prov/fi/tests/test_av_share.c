@@ -20,6 +20,7 @@
 #include <rdma/fi_errno.h>
 
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 static char name[64];
 
@@ -103,7 +104,7 @@ static void test_writers(void)
 	if (pipe(go))
 		tap_bail("no pipe");
 	for (int i = 0; i < WRITERS; i++) {
-		if (fork() == 0) {
+		if (tap_fork() == 0) {
 			close(go[1]);
 			writer(go[0]);
 		}
@@ -124,7 +125,7 @@ static void test_killed(void)
 	int ret = -FI_ENOENT;
 
 	name_new();
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		if (av_share_open(name, false, 0, &s))
 			_exit(1);
@@ -143,7 +144,7 @@ static void test_killed(void)
 	tap_is_int(av_share_open(name, true, 0, &s), -FI_ENOENT,
 		   "and nothing is left behind");
 	tap_is_int(av_share_open(name, false, 0, &s), 0, "the name can be made again");
-	if (fork() == 0)
+	if (tap_fork() == 0)
 		_exit(0); /* a child doesn't keep it, and ends nothing */
 	wait(NULL);
 	{
@@ -208,7 +209,7 @@ static pid_t stranger(int fd)
 
 	if (listen(door, 1))
 		tap_bail("no door");
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		to = accept(door, NULL, NULL);
 		send_fd(to, fd);
@@ -294,7 +295,7 @@ static void test_leaves(void)
 	door = door_bind();
 	if (listen(door, 1))
 		tap_bail("no door");
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		alarm(30); /* nobody may come */
 		to = accept(door, NULL, NULL);
@@ -328,7 +329,7 @@ static void test_late(void)
 	name_new();
 	sigaction(SIGUSR1, &action, NULL);
 	door = door_bind();
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		alarm(30); /* nobody may come */
 		usleep(30000);

@@ -15,6 +15,7 @@
 #include <rdma/fi_errno.h>
 
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 static void test_symbols(void)
 {
@@ -87,7 +88,7 @@ static void test_exit(void)
 	int bad = 0, status;
 
 	for (int i = 0; i < 10; i++) {
-		pid_t pid = fork();
+		pid_t pid = tap_fork();
 
 		if (pid < 0)
 			tap_bail("fork");

@@ -17,6 +17,7 @@
 
 #include "prov/mem/tests/reg_mock.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 static struct mem_regcache *cache;
 static struct mock mock;
@@ -424,7 +425,7 @@ static void test_fork(void)
 	p = map_at(NULL, 2 * PAGE);
 	is_new(p, PAGE);
 	reg = get(p + PAGE, PAGE);
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		alarm(60);
 		_exit(child_run(p));

@@ -24,6 +24,7 @@
 #include "prov/wire/shm/shm.h"
 #include "prov/wire/shm/shm_link.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 uint64_t rig_now(void)
 {
@@ -469,7 +470,7 @@ void server_start(struct server *srv, bool no_cma)
 	fflush(stdout);
 	if (pipe(report) < 0)
 		tap_bail("pipe: %s", strerror(errno));
-	srv->pid = fork();
+	srv->pid = tap_fork();
 	if (srv->pid < 0)
 		tap_bail("fork: %s", strerror(errno));
 	if (srv->pid == 0) {

@@ -25,6 +25,7 @@
 #include "prov/wire/shm/shm_helper.h"
 #include "prov/wire/shm/tests/rig.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 #define NOBODY 65534
 
@@ -250,8 +251,7 @@ static void test_no_descriptors(void)
 	pid_t pid;
 
 	rig_open(&rig, false);
-	fflush(stdout);
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		usleep(100000);
 		fd = knock(&rig);
@@ -327,8 +327,7 @@ static void test_other_user(void)
 		return;
 	}
 	server_start(&srv, false);
-	fflush(stdout);
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		struct rig rig;
 		int ret;
@@ -420,8 +419,7 @@ static void test_D6_forbidden(enum forbidden how)
 	int status = -1;
 	pid_t pid;
 
-	fflush(stdout);
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		alarm(20);
 		_exit(forbidden_run(how));

@@ -20,6 +20,7 @@
 #include "prov/wire/shm/shm_link.h"
 #include "prov/wire/shm/tests/rig.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 #define RW (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -538,8 +539,7 @@ static void test_fork(void)
 	rig_open(&b, false);
 	if (rig_dial(&a, &wire_ep_base(b.ep)->addr))
 		tap_bail("dial");
-	fflush(stdout);
-	pid = fork();
+	pid = tap_fork();
 	if (pid == 0) {
 		alarm(10);
 		shm_wire_ops.ep_close(a.ep);

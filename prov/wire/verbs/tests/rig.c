@@ -23,6 +23,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 uint64_t rig_now(void)
 {
@@ -510,7 +511,7 @@ void server_start(struct server *srv)
 	fflush(stdout);
 	if (pipe(report) < 0)
 		tap_bail("pipe: %s", strerror(errno));
-	srv->pid = fork();
+	srv->pid = tap_fork();
 	if (srv->pid < 0)
 		tap_bail("fork: %s", strerror(errno));
 	if (srv->pid == 0) {

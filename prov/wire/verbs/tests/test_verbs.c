@@ -22,6 +22,7 @@
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_poll.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 #define RW    (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define LARGE ((size_t)5 << 20)
@@ -376,7 +377,7 @@ static void test_fork(void)
 
 	rig_open(&a);
 	own = verbs_ep_of(a.ep)->dom;
-	child = fork();
+	child = tap_fork();
 	if (child == 0) {
 		alarm(30);
 		if (verbs_dom_get(a.keys, &dom, &error))
@@ -413,8 +414,7 @@ static void test_child(void)
 	tap_ok(rig_dial(&a, &wire_ep_base(a.ep)->addr) == 0 &&
 		       rig_wait_int(&a, &a.ups, 2),
 	       "connected to itself");
-	fflush(stdout);
-	child = fork();
+	child = tap_fork();
 	if (child == 0)
 		child_speaks(&wire_ep_base(a.ep)->addr);
 	tap_ok(rig_wait_u64(&a, &a.packets, 1), "a forked child is heard");
@@ -441,8 +441,7 @@ static void test_scribble(void)
 	server_ask(&p.rig, p.link, SERVER_REGISTER, LARGE, RW);
 	a = server_answer(&p.rig);
 	ret |= rig_start(&p.rig, p.link, true, mem, handle, LARGE, a.arg, a.arg2, NULL);
-	fflush(stdout);
-	child = fork();
+	child = tap_fork();
 	if (child == 0) {
 		memset(mem, 0xee, LARGE);
 		memset(back, 0xee, LARGE);

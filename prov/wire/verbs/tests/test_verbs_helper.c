@@ -10,6 +10,7 @@
 
 #include "prov/wire/verbs/tests/door_rig.h"
 #include "prov/wire/verbs/verbs_helper.h"
+#include "util/tap_fork.h"
 
 struct aided {
 	struct side side;
@@ -121,7 +122,7 @@ static pid_t peer_fork(int *tell, int *hear)
 
 	if (pipe(to) || pipe(from))
 		tap_bail("pipe: %m");
-	child = fork();
+	child = tap_fork();
 	if (child == 0) {
 		close(to[1]);
 		close(from[0]);
