@@ -9,9 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a fork waits for a lock. Whoever forks in a signal handler may have
- * interrupted its holder: then the child keeps what it got. */
-#define FORK_TRIES  100
+/* How long a fork waits for all locks together: a busy machine may let their holders wait
+ * for a while. Whoever forks in a signal handler may have interrupted a holder, which
+ * never lets go meanwhile: then the child keeps what it got. */
+#define FORK_TRIES  5000
 #define FORK_NAP_NS 1000000
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -20,27 +21,31 @@ static struct list fork_users = {&fork_users, &fork_users};
 static bool fork_held;
 static _Atomic(uint32_t) generation;
 
-static bool lock_patiently(pthread_mutex_t *lock)
+/* Of the tries that are left to this fork. */
+static bool lock_patiently(pthread_mutex_t *lock, int *tries)
 {
 	const struct timespec nap = {.tv_nsec = FORK_NAP_NS};
 
-	for (int i = 0; i < FORK_TRIES; i++) {
-		if (pthread_mutex_trylock(lock) == 0)
-			return true;
+	while (pthread_mutex_trylock(lock) != 0) {
+		if (*tries <= 0)
+			return false;
+		--*tries;
 		nanosleep(&nap, NULL);
 	}
-	return false;
+	return true;
 }
 
 static void fork_prepare(void)
 {
-	fork_held = lock_patiently(&fork_lock);
+	int tries = FORK_TRIES;
+
+	fork_held = lock_patiently(&fork_lock, &tries);
 	if (!fork_held)
 		return;
 	list_foreach (n, &fork_users) {
 		struct mem_fork *f = container_of(n, struct mem_fork, node);
 
-		f->held = lock_patiently(f->lock);
+		f->held = lock_patiently(f->lock, &tries);
 	}
 }
 

@@ -21,6 +21,7 @@
 
 #define READ_MOST 32
 #define SETTLE_NS 1000000000ull
+#define TRIAL_NS  10000000000ull
 
 struct mem_monitor {
 	pthread_mutex_t lock; /* the list, reading, watching */
@@ -186,9 +187,10 @@ static void *trial_run(void *arg)
 static bool tells_in_time(struct mem_monitor *m)
 {
 	struct trial t = {.len = (size_t)sysconf(_SC_PAGESIZE)};
-	uint64_t deadline = now_ns() + SETTLE_NS;
-	bool seen = false;
+	struct pollfd news = {.fd = m->fd, .events = POLLIN};
+	uint64_t deadline = now_ns() + TRIAL_NS;
 	pthread_t thread;
+	bool seen;
 
 	t.page = mmap(NULL, t.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		      -1, 0);
@@ -201,10 +203,11 @@ static bool tells_in_time(struct mem_monitor *m)
 		munmap(t.page, t.len);
 		return false;
 	}
-	while (!seen && !atomic_load(&t.over) && now_ns() < deadline) {
-		seen = mem_uffd_is_changing(m->fd);
-		sched_yield();
-	}
+	/* Once there is news that nobody has read, the change must be told of. Until then
+	 * the thread may only not have had its turn. */
+	while (poll(&news, 1, 1) <= 0 && !atomic_load(&t.over) && now_ns() < deadline)
+		;
+	seen = mem_uffd_is_changing(m->fd);
 	while (!atomic_load(&t.over)) {
 		drain(m);
 		sched_yield();
