@@ -169,7 +169,7 @@ void info_show_text(const struct info *info)
 	text_variables(info);
 	printf("\nalgorithms (a: start-up time, b: time per byte, m: bytes, n: ranks)\n");
 	for (size_t i = 0; i < algo_count; i++)
-		printf("  %-15s %-19s %s\n", algo_table[i].coll, algo_table[i].name,
+		printf("  %-17s %-19s %s\n", algo_table[i].coll, algo_table[i].name,
 		       algo_table[i].what);
 	printf("\nreductions\n  %s\n", reduce_supported_text());
 	text_host(&info->host);

@@ -1,2 +1,3 @@
 weftincludedir = $(includedir)/weft
-weftinclude_HEADERS = %D%/weft/weft.h %D%/weft/weft_fi.h
+weftinclude_HEADERS = %D%/weft/weft.h %D%/weft/weft_dynamic.h \
+	%D%/weft/weft_fi.h

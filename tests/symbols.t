@@ -16,7 +16,7 @@ exported() {
 }
 
 declared() {
-	sed -n 's/^WEFT_API .*[ *]\(weft_[a-z0-9_]*\)(.*/\1/p' "$1" | LC_ALL=C sort
+	sed -n 's/^WEFT_API .*[ *]\(weft_[a-z0-9_]*\)(.*/\1/p' "$@" | LC_ALL=C sort
 }
 
 undefined() {
@@ -26,8 +26,8 @@ undefined() {
 grep -v '^#' "$top/tests/symbols.txt" >"$tmp/want"
 exported "$lib" >"$tmp/got"
 ok "libweft.so exports tests/symbols.txt" diff -u "$tmp/want" "$tmp/got"
-declared "$top/include/weft/weft.h" >"$tmp/declared"
-ok "weft.h declares the same functions" diff -u "$tmp/want" "$tmp/declared"
+declared "$top"/include/weft/*.h >"$tmp/declared"
+ok "weft.h and its parts declare the same functions" diff -u "$tmp/want" "$tmp/declared"
 
 exported "$module" >"$tmp/got"
 ok "libweft-fi.so exports fi_prov_ini only" test "$(cat "$tmp/got")" = fi_prov_ini

@@ -59,6 +59,12 @@ static enum weft_result call_bind(const struct plan *plan, const struct checked_
 	return WEFT_SUCCESS;
 }
 
+/* A (v) form whose tables are known when it starts. */
+static bool call_is_vector(const struct checked_call *call)
+{
+	return call->plan.vector && call->coll != WEFT_COLL_ALLTOALLV_DYNAMIC;
+}
+
 /* What the executor is told of a call, but for its number and the tables. */
 static struct exec_call call_describe(const struct weft_comm *comm,
 				      const struct checked_call *call,
@@ -69,8 +75,8 @@ static struct exec_call call_describe(const struct weft_comm *comm,
 		.plan = plan->plan,
 		.src = call->src,
 		.dst = call->dst,
-		.src_len = call->plan.vector ? call->vector.src_len : 0,
-		.dst_len = call->plan.vector ? call->vector.dst_len : 0,
+		.src_len = call_is_vector(call) ? call->vector.src_len : 0,
+		.dst_len = call_is_vector(call) ? call->vector.dst_len : 0,
 		.type = call->type,
 		.op = call->op,
 		.apply = call->user ? call->user->apply : NULL,
@@ -85,6 +91,20 @@ static struct exec_call call_describe(const struct weft_comm *comm,
 	};
 }
 
+/* Memory for a dynamic call, which goes with its request. */
+LOCK_HELD(lock_context)
+static enum weft_result call_take_dynamic(struct weft_comm *comm,
+					  const struct checked_call *call,
+					  struct weft_req *req)
+{
+	if (!req->dynamic)
+		req->dynamic = dynamic_alloc(comm);
+	if (!req->dynamic)
+		return error_set(WEFT_ERR_NOMEM, "no memory for counts of %d ranks",
+				 comm->size);
+	return dynamic_take(req->dynamic, &call->dynamic, req->plan->plan);
+}
+
 /* Starts the request, which runs req->plan. */
 LOCK_HELD(lock_context)
 static enum weft_result call_start_req(struct weft_comm *comm,
@@ -97,9 +117,13 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 	enum weft_result result = WEFT_SUCCESS;
 
 	run.call = comm->next_call;
-	if (call->plan.vector) {
+	if (call_is_vector(call)) {
 		result = call_bind(run.plan, &call->vector, disp);
 		run.bind = &bind;
+	} else if (call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC) {
+		result = call_take_dynamic(comm, call, req);
+		if (result == WEFT_SUCCESS)
+			result = dynamic_begin(req->dynamic, &run);
 	}
 	if (result == WEFT_SUCCESS)
 		result = exec_req_start(req->exec, &run);
@@ -170,10 +194,28 @@ enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call 
 /* ---- persistent calls -----------------------------------------------------------------
  */
 
-static void persist_free(struct weft_req *req)
+/* Buffers stay registered from call to call, until one fails. */
+LOCK_HELD(lock_context) static void persist_hold(struct weft_req *req)
 {
-	if (req->persist)
+	struct comm_persist *p = req->persist;
+	struct exec *x = req->comm->ctx->exec;
+
+	exec_hold(x, p->buf[0], p->hold_len[0], false, &p->hold[0]);
+	exec_hold(x, p->buf[1], p->hold_len[1], true, &p->hold[1]);
+}
+
+LOCK_HELD(lock_context) static void persist_unhold(struct weft_req *req)
+{
+	for (int i = 0; i < 2; i++)
+		exec_hold_end(req->comm->ctx->exec, &req->persist->hold[i]);
+}
+
+LOCK_HELD(lock_context) static void persist_free(struct weft_req *req)
+{
+	if (req->persist) {
+		persist_unhold(req);
 		free(req->persist->tables);
+	}
 	free(req->persist);
 	req->persist = NULL;
 }
@@ -204,6 +246,27 @@ static enum weft_result persist_tables(struct comm_persist *p,
 	return result;
 }
 
+/* The buffers as requests register them: as long as the plan or the tables say. */
+static void persist_buffers(struct comm_persist *p, const struct checked_call *call,
+			    const struct plan *plan)
+{
+	const size_t elem = weft_type_size(call->type);
+	uint64_t len[2] = {plan->buf_len[PLAN_SRC], plan->buf_len[PLAN_DST]};
+
+	if (call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC) {
+		len[0] = call->dynamic.src_len;
+		len[1] = call->dynamic.dst_len;
+	} else if (call->plan.vector) {
+		len[0] = call->vector.src_len;
+		len[1] = call->vector.dst_len;
+	}
+	p->buf[0] = call->src;
+	p->buf[1] = call->dst;
+	for (int i = 0; i < 2; i++)
+		p->hold_len[i] = p->buf[i] ? len[i] * elem : 0;
+}
+
+LOCK_HELD(lock_context)
 static enum weft_result persist_make(struct weft_comm *comm,
 				     const struct checked_call *call,
 				     struct weft_req *req)
@@ -215,6 +278,9 @@ static enum weft_result persist_make(struct weft_comm *comm,
 		return error_set(WEFT_ERR_NOMEM, "no memory for a persistent call");
 	req->persist = p;
 	p->run = call_describe(comm, call, req->plan);
+	persist_buffers(p, call, req->plan->plan);
+	if (call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC)
+		return call_take_dynamic(comm, call, req);
 	if (!call->plan.vector)
 		return WEFT_SUCCESS;
 	result = persist_tables(p, comm, &call->vector);
@@ -254,8 +320,11 @@ LOCK_HELD(lock_context) static enum weft_result persist_start(struct weft_req *r
 	struct weft_comm *comm = req->comm;
 	enum weft_result result = call_failed_earlier(comm);
 
+	if (result == WEFT_SUCCESS && req->dynamic && dynamic_is_taken(req->dynamic))
+		result = dynamic_begin(req->dynamic, &req->persist->run);
 	if (result != WEFT_SUCCESS)
 		return result;
+	persist_hold(req);
 	req->persist->run.call = comm->next_call;
 	result = exec_req_start(req->exec, &req->persist->run);
 	if (result != WEFT_SUCCESS)
@@ -328,6 +397,11 @@ LOCK_HELD(lock_context) static enum weft_result call_finish(struct weft_req *req
 
 	if (result != WEFT_SUCCESS)
 		error_set(result, "%s", text);
+	else if (req->dynamic && dynamic_is_taken(req->dynamic))
+		dynamic_finish(req->dynamic);
+	/* What a failed call leaves registered it must not (rule D3). */
+	if (req->persist && result != WEFT_SUCCESS)
+		persist_unhold(req);
 	if (req->persist)
 		req->persist->started = false;
 	else

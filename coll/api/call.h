@@ -26,7 +26,12 @@ struct checked_call {
 	int64_t timeout_us;
 	uint64_t count;		      /* what ranks must agree about */
 	struct checked_vector vector; /* of a (v) form */
+	struct dynamic_spec dynamic;  /* of a dynamic one */
 };
+
+/* dynamic.c: what a dynamic all-to-allv has besides; ARG, UNSUPPORTED. */
+enum weft_result dynamic_check(const struct weft_comm *comm, const struct weft_call *call,
+			       struct dynamic_spec *out);
 
 /* ARG, UNSUPPORTED. opts may be NULL. */
 enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call,

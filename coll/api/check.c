@@ -2,6 +2,7 @@
 /* See call.h: the checks, one table row per collective. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct check_row {
 	bool rooted;
 	bool one_buffer; /* source and destination are the same */
 	bool vector;	 /* a (v) form: counts say how long each block is */
+	bool dynamic;	 /* counts that are read when the call is executed */
 	enum check_holds src_at, dst_at;
 	enum check_blocks src, dst;
 };
@@ -95,6 +97,13 @@ static const struct check_row check_table[WEFT_COLL_COUNT] = {
 				 .dst_at = EVERYBODY,
 				 .src = ONE_PER_RANK,
 				 .dst = ONE_PER_RANK},
+	[WEFT_COLL_ALLTOALLV_DYNAMIC] = {.known = true,
+					 .data = true,
+					 .dynamic = true,
+					 .src_at = EVERYBODY,
+					 .dst_at = EVERYBODY,
+					 .src = ONE_PER_RANK,
+					 .dst = ONE_PER_RANK},
 	[WEFT_COLL_GATHERV] = {.known = true,
 			       .data = true,
 			       .rooted = true,
@@ -363,6 +372,15 @@ static enum weft_result check_vector(struct check_job *job, struct checked_call 
 	return WEFT_SUCCESS;
 }
 
+/* In place of both for a dynamic one. */
+static enum weft_result check_dynamic(struct check_job *job, struct checked_call *out)
+{
+	if (job->call->src.type != job->call->dst.type)
+		return check_types(job);
+	job->count = (uint64_t)PTRDIFF_MAX / job->elem;
+	return dynamic_check(job->comm, job->call, &out->dynamic);
+}
+
 static const char *in_place_text(const struct check_row *row)
 {
 	if (row->src == row->dst)
@@ -446,12 +464,14 @@ static enum weft_result check_data(const struct weft_comm *comm,
 		return result;
 	job.type = job.has_src ? call->src.type : call->dst.type;
 	job.elem = weft_type_size(job.type);
-	result = row->vector ? check_vector(&job, out) : check_counts(&job);
+	result = row->vector	? check_vector(&job, out)
+		 : row->dynamic ? check_dynamic(&job, out)
+				: check_counts(&job);
 	if (result == WEFT_SUCCESS && job.has_src && job.has_dst)
 		result = check_overlap(&job, &out->plan.in_place);
 	if (result != WEFT_SUCCESS)
 		return result;
-	if (row->vector && row->src == row->dst && out->plan.in_place) {
+	if ((row->vector || row->dynamic) && row->src == row->dst && out->plan.in_place) {
 		/* A buffer of nothing is apart from any, both may be NULL. */
 		out->plan.in_place = call->src.count && call->dst.count;
 		if (out->plan.in_place)
@@ -468,8 +488,10 @@ static enum weft_result check_data(const struct weft_comm *comm,
 	out->src = job.has_src ? call->src.addr : NULL;
 	out->dst = job.has_dst ? call->dst.addr : NULL;
 	out->plan.count = job.count;
-	out->plan.vector = row->vector;
-	out->count = row->vector ? out->vector.total : job.count;
+	out->plan.vector = row->vector || row->dynamic;
+	out->count = row->vector    ? out->vector.total
+		     : row->dynamic ? out->dynamic.max_count * out->dynamic.block
+				    : job.count;
 	out->plan.elem_size = (uint32_t)job.elem;
 	return row->reduces ? check_operation(&job, out) : WEFT_SUCCESS;
 }
@@ -539,7 +561,9 @@ static enum weft_result check_choice(struct weft_comm *comm, const struct weft_o
 	if (force->algo && check_forced(force, out))
 		return WEFT_SUCCESS;
 	/* By what all ranks know alike: a block as long as the mean. */
-	if (out->plan.vector)
+	if (out->coll == WEFT_COLL_ALLTOALLV_DYNAMIC)
+		out->plan.count = out->count;
+	else if (out->plan.vector)
 		out->plan.count = out->vector.total / (uint64_t)comm->size;
 	if (choice->algo && plan_call_same(&choice->call, &out->plan)) {
 		out->algo = choice->algo;
@@ -557,7 +581,8 @@ static enum weft_result check_choice(struct weft_comm *comm, const struct weft_o
 static enum weft_result check_takes(const struct check_row *row,
 				    const struct weft_call *call)
 {
-	const bool send = call->send_counts && (!row->vector || row->src == ONE);
+	const bool send =
+		call->send_counts && !((row->vector && row->src != ONE) || row->dynamic);
 
 	if (!send && !(call->recv_counts && (!row->vector || row->dst == ONE)))
 		return WEFT_SUCCESS;
@@ -573,7 +598,8 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 
 	if (result != WEFT_SUCCESS)
 		return result;
-	if (call->size < sizeof(*call))
+	/* Callers that were built before there was `dynamic` have none. */
+	if (call->size < offsetof(struct weft_call, dynamic))
 		return error_set(WEFT_ERR_ARG,
 				 "weft_call.size is %zu, this library needs %zu: "
 				 "initialise it with WEFT_CALL_INIT",

@@ -11,6 +11,7 @@
 
 #include "coll/algo/algo.h"
 #include "coll/boot/boot.h"
+#include "coll/comm/dynamic.h"
 #include "coll/comm/force.h"
 #include "coll/comm/op.h"
 #include "coll/exec/exec.h"
@@ -86,8 +87,11 @@ struct comm_persist {
 	struct plan_binding bind;
 	const uint64_t *disp[COMM_PARTS];
 	uint64_t own[2];
-	uint64_t *tables; /* a copy of the communicator's, or NULL */
-	bool started;	  /* and its end was not told yet */
+	uint64_t *tables;	   /* a copy of the communicator's, or NULL */
+	bool started;		   /* and its end was not told yet */
+	void *buf[2];		   /* source and destination */
+	struct mem_entry *hold[2]; /* as registered, exec_hold() */
+	size_t hold_len[2];	   /* bytes */
 };
 
 struct weft_req {
@@ -97,6 +101,8 @@ struct weft_req {
 	struct weft_comm *comm;
 	struct exec_req *exec;
 	struct comm_plan *plan;
+	struct comm_dynamic
+		*dynamic; /* kept for the next call; NULL until one needs it */
 };
 
 /* ctx.c: what weft_ctx_open() does once its arguments are good; net is for tests. */

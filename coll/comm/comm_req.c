@@ -55,6 +55,8 @@ void comm_req_put(struct weft_req *req)
 
 	comm->open_reqs--;
 	req->plan = NULL;
+	if (req->dynamic)
+		dynamic_put(req->dynamic);
 	if (plan->idle_count < COMM_IDLE_MAX) {
 		list_push_front(&plan->idle, &req->link);
 		plan->idle_count++;
@@ -104,6 +106,7 @@ void comm_reqs_free(struct weft_comm *comm)
 		struct weft_req *req = container_of(node, struct weft_req, link);
 
 		exec_req_release(req->exec);
+		dynamic_release(req->dynamic);
 		free(req);
 	}
 }

@@ -531,6 +531,31 @@ bool exec_progress(struct exec *x)
 /* ---- memory for callers ---------------------------------------------------------------
  */
 
+/* Registrations that are held, at most: the others are for calls. */
+#define HELD_MAX (MEM_ENTRIES_MAX / 2)
+
+void exec_hold(struct exec *x, void *addr, size_t len, bool remote,
+	       struct mem_entry **hold)
+{
+	if (*hold || !len || !x->net.mr_allocated || x->held == HELD_MAX ||
+	    (remote && !x->caps.put))
+		return;
+	/* What fails here fails again in the call, which says so. */
+	if (mem_get(&x->mem, addr, len, remote, hold))
+		*hold = NULL;
+	else
+		x->held++;
+}
+
+void exec_hold_end(struct exec *x, struct mem_entry **hold)
+{
+	if (!*hold)
+		return;
+	mem_put(&x->mem, *hold);
+	x->held--;
+	*hold = NULL;
+}
+
 enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr)
 {
 	int rc = block_alloc(&x->mem, len, addr);

@@ -248,6 +248,7 @@ struct exec {
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
 	uint32_t ctl_sends; /* in flight */
+	uint32_t held;	    /* registrations, by exec_hold() */
 	uint32_t rounds;    /* of progress in which something moved */
 	int64_t now;	    /* when the clock was looked at last */
 	uint64_t garbage;   /* control messages and puts that named nothing of ours */

@@ -46,6 +46,15 @@ LOCK_HELD(lock_context)
 enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr);
 LOCK_HELD(lock_context) enum weft_result exec_mem_free(struct exec *x, void *addr);
 
+/* Buffers that stay where they are, as those of persistent calls do: what is registered
+ * per call otherwise stays registered, and its handle told, while it is held. Nothing is
+ * held where it makes no difference, or where there is little room left. */
+struct mem_entry;
+LOCK_HELD(lock_context)
+void exec_hold(struct exec *x, void *addr, size_t len, bool remote,
+	       struct mem_entry **hold);
+LOCK_HELD(lock_context) void exec_hold_end(struct exec *x, struct mem_entry **hold);
+
 /* Communicators that take part: names of other ones are kept until they appear. */
 /* ranks: the context's numbers of the members, copied; NULL: all ranks of the context.
  * From here on peers and roots in plans are ranks of the communicator; failures name
@@ -65,6 +74,22 @@ LOCK_HELD(lock_context) bool exec_has_words(const struct exec *x);
 /* Completions, retries, slices of local work, deadlines. True when anything moved. */
 LOCK_HELD(lock_context) bool exec_progress(struct exec *x);
 
+struct exec_call;
+
+/*
+ * How a call goes on when its plan is done: some can be planned only with what ranks have
+ * told each other. next() puts the plan, its late tables (not copied: they outlive the
+ * request), buffers and type into the call, or says why it does not go on. Where it says
+ * `alike`, every rank comes to the same: the request ends with that result and text, and
+ * the communicator stays good; otherwise it fails as any request does.
+ */
+struct exec_follow {
+	enum weft_result (*next)(struct exec_follow *follow, struct exec_call *call,
+				 char *text, size_t len);
+	const struct plan *plan; /* that next() will put */
+	bool alike;
+};
+
 /* A call to run. Everything that it points to outlives the request. */
 struct exec_call {
 	uint32_t comm;
@@ -83,6 +108,7 @@ struct exec_call {
 	int32_t peer;	    /* call is what exec_pair_next() said */
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
 	struct sig_call id; /* what the ranks must agree about */
+	struct exec_follow *follow; /* NULL: the plan is all */
 };
 
 /* Messages between two ranks (pair.h). The number of the next one to a peer or from it;

@@ -122,7 +122,7 @@ enum weft_result net_open(const struct net_attr *attr, struct net *net)
 	net->mr_local = mr_mode & FI_MR_LOCAL;
 	net->mr_prov_key = mr_mode & FI_MR_PROV_KEY;
 	net->mr_virt_addr = mr_mode & FI_MR_VIRT_ADDR;
-	net->mr_allocated = mr_mode & FI_MR_ALLOCATED;
+	net->mr_allocated = attr->per_call || mr_mode & FI_MR_ALLOCATED;
 	net->iov_limit = net->info->tx_attr->iov_limit;
 	if (net->info->rx_attr->iov_limit < net->iov_limit)
 		net->iov_limit = net->info->rx_attr->iov_limit;

@@ -44,6 +44,7 @@ struct net_attr {
 	const char *domain;   /* NULL: the first */
 	bool no_put;	      /* tests: messages only */
 	bool no_data;	      /* tests: messages without CQ data */
+	bool per_call;	      /* tests: as if the provider pinned what is registered */
 	size_t message_max;   /* tests: bytes, also of long ones; 0: from the provider */
 };
 

@@ -154,19 +154,24 @@ static bool req_stays_warm(const struct exec_req *req)
 	return true;
 }
 
+static void req_buffers_put(struct exec_req *req)
+{
+	for (int i = 0; i < EXEC_BUFS; i++) {
+		if (req->mr[i])
+			mem_put(&req->x->mem, req->mr[i]);
+		req->mr[i] = NULL;
+	}
+	if (req->scratch)
+		stage_put(req->x, req->scratch);
+	req->scratch = NULL;
+}
+
 /* Gives back what the finished request held and leaves its outcome. */
 void req_settle(struct exec_req *req)
 {
 	struct exec *x = req->x;
 
-	for (int i = 0; i < EXEC_BUFS; i++) {
-		if (req->mr[i])
-			mem_put(&x->mem, req->mr[i]);
-		req->mr[i] = NULL;
-	}
-	if (req->scratch)
-		stage_put(x, req->scratch);
-	req->scratch = NULL;
+	req_buffers_put(req);
 	if (req_stays_warm(req)) {
 		req->warm = req->call.plan;
 	} else {
@@ -208,7 +213,7 @@ static enum weft_result req_bind(struct exec_req *req, const struct plan *plan,
 	free(req->bind_memory);
 	req->bind_disp = NULL;
 	req->bind_memory = NULL;
-	req->bind.disp = NULL;
+	req->bind = (struct plan_binding){.disp = NULL};
 	for (uint32_t p = 0; p < plan->part_count; p++) {
 		if (plan->part[p].kind == PLAN_LATE)
 			entries += (size_t)plan->part[p].parts + 1;
@@ -312,6 +317,22 @@ static enum weft_result req_buffers(struct exec_req *req, const struct exec_call
 	return WEFT_SUCCESS;
 }
 
+/* What the plan that runs now says about how its pairs travel. */
+static void req_ways(struct exec_req *req)
+{
+	const struct exec_call *call = &req->call;
+
+	/* A pair of ranks has no READY: the provider does what is long. */
+	req->message_max = call->pair	      ? SIZE_MAX
+			   : call->plan->puts ? req->x->caps.message_max
+					      : req->x->caps.long_max;
+	/* Lengths that were bound late are what ranks may disagree about without any sign
+	 * of it in the call: where a message that is too long does harm, READY says how
+	 * long its place is. */
+	req->announces = !call->pair && (!req->x->caps.data ||
+					 (req->bind.disp && !req->x->caps.truncates));
+}
+
 static void req_reset(struct exec_req *req, const struct exec_call *call)
 {
 	const int64_t now = exec_now();
@@ -323,15 +344,7 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->what[0] = '\0';
 	req->awake = true;
 	req->done = 0;
-	/* A pair of ranks has no READY: the provider does what is long. */
-	req->message_max = call->pair	      ? SIZE_MAX
-			   : call->plan->puts ? req->x->caps.message_max
-					      : req->x->caps.long_max;
-	/* Lengths that were bound late are what ranks may disagree about without any sign
-	 * of it in the call: where a message that is too long does harm, READY says how
-	 * long its place is. */
-	req->announces = !call->pair && (!req->x->caps.data ||
-					 (req->bind.disp && !req->x->caps.truncates));
+	req_ways(req);
 	req->ops = 0;
 	req->places = 0;
 	req->local.slot = NULL;
@@ -347,7 +360,7 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call)
 {
-	const bool warm = req->warm == call->plan;
+	const bool warm = req->warm == call->plan && !call->follow;
 	enum weft_result result = WEFT_SUCCESS;
 
 	if (call->comm >= req->x->comms_max ||
@@ -356,7 +369,11 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 				 call->comm);
 	if (!warm) {
 		exec_req_forget(req);
-		result = req_window(req, call->plan);
+		/* Both now, so that it cannot fail between them. */
+		if (call->follow)
+			result = req_window(req, call->follow->plan);
+		if (result == WEFT_SUCCESS)
+			result = req_window(req, call->plan);
 		if (result == WEFT_SUCCESS)
 			result = req_bind(req, call->plan, call->bind);
 	}
@@ -672,6 +689,38 @@ static bool req_run_once(struct exec_req *req)
 	return moved;
 }
 
+/* The plan is done, and the call goes on with another: pair numbers go on as well, so
+ * that what other ranks are ahead with finds its place. */
+static void req_follow(struct exec_req *req)
+{
+	struct exec_follow *follow = req->call.follow;
+	char text[EXEC_TEXT_MAX] = "";
+	enum weft_result result;
+
+	req->call.follow = NULL;
+	result = follow->next(follow, &req->call, text, sizeof(text));
+	if (result != WEFT_SUCCESS && follow->alike) {
+		req->result = result;
+		snprintf(req->text, sizeof(req->text), "%s", text);
+		req_settle(req);
+		return;
+	}
+	if (result == WEFT_SUCCESS) {
+		req_buffers_put(req);
+		result = req_window(req, req->call.plan);
+	}
+	if (result == WEFT_SUCCESS)
+		result = req_buffers(req, &req->call);
+	if (result != WEFT_SUCCESS) {
+		req_fail(req, result, -1, "%s", *text ? text : weft_error_detail());
+		return;
+	}
+	req->bind = *req->call.bind;
+	req->done = 0;
+	req->awake = true;
+	req_ways(req);
+}
+
 bool req_run(struct exec_req *req)
 {
 	bool moved = false;
@@ -686,7 +735,13 @@ bool req_run(struct exec_req *req)
 		if (req_run_once(req))
 			moved = true;
 	} while (req_works(req) && !list_empty(&req->runnable));
-	if (req_works(req) && req->done == req->call.plan->instances)
-		req_settle(req);
+	if (req_works(req) && req->done == req->call.plan->instances) {
+		if (!req->call.follow) {
+			req_settle(req);
+			return moved;
+		}
+		req_follow(req);
+		return true;
+	}
 	return moved;
 }

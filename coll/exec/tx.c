@@ -17,6 +17,13 @@ static void tx_ready_release(struct slot *slot)
 	slot->ready = NULL;
 }
 
+static void tx_stage_release(struct slot *slot)
+{
+	if (slot->stage)
+		stage_put(slot->req->x, slot->stage);
+	slot->stage = NULL;
+}
+
 /* ---- messages
  * ------------------------------------------------------------------------ */
 
@@ -28,10 +35,7 @@ static void tx_message_done(struct net_op *op, const struct net_result *result)
 	net_op_release(&req->x->net, op);
 	req->ops--;
 	slot->peer->msgs--;
-	if (slot->stage) {
-		stage_put(req->x, slot->stage);
-		slot->stage = NULL;
-	}
+	tx_stage_release(slot);
 	if (req->state != EXEC_RUNNING) {
 		req_drained(req);
 	} else if (net_broke(result) && ++slot->tries < EXEC_SEND_TRIES) {
@@ -137,6 +141,9 @@ static int tx_message(struct slot *slot)
 /* ---- puts
  * ---------------------------------------------------------------------------- */
 
+/* A put whose source lies in more pieces is packed first: each piece is an operation. */
+#define TX_SEGMENTS_MAX 16
+
 /* A piece of a put: where from, where to. */
 struct segment {
 	char *from;
@@ -144,6 +151,32 @@ struct segment {
 	uint64_t remote;
 	uint64_t key;
 };
+
+/* The source of a put, piece by piece: as the plan has it, or packed. Bytes. */
+struct tx_source {
+	struct plan_piece_iter it;
+	bool packed, over;
+};
+
+static bool tx_source_next(const struct slot *slot, struct tx_source *source, char **from,
+			   uint64_t *length)
+{
+	const struct exec_req *req = slot->req;
+	uint64_t offset;
+
+	if (source->packed) {
+		*from = slot->stage->memory;
+		*length = slot->bytes;
+		source->packed = false;
+		source->over = true;
+		return true;
+	}
+	if (source->over || !plan_piece_next(&source->it, &offset, length))
+		return false;
+	*from = req->buf[slot->inst.src.buf] + offset * req->elem_size;
+	*length *= req->elem_size;
+	return true;
+}
 
 /*
  * Segment `index` of the put: source pieces and place pieces cut each other. Returns the
@@ -154,27 +187,26 @@ static uint32_t tx_segment(struct slot *slot, uint32_t index, struct segment *se
 	struct exec_req *req = slot->req;
 	const struct ready *ready = slot->ready;
 	const struct peer_handle *handles = req->x->handles[slot->inst.peer];
-	struct plan_piece_iter it;
-	uint64_t offset = 0, length = 0, used = 0, place_used = 0;
+	struct tx_source source = {.packed = slot->stage != NULL};
+	uint64_t length = 0, used = 0, place_used = 0;
 	uint32_t count = 0, piece = 0;
+	char *from = NULL;
 
-	plan_piece_begin(&it, req->call.plan, &req->bind, &slot->inst.src);
+	plan_piece_begin(&source.it, req->call.plan, &req->bind, &slot->inst.src);
 	while (piece < ready->pieces) {
 		const struct ctl_entry *place = &ready->piece[piece];
 		uint64_t len;
 
 		if (used == length) {
-			if (!plan_piece_next(&it, &offset, &length))
+			if (!tx_source_next(slot, &source, &from, &length))
 				break;
-			length *= req->elem_size;
 			used = 0;
 		}
 		len = length - used;
 		if (len > place->length - place_used)
 			len = place->length - place_used;
 		if (len && count++ == index) {
-			seg->from = req->buf[slot->inst.src.buf] +
-				    offset * req->elem_size + used;
+			seg->from = from + used;
 			seg->len = len;
 			seg->remote =
 				handles[place->handle].base + place->offset + place_used;
@@ -213,6 +245,7 @@ static void tx_put_done(struct net_op *op, const struct net_result *result)
 	}
 	if (slot->seg_done == slot->seg_count) {
 		tx_ready_release(slot);
+		tx_stage_release(slot);
 		slot_done(slot);
 	} else if (slot->seg_posted < slot->seg_count && list_empty(&slot->link)) {
 		/* req_run() goes on with it: posting from inside a completion
@@ -249,7 +282,8 @@ static int tx_put_segment(struct slot *slot, const struct segment *seg, bool las
 	op->done = tx_put_done;
 	op->owner = slot;
 	op->peer = slot->inst.peer;
-	rc = req_desc(req, slot->inst.src.buf, &desc);
+	rc = slot->stage ? stage_desc(x, slot->stage, &desc)
+			 : req_desc(req, slot->inst.src.buf, &desc);
 	if (!rc)
 		rc = (int)fi_writemsg(x->net.ep, &msg, flags);
 	if (rc) {
@@ -305,6 +339,13 @@ static int tx_put(struct slot *slot)
 		return -FI_EAGAIN;
 	if (slot->state == SLOT_RUNNABLE) {
 		slot->seg_count = tx_segment(slot, UINT32_MAX, &seg);
+		if (slot->seg_count > TX_SEGMENTS_MAX && !slot->stage) {
+			slot->stage = stage_get(slot->req->x, slot->bytes);
+			if (!slot->stage)
+				return -FI_ENOMEM;
+			local_pack(slot, &slot->inst.src, slot->stage->memory, false);
+			slot->seg_count = tx_segment(slot, UINT32_MAX, &seg);
+		}
 		slot_set_state(slot, SLOT_ACTIVE);
 	}
 	return tx_put_more(slot);

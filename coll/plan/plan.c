@@ -229,10 +229,47 @@ static bool stretch_next(struct plan_piece_iter *it, uint64_t *offset, uint64_t 
 	return true;
 }
 
+/* The map of the range's partition, where it has one. */
+static const struct plan_map *map_of(const struct plan_piece_iter *it)
+{
+	return it->bind && it->bind->map ? it->bind->map[it->range.part] : NULL;
+}
+
+/* Pieces of a map are as long as they can be already. */
+static bool mapped_next(struct plan_piece_iter *it, const struct plan_map *map,
+			uint64_t *offset, uint64_t *length)
+{
+	const struct plan_range *r = &it->range;
+	const uint32_t parts = it->plan->part[r->part].parts;
+
+	while (it->run < r->count) {
+		const uint32_t at =
+			(uint32_t)(((uint64_t)run_first(r, it->run, parts) + it->done) %
+				   parts);
+		const uint64_t next = map->first[at] + it->piece;
+
+		if (next < map->first[at + 1]) {
+			it->piece++;
+			*offset = map->piece[next].at;
+			*length = map->piece[next].length;
+			return true;
+		}
+		it->piece = 0;
+		if (++it->done == r->block) {
+			it->done = 0;
+			it->run++;
+		}
+	}
+	return false;
+}
+
 bool plan_piece_next(struct plan_piece_iter *it, uint64_t *offset, uint64_t *length)
 {
+	const struct plan_map *map = map_of(it);
 	uint64_t next, len;
 
+	if (map)
+		return mapped_next(it, map, offset, length);
 	do {
 		if (!stretch_next(it, offset, length))
 			return false;

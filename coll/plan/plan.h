@@ -196,9 +196,21 @@ struct plan_call {
 	uint64_t chunk_bytes; /* pipelining granule asked for; 0: the algorithm's own */
 };
 
+/* Where the parts of a late partition lie when they lie in no order: part i is pieces
+ * first[i] to first[i + 1] - 1, which together have the length that its table says. */
+struct plan_piece {
+	uint64_t at, length; /* elements */
+};
+struct plan_map {
+	const uint64_t *first; /* parts + 1 of them */
+	const struct plan_piece *piece;
+};
+
 /* Displacement tables of PLAN_LATE partitions, in the order of their part index. */
 struct plan_binding {
-	const uint64_t *const *disp; /* [part index], NULL where not late */
+	const uint64_t *const *disp;	   /* [part index], NULL where not late */
+	const struct plan_map *const *map; /* [part index], NULL: the parts lie where the
+					    * table says; NULL: all of them do */
 };
 
 /* ---- builder (plan/builder.c): used by algorithms
@@ -314,8 +326,9 @@ struct plan_piece_iter {
 	const struct plan *plan;
 	const struct plan_binding *bind;
 	struct plan_range range;
-	uint32_t run;  /* internal */
-	uint32_t done; /* internal: parts of this run already given */
+	uint32_t run;	/* internal */
+	uint32_t done;	/* internal: parts of this run already given */
+	uint64_t piece; /* internal: pieces of this part already given, of a map */
 };
 void plan_piece_begin(struct plan_piece_iter *it, const struct plan *plan,
 		      const struct plan_binding *bind, const struct plan_range *r);

@@ -73,3 +73,8 @@ check_PROGRAMS += %D%/test_split
 TESTS += %D%/test_split
 %C%_test_split_SOURCES = %D%/test_split.c %D%/ranks.c %D%/reference.c %D%/run_case.c
 %C%_test_split_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_dynamic
+TESTS += %D%/test_dynamic
+%C%_test_dynamic_SOURCES = %D%/test_dynamic.c %D%/ranks.c
+%C%_test_dynamic_LDADD = coll/libcoll.la

@@ -201,14 +201,25 @@ bool ref_vector(enum weft_coll coll)
 {
 	return coll == WEFT_COLL_ALLGATHERV || coll == WEFT_COLL_REDUCE_SCATTERV ||
 	       coll == WEFT_COLL_ALLTOALLV || coll == WEFT_COLL_GATHERV ||
-	       coll == WEFT_COLL_SCATTERV;
+	       coll == WEFT_COLL_SCATTERV || coll == WEFT_COLL_ALLTOALLV_DYNAMIC;
+}
+
+/* Each pair of ranks has a length of its own as well. */
+bool ref_apart(enum weft_coll coll)
+{
+	return coll == WEFT_COLL_ALLTOALLV || coll == WEFT_COLL_ALLTOALLV_DYNAMIC;
+}
+
+uint64_t ref_block_most(const struct ref_case *c)
+{
+	return (c->count * 3 + 1) / 2;
 }
 
 /* Elements of a block from one rank to another; by the latter alone where all share. */
 static uint64_t ref_block(const struct ref_case *c, int32_t from, int32_t to)
 {
 	const uint32_t k = (uint32_t)to * 2 + c->salt +
-			   (c->coll == WEFT_COLL_ALLTOALLV ? (uint32_t)from * 5 : 0);
+			   (ref_apart(c->coll) ? (uint32_t)from * 5 : 0);
 
 	if (!ref_vector(c->coll))
 		return c->count;
@@ -228,12 +239,16 @@ static struct ref_blocks ref_all(const struct ref_case *c, int32_t rank, int32_t
 
 	b.gaps = ref_vector(c->coll) && c->salt % 2;
 	for (int32_t i = 0; i < size; i++) {
-		b.count[i] = c->coll != WEFT_COLL_ALLTOALLV ? ref_block(c, 0, i)
-			     : sends			    ? ref_block(c, rank, i)
-							    : ref_block(c, i, rank);
+		b.count[i] = !ref_apart(c->coll) ? ref_block(c, 0, i)
+			     : sends		 ? ref_block(c, rank, i)
+						 : ref_block(c, i, rank);
 		b.at[i] = b.span + (b.gaps ? (uint64_t)(i + rank) % 3 : 0);
+		if (c->coll == WEFT_COLL_ALLTOALLV_DYNAMIC && !sends)
+			b.at[i] = (uint64_t)i * ref_block_most(c);
 		b.span = b.at[i] + b.count[i];
 	}
+	if (c->coll == WEFT_COLL_ALLTOALLV_DYNAMIC && !sends)
+		b.span = (uint64_t)size * ref_block_most(c);
 	return b;
 }
 
@@ -253,6 +268,7 @@ struct ref_blocks ref_src(const struct ref_case *c, int32_t rank, int32_t size)
 	case WEFT_COLL_REDUCE_SCATTERV:
 	case WEFT_COLL_ALLTOALL:
 	case WEFT_COLL_ALLTOALLV:
+	case WEFT_COLL_ALLTOALLV_DYNAMIC:
 		return ref_all(c, rank, size, true);
 	default:
 		return ref_one(ref_block(c, 0, rank));
@@ -275,6 +291,7 @@ struct ref_blocks ref_dst(const struct ref_case *c, int32_t rank, int32_t size)
 	case WEFT_COLL_ALLGATHERV:
 	case WEFT_COLL_ALLTOALL:
 	case WEFT_COLL_ALLTOALLV:
+	case WEFT_COLL_ALLTOALLV_DYNAMIC:
 		return ref_all(c, rank, size, false);
 	default:
 		return ref_one(ref_block(c, 0, rank));
@@ -375,6 +392,7 @@ static double ref_result(const struct ref_case *c, int32_t rank, int32_t size, i
 		return ref_value(c, k, 0, i);
 	case WEFT_COLL_ALLTOALL:
 	case WEFT_COLL_ALLTOALLV:
+	case WEFT_COLL_ALLTOALLV_DYNAMIC:
 		return ref_value(c, k, rank, i);
 	case WEFT_COLL_SCATTER:
 	case WEFT_COLL_SCATTERV:

@@ -32,6 +32,12 @@ bool ref_supported(enum weft_type type, enum weft_op op);
 
 bool ref_vector(enum weft_coll coll);
 
+/* A (v) form that is not done in place. */
+bool ref_apart(enum weft_coll coll);
+
+/* The longest block that a case of a (v) form can have. */
+uint64_t ref_block_most(const struct ref_case *c);
+
 #define REF_RANKS_MAX 16
 
 /* A buffer as blocks: one, or one per rank. None: the call does not look at it. */

@@ -11,6 +11,27 @@
 #define GUARD_VALUE 0xa5
 #define FILL_VALUE  0x5a
 
+/* Of a dynamic all-to-allv: it outlives the call. */
+struct case_dynamic {
+	struct ref_blocks src;
+	uint64_t got[REF_RANKS_MAX];
+	struct weft_dynamic dynamic;
+};
+
+struct case_dynamic *case_dynamic_open(const struct ref_case *c, int32_t rank,
+				       int32_t size)
+{
+	struct case_dynamic *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->src = ref_src(c, rank, size);
+	d->dynamic = (struct weft_dynamic)WEFT_DYNAMIC_INIT;
+	d->dynamic.max_count = ref_block_most(c);
+	d->dynamic.recv_counts = d->got;
+	return d;
+}
+
 static bool memory_open(struct case_bufs *b, int which, size_t len)
 {
 	b->memory[which] = malloc(len + GUARD_BYTES);
@@ -31,6 +52,9 @@ bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct 
 	const bool inner_src = src.n <= dst.n;
 
 	memset(b, 0, sizeof(*b));
+	b->dynamic = case_dynamic_open(c, r->rank, r->size);
+	if (!b->dynamic)
+		return false;
 	b->src_len = src.span * elem;
 	b->dst_len = dst.span * elem;
 	if ((!one || inner_src) && !memory_open(b, 1, b->dst_len))
@@ -63,6 +87,7 @@ void case_bufs_close(struct case_bufs *b)
 {
 	free(b->memory[0]);
 	free(b->memory[1]);
+	free(b->dynamic);
 }
 
 /* The case in its general form. */
@@ -96,6 +121,13 @@ static struct weft_call case_general(const struct weft_comm *comm,
 	if (c->coll == WEFT_COLL_ALLGATHERV || c->coll == WEFT_COLL_ALLTOALLV ||
 	    c->coll == WEFT_COLL_GATHERV)
 		call.recv_counts = &counts[1];
+	if (c->coll == WEFT_COLL_ALLTOALLV_DYNAMIC) {
+		counts[0].counts = b->dynamic->src.count;
+		if (blocks[0].gaps)
+			counts[0].displacements = b->dynamic->src.at;
+		call.send_counts = &counts[0];
+		call.dynamic = &b->dynamic->dynamic;
+	}
 	return call;
 }
 
@@ -186,6 +218,10 @@ enum weft_result case_init(struct weft_comm *comm, const struct ref_case *c,
 	case WEFT_COLL_ALLTOALLV:
 		return weft_alltoallv_init(comm, b->src, &counts[0], b->dst, &counts[1],
 					   c->type, &opts, req);
+	case WEFT_COLL_ALLTOALLV_DYNAMIC:
+		return weft_alltoallv_dynamic_init(comm, b->src, call.src.count,
+						   &counts[0], b->dst, call.dst.count,
+						   call.dynamic, c->type, &opts, req);
 	case WEFT_COLL_GATHERV:
 		return weft_gatherv_init(comm, b->src, call.src.count, b->dst, &counts[1],
 					 c->type, c->root, &opts, req);
@@ -215,6 +251,9 @@ static enum weft_result case_call_v(struct weft_comm *comm, const struct ref_cas
 	case WEFT_COLL_ALLTOALLV:
 		return weft_alltoallv(comm, b->src, &counts[0], b->dst, &counts[1],
 				      c->type, opts);
+	case WEFT_COLL_ALLTOALLV_DYNAMIC:
+		return weft_alltoallv_dynamic(comm, b->src, src, &counts[0], b->dst, dst,
+					      call.dynamic, c->type, opts);
 	case WEFT_COLL_GATHERV:
 		return weft_gatherv(comm, b->src, src, b->dst, &counts[1], c->type,
 				    c->root, opts);
@@ -296,12 +335,15 @@ static bool gaps_whole(const struct ref_case *c, const struct case_bufs *b,
 	const size_t elem = weft_type_size(c->type);
 	size_t at = 0;
 
-	for (int32_t k = 0; b->memory[1] && k < dst.n; k++) {
-		for (; at < dst.at[k] * elem; at++) {
+	for (int32_t k = 0; b->memory[1] && k <= dst.n; k++) {
+		const size_t next = k < dst.n ? dst.at[k] * elem : b->dst_len;
+
+		for (; at < next; at++) {
 			if (((uint8_t *)b->dst)[at] != FILL_VALUE)
 				return false;
 		}
-		at += dst.count[k] * elem;
+		if (k < dst.n)
+			at += dst.count[k] * elem;
 	}
 	return true;
 }
@@ -314,6 +356,10 @@ int case_check(struct ranks *r, const struct ref_case *c, const struct case_bufs
 	if (c->coll == WEFT_COLL_BARRIER)
 		return RANKS_GOOD;
 	ref_case_print(c, text, sizeof(text));
+	if (c->coll == WEFT_COLL_ALLTOALLV_DYNAMIC &&
+	    memcmp(b->dynamic->got, ref_dst(c, r->rank, r->size).count,
+		   (size_t)r->size * sizeof(uint64_t)) != 0)
+		return ranks_say(r, "%s: other counts than were sent", text);
 	wrong = ref_check(c, r->rank, r->size, b->dst);
 	if (wrong >= 0)
 		return ranks_say(r, "%s: element %lld is wrong", text, (long long)wrong);

@@ -11,7 +11,12 @@ struct case_bufs {
 	void *memory[2]; /* of the source, of the destination; in place one is NULL */
 	void *src, *dst;
 	size_t src_len, dst_len;
+	struct case_dynamic *dynamic; /* what a dynamic one reads when it is executed */
 };
+
+/* Of a dynamic case; NULL: no memory. Freed by free(). */
+struct case_dynamic *case_dynamic_open(const struct ref_case *c, int32_t rank,
+				       int32_t size);
 
 bool case_bufs_open(struct case_bufs *b, const struct ref_case *c, const struct ranks *r);
 void case_bufs_close(struct case_bufs *b);

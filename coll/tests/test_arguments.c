@@ -2,6 +2,7 @@
 /* Bad input of one rank: each wrong argument is refused with a sentence that names it. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,87 @@ static void test_buffers(struct weft_comm *comm)
 	tap_ok(weft_allreduce(comm, NULL, NULL, 0, WEFT_FP32, WEFT_SUM, NULL) ==
 		       WEFT_SUCCESS,
 	       "null buffers with nothing to move are good");
+}
+
+/* Of a dynamic all-to-allv, what can be seen at the call. */
+static void test_dynamic(struct weft_comm *comm)
+{
+	uint64_t counts[1] = {1}, got[1];
+	const struct weft_counts good_counts = {.counts = counts};
+	struct weft_counts send = good_counts;
+	struct weft_dynamic good = WEFT_DYNAMIC_INIT, d;
+	float a[8] = {0}, b[8];
+
+	good.max_count = 4;
+	good.block = 2;
+	good.recv_counts = got;
+	d = good;
+	d.size = 8;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "WEFT_DYNAMIC_INIT", "a dynamic struct of a wrong size");
+	d = good;
+	d.flags = 8;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_UNSUPPORTED, "weft_dynamic.flags", "a flag that is none");
+	d = good;
+	d.recv_counts = NULL;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "recv_counts is NULL", "nowhere for the counts");
+	d = good;
+	refused(weft_alltoallv_dynamic(comm, a, 8, NULL, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "send_counts is NULL", "no counts");
+	send.kind = WEFT_MEM_CUDA;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_UNSUPPORTED, "send_counts->kind", "counts that live elsewhere");
+	send = good_counts;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 7, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "must have 8", "a destination without room for the most");
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, a + 4, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "overlap", "source and destination that overlap");
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, a, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_UNSUPPORTED, "in place", "a dynamic one in place");
+}
+
+/* Of places, and of what persistent ones and counts say. */
+static void test_dynamic_more(struct weft_comm *comm)
+{
+	uint64_t counts[1] = {1}, got[1], at[1] = {0}, list[4] = {0};
+	const struct weft_counts good_counts = {.counts = counts};
+	struct weft_counts send = good_counts;
+	struct weft_dynamic good = WEFT_DYNAMIC_INIT, d;
+	float a[8] = {0}, b[8];
+	struct weft_req *req;
+
+	good.max_count = 4;
+	good.block = 2;
+	good.recv_counts = got;
+	d = good;
+	d.max_count = UINT64_MAX / 2;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "more than memory", "a maximum that overflows");
+	d = good;
+	d.send_blocks = list;
+	send.displacements = at;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "send_blocks both", "two ways to say where blocks are");
+	send = good_counts;
+	d = good;
+	d.recv_blocks = list;
+	d.flags = WEFT_DYNAMIC_PACKED;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "recv_blocks both", "two ways to say where blocks go");
+	d = good;
+	refused(weft_alltoallv_dynamic_init(comm, a, 8, &send, b, 7, &d, WEFT_FP32, NULL,
+					    &req),
+		WEFT_ERR_ARG, "must have 8", "and of a persistent one");
+	counts[0] = 5;
+	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
+		WEFT_ERR_ARG, "max_count is 4", "a count over the most");
+	counts[0] = 4;
+	tap_ok(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL) ==
+			       WEFT_SUCCESS &&
+		       got[0] == 4,
+	       "after which one that is in order is good");
 }
 
 static void test_values(struct weft_comm *comm)
@@ -83,8 +165,11 @@ static void test_call(struct weft_comm *comm)
 		"a call of a wrong size");
 	call = good;
 	call.coll = WEFT_COLL_ALLTOALLV_DYNAMIC;
-	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_UNSUPPORTED,
-		"alltoallv_dynamic", "a collective that is not there yet");
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG,
+		"weft_call.dynamic is NULL", "a dynamic one without what it needs");
+	call.size = offsetof(struct weft_call, dynamic);
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG,
+		"weft_call.dynamic is NULL", "and from a caller that does not know it");
 	call = good;
 	call.coll = (enum weft_coll)200;
 	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "no collective",
@@ -399,6 +484,8 @@ int main(void)
 	    weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
 		tap_bail("%s", weft_error_detail());
 	test_buffers(comm);
+	test_dynamic(comm);
+	test_dynamic_more(comm);
 	test_values(comm);
 	test_call(comm);
 	test_counts(comm);

@@ -88,8 +88,7 @@ static bool matrix_repeats(const struct ref_case *c)
 	if (c->coll == WEFT_COLL_BARRIER)
 		return c->op != WEFT_SUM || c->count || c->type != WEFT_INT32 ||
 		       c->in_place;
-	if ((c->coll == WEFT_COLL_BROADCAST || c->coll == WEFT_COLL_ALLTOALLV) &&
-	    c->in_place)
+	if ((c->coll == WEFT_COLL_BROADCAST || ref_apart(c->coll)) && c->in_place)
 		return true;
 	if (ref_reduces(c->coll))
 		return !ref_supported(c->type, c->op);

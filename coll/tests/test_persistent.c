@@ -85,8 +85,8 @@ static int all_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *com
 		/* Short and by READY; out of place and, where there is one, in place. */
 		for (int v = 0; v < 4 && !bad; v++) {
 			c.count = v % 2 ? 30011 : 9;
-			c.in_place = v / 2 && coll != WEFT_COLL_ALLTOALLV &&
-				     coll != WEFT_COLL_BROADCAST;
+			c.in_place =
+				v / 2 && !ref_apart(coll) && coll != WEFT_COLL_BROADCAST;
 			bad = case_rounds(r, comm, &c);
 		}
 	}

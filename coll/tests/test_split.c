@@ -48,7 +48,7 @@ static int collectives(struct ranks *r, struct weft_comm *comm, uint32_t salt)
 
 		while (strcmp(weft_coll_name(c.coll), algo_table[a].coll) != 0)
 			c.coll = (enum weft_coll)(c.coll + 1);
-		c.in_place = (a + salt) % 2 && c.coll != WEFT_COLL_ALLTOALLV &&
+		c.in_place = (a + salt) % 2 && !ref_apart(c.coll) &&
 			     c.coll != WEFT_COLL_BROADCAST;
 		bad = case_run(&own, comm, &c, false);
 	}

@@ -147,7 +147,7 @@ struct weft_buf {
 };
 
 /* Counts of a (v) form, and where these arrays live: read during the call that starts it,
- * and not after. */
+ * and not after. (A dynamic all-to-allv reads them when it is executed.) */
 struct weft_counts {
 	const uint64_t *counts;	       /* one per rank, elements */
 	const uint64_t *displacements; /* one per rank, elements; NULL: packed */
@@ -358,6 +358,8 @@ struct weft_opts {
 		.size = sizeof(struct weft_opts) \
 	}
 
+struct weft_dynamic; /* <weft/weft_dynamic.h>, which is a part of this header */
+
 /* Any collective, in its general form. */
 struct weft_call {
 	size_t size; /* sizeof(struct weft_call) */
@@ -368,6 +370,7 @@ struct weft_call {
 	struct weft_buf dst;
 	const struct weft_counts *send_counts; /* (v) forms only */
 	const struct weft_counts *recv_counts;
+	const struct weft_dynamic *dynamic; /* dynamic all-to-allv only */
 };
 #define WEFT_CALL_INIT                           \
 	{                                        \
@@ -767,5 +770,7 @@ WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_ca
 #ifdef __cplusplus
 }
 #endif
+
+#include <weft/weft_dynamic.h> /* all-to-allv with lengths known only when it runs */
 
 #endif

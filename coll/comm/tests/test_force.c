@@ -38,7 +38,7 @@ int main(void)
 	       "the last one counts, and nothing of those before it");
 	refused("ring", "COLLECTIVE=ALGORITHM");
 	refused("allredux=ring", "no collective");
-	refused("alltoallv_dynamic=direct", "no collective");
+	refused("alltoallv_dynamic=ring", "direct, pairwise");
 	refused("allreduce=magic", "ring, recursive-doubling");
 	refused("allreduce=", "ring, recursive-doubling");
 	refused("allreduce=ring:", "bytes above 0");

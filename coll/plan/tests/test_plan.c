@@ -65,8 +65,12 @@ static void piece_tests(void)
 	static const uint64_t late[] = {0, 1, 3, 3};
 	static const uint64_t falling[] = {0, 3, 1, 3};
 	static const uint64_t beyond[] = {0, 1, 2, 8};
+	static const uint64_t first[] = {0, 1, 3, 3};
+	static const struct plan_piece piece[] = {{6, 1}, {9, 1}, {4, 1}};
+	static const struct plan_map scattered = {first, piece};
 	const uint64_t *disp[4] = {[2] = late};
-	struct plan_binding bind = {disp};
+	const struct plan_map *map[4] = {NULL};
+	struct plan_binding bind = {.disp = disp, .map = map};
 	struct plan_builder *b = plan_builder_open("pieces", &call3);
 	uint8_t even = plan_add_balanced(b, 10, 4); /* 0 2 5 7 10 */
 	uint8_t tab = plan_add_table(b, table, 4);
@@ -93,6 +97,15 @@ static void piece_tests(void)
 	tap_is_str(pieces(p, &bind, plan_run(PLAN_DST, lat, 1, 2)), "1+2",
 		   "F1: a late table is read from the binding");
 	tap_ok(plan_binding_valid(p, &bind), "F1: a late table that ascends is good");
+	/* Parts of 1, 2 and nothing, in no order; the second is two pieces. */
+	map[2] = &scattered;
+	tap_is_str(pieces(p, &bind, plan_run(PLAN_DST, lat, 1, 1)), "9+1 4+1",
+		   "a map says where a part lies");
+	tap_is_str(pieces(p, &bind, plan_run(PLAN_DST, lat, 1, 3)), "9+1 4+1 6+1",
+		   "of several parts, one behind the other");
+	tap_is_str(pieces(p, &bind, plan_run(PLAN_DST, lat, 2, 1)), "",
+		   "of one of nothing");
+	map[2] = NULL;
 	disp[2] = falling;
 	tap_ok(!plan_binding_valid(p, &bind), "F1: one that falls is not");
 	disp[2] = beyond;
