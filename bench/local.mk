@@ -1,6 +1,6 @@
 # Benchmarks beside peers: see the README.md. The programs are built with everything else, so
 # that they always compile; coll_mpi.c and mpi_pair.c are built by bench/coll and bench/mpi, with an MPI's compiler.
-bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi
+bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe
 EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/mpi_pair.c %D%/lib/common.sh %D%/lib/floor.sh %D%/lib/ucx.sh \
 	%D%/lib/p2p.awk %D%/lib/coll.awk %D%/lib/mpi.awk
 
@@ -20,6 +20,11 @@ noinst_PROGRAMS += %D%/p2p_fi
 	$(bench_node) $(bench_pair) $(bench_say)
 %C%_p2p_fi_LDADD = $(LIBFABRIC_LIBS)
 
+# One rank of bench/moe.
+noinst_PROGRAMS += %D%/moe_ranks
+%C%_moe_ranks_SOURCES = %D%/moe_ranks.c $(bench_say)
+%C%_moe_ranks_LDADD = libweft.la -lm
+
 # Of prov/dqplb alone, from inside.
 noinst_PROGRAMS += %D%/dqplb
 %C%_dqplb_SOURCES = %D%/dqplb.c $(bench_say)
@@ -28,7 +33,7 @@ noinst_PROGRAMS += %D%/dqplb
 CLEANFILES += %D%/coll_mpi %D%/mpi_pair
 
 bench_tests = %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t \
-	%D%/tests/mpi.t %D%/tests/dqplb.t
+	%D%/tests/mpi.t %D%/tests/dqplb.t %D%/tests/moe.t
 PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 
@@ -36,7 +41,7 @@ EXTRA_DIST += $(bench_tests)
 # that moved too much: the script has said so, and the next one runs.
 bench: all
 	@for b in 'instructions --quick' 'p2p --vs shm --quick' 'p2p --vs ucx --quick' \
-			'coll --quick' 'mpi --quick'; do \
+			'coll --quick' 'mpi --quick' 'moe --quick'; do \
 		echo "== bench/$$b"; \
 		WEFT_TOP_BUILDDIR='$(abs_top_builddir)' '$(abs_top_srcdir)'/bench/$$b; \
 		status=$$?; \
