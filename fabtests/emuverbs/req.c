@@ -152,6 +152,8 @@ static void faults(struct emu_qp *qp)
 	w = emu_req_at(qp, qp->req.una);
 	if (w->bad)
 		emu_req_fail(qp, IBV_WC_LOC_PROT_ERR);
+	else if (w->fault == EMU_LOSE_ROUTE && w->gone)
+		emu_req_fail(qp, IBV_WC_LOC_QP_OP_ERR);
 	else if ((w->fault == EMU_LOSE_SEGMENT && w->gone) ||
 		 ((w->fault == EMU_LOSE_ACK || w->fault == EMU_LOSE_IMMEDIATE) &&
 		  w->done))
@@ -365,7 +367,7 @@ static enum emu_sent emit(struct emu_qp *qp, uint32_t number)
 	enum emu_sent sent;
 	bool whole = false;
 
-	if (w->fault == EMU_LOSE_SEGMENT) {
+	if (w->fault == EMU_LOSE_SEGMENT || w->fault == EMU_LOSE_ROUTE) {
 		w->gone = true;
 		faults(qp);
 		return EMU_SENT_IDLE;

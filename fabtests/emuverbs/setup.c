@@ -53,6 +53,7 @@ static const char *const action_name[EMU_ACTIONS] = {
 	[EMU_LOSE_SEGMENT] = "lose-segment",
 	[EMU_LOSE_ACK] = "lose-ack",
 	[EMU_LOSE_IMMEDIATE] = "lose-immediate",
+	[EMU_LOSE_ROUTE] = "lose-route",
 	[EMU_DENY] = "deny",
 	[EMU_PORT_DOWN] = "port-down",
 	[EMU_PORT_UP] = "port-up",

@@ -46,6 +46,7 @@ enum emu_action {
 	EMU_LOSE_SEGMENT,   /* nothing arrives; the queue pair ends: retries exceeded */
 	EMU_LOSE_ACK,	    /* all arrives; the sender hears that retries are exceeded */
 	EMU_LOSE_IMMEDIATE, /* bytes arrive, nobody hears of it; the queue pair ends */
+	EMU_LOSE_ROUTE,	    /* nothing is sent: local queue pair operation error */
 	EMU_DENY,	    /* remote access error: the operation's own fault */
 	EMU_PORT_DOWN,	    /* every queue pair of the device ends; event of the port */
 	EMU_PORT_UP,

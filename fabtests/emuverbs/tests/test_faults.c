@@ -21,6 +21,7 @@ static const char config[] = "emuverbs 1\n"
 			     "device other gid=10.0.0.10\n"
 			     "device dark gid=10.0.0.11 state=down\n"
 			     "device send gid=10.0.0.12\n"
+			     "device route gid=10.0.0.13\n"
 			     "fault lose 2 lose-segment\n"
 			     "fault ack 2 lose-ack\n"
 			     "fault word 2 lose-immediate\n"
@@ -31,9 +32,10 @@ static const char config[] = "emuverbs 1\n"
 			     "fault fatal 2 device-fatal\n"
 			     "fault clock every=20ms kill-qp\n"
 			     "fault other 2 kill-qp host=2\n"
-			     "fault send 1 lose-immediate\n";
+			     "fault send 1 lose-immediate\n"
+			     "fault route 2 lose-route\n";
 
-enum { LOSE, ACK, WORD, DENY, KILL, STALL, PORT, FATAL, CLOCK, OTHER, DARK, SEND };
+enum { LOSE, ACK, WORD, DENY, KILL, STALL, PORT, FATAL, CLOCK, OTHER, DARK, SEND, ROUTE };
 
 static void pair_open(struct end *x, struct end *y, unsigned device)
 {
@@ -254,6 +256,7 @@ int main(void)
 	segment("lose-segment", LOSE, IBV_WC_RETRY_EXC_ERR, 2, false);
 	segment("lose-ack", ACK, IBV_WC_RETRY_EXC_ERR, 3, true);
 	segment("lose-immediate", WORD, IBV_WC_RETRY_EXC_ERR, 2, true);
+	segment("lose-route", ROUTE, IBV_WC_LOC_QP_OP_ERR, 2, false);
 	segment("deny", DENY, IBV_WC_REM_ACCESS_ERR, 2, false);
 	test_kill();
 	test_stall();

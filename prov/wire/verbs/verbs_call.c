@@ -200,11 +200,15 @@ void call_refuse(struct verbs_call *call, enum verbs_end end, int err)
 	call_over(call, err);
 }
 
-/* The connection ended, or failed. */
-static void call_ended(struct verbs_call *call)
+/* The connection ended (0), or failed. */
+static void call_ended(struct verbs_call *call, int err)
 {
 	bool before = call->dialler && call->state < CALL_ANSWERED;
+	char text[WIRE_ADDR_TEXT_MAX];
 
+	FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "connection with the door of %s: %s\n",
+		wire_addr_text(&call->peer, text),
+		err ? strerror(err) : "ended by the other side");
 	call_over(call, before ? -FI_ECONNREFUSED : -FI_ECONNRESET);
 }
 
@@ -226,7 +230,7 @@ static void call_flush(struct verbs_call *call)
 		if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
 			break;
 		if (n < 0) {
-			call_ended(call);
+			call_ended(call, errno);
 			return;
 		}
 		t->out_at = (uint16_t)(t->out_at + n);
@@ -273,7 +277,7 @@ static bool bytes_take(struct verbs_call *call, uint8_t *to, size_t want)
 		if (n < 0 && errno == EAGAIN)
 			return false;
 		if (n <= 0) {
-			call_ended(call);
+			call_ended(call, n < 0 ? errno : 0);
 			return false;
 		}
 		call->in_at = (uint16_t)(call->in_at + n);

@@ -420,8 +420,16 @@ void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
 	if (c->hold && qp == c->qp)
 		verbs_resume_heard(link);
 	if ((link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING) &&
-	    !(link->faulty && !link->patient) && take(link, buf->bytes, wc->byte_len))
+	    !(link->faulty && !link->patient) && take(link, buf->bytes, wc->byte_len)) {
+		const struct verbs_ctl_head *head = (const void *)buf->bytes;
+
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"control channel: no such packet: kind %u, number %llu, "
+			"ack %llu, %u bytes\n",
+			head->kind, (unsigned long long)le64_get(head->number),
+			(unsigned long long)le64_get(head->ack), wc->byte_len);
 		verbs_link_fault(link, -EPROTO);
+	}
 	/* A shared queue is others' too, whatever became of the link. */
 	if ((qp->srq || (link->state == VERBS_LINK_UP && qp->state == VERBS_QP_READY)) &&
 	    receive_post(qp, buf) && link->state == VERBS_LINK_UP)

@@ -64,6 +64,7 @@ struct verbs_link {
 	struct verbs_lane lane[DQPLB_LANES_MAX];
 	struct verbs_lane_stats lane_stats;
 	uint64_t rail_bytes[DQPLB_RAILS_MAX];
+	uint32_t odd;	       /* local errors of queue pairs, in a row */
 	uint32_t rails_turned; /* bits: went or came back, not looked at */
 	uint32_t rails_moved;  /* bits: likewise, reached by something else now */
 	uint32_t rails_owed;   /* bits: the peer is to be told */

@@ -19,6 +19,10 @@
 
 #define POST_SIGNAL 8u /* at most so many answer for each other */
 
+/* Of each lane, in a row: with the pauses between its openings that is longer than a
+ * control channel has to come back. */
+#define POST_ODD_MAX 32u
+
 struct post {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[VERBS_SGE];
@@ -181,6 +185,11 @@ void verbs_lane_received(struct verbs_link *link, struct verbs_qp *qp,
 	if (!(wc->wc_flags & IBV_WC_WITH_IMM) ||
 	    dqplb_rx_imm(link->rx, i, qp->incarnation, ntohl(wc->imm_data),
 			 wc->byte_len)) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"lane %u.%u: what came on it may not: opcode %d, flags 0x%x, "
+			"immediate 0x%08x, %u bytes\n",
+			i, qp->incarnation, (int)wc->opcode, wc->wc_flags,
+			ntohl(wc->imm_data), wc->byte_len);
 		verbs_link_fault(link, -EPROTO);
 		return;
 	}
@@ -204,8 +213,10 @@ void verbs_lane_early(struct verbs_qp *qp, const struct ibv_wc *wc)
 	qp->spoilt = qp->spoilt || wc->status != IBV_WC_SUCCESS;
 }
 
-/* An operation's own fault: 0, or what it ends with. */
-static int fault_of(enum ibv_wc_status status)
+/* An operation's own fault: 0, or what it ends with. That a queue pair can't send is said
+ * of the first that it should have sent, for example before a device's port is known to
+ * be down: the operation's fault only if nothing else ever gets through. */
+static int fault_of(struct verbs_link *link, enum ibv_wc_status status)
 {
 	switch (status) {
 	case IBV_WC_REM_ACCESS_ERR:
@@ -214,8 +225,9 @@ static int fault_of(enum ibv_wc_status status)
 		return -FI_EFAULT;
 	case IBV_WC_REM_INV_REQ_ERR:
 	case IBV_WC_LOC_LEN_ERR:
-	case IBV_WC_LOC_QP_OP_ERR:
 		return -FI_EINVAL;
+	case IBV_WC_LOC_QP_OP_ERR:
+		return ++link->odd > POST_ODD_MAX * link->lanes ? -FI_EIO : 0;
 	case IBV_WC_REM_OP_ERR:
 		return -FI_EREMOTEIO;
 	default:
@@ -236,6 +248,7 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 		return; /* a place that nothing was posted on */
 	if (wc->status == IBV_WC_SUCCESS) {
 		qp->passed = true;
+		link->odd = 0;
 		for (uint32_t k = 0; k < count; k++) {
 			uint64_t cookie = qp->cookie[qp->sq_tail++ & qp->sq_mask];
 
@@ -248,7 +261,7 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 			verbs_lane_settle(link, i);
 		return;
 	}
-	fault = fault_of(wc->status);
+	fault = fault_of(link, wc->status);
 	qp->sq_tail += count;
 	if (wc->status != IBV_WC_WR_FLUSH_ERR)
 		FI_INFO(&weft_provider, FI_LOG_EP_DATA, "lane %u.%u: %s\n", i,

@@ -22,6 +22,10 @@ export FI_WEFT_LANES=8
 faults "emu0 each=150 lose-immediate" "emu0 each=410 lose-ack" "emu0 each=530 lose-segment"
 FAILOVER_WANT=retired,resumes emulated test_failover "$tmp/one" "$tmp/faults" "lost"
 
+# What devices say of an interface that is gone before they say that it is.
+faults "emu0 each=90 lose-route"
+FAILOVER_WANT=retired,resumes emulated test_failover "$tmp/one" "$tmp/faults" "no route"
+
 faults "emu0 each=300 kill-qp"
 FAILOVER_WANT=resumes emulated test_failover "$tmp/one" "$tmp/faults" "killed"
 
