@@ -16,7 +16,7 @@ emulated() {
 	local program=$build/prov/wire/verbs/tests/$1 words=$4 args=(--config "$2") line
 
 	[ -z "$3" ] || args+=(--faults "$3")
-	env WEFT_TOP_BUILDDIR="$build" "$run" "${args[@]}" timeout 100 "$program" \
+	env WEFT_TOP_BUILDDIR="$build" "$run" "${args[@]}" timeout 300 "$program" \
 		>"$tmp/out" 2>"$tmp/err"
 	echo "rc $?" >>"$tmp/out"
 	while IFS= read -r line; do

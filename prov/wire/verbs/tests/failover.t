@@ -18,6 +18,8 @@ two='emuverbs 1\ndevice emu0 gid=10.1.0.1 rnr=fatal\ndevice emu1 gid=10.2.0.1 rn
 printf '%b' "$one" >"$tmp/one"
 printf '%b' "$two" >"$tmp/two"
 export FI_WEFT_LANES=8
+# A machine that does much else is no peer that is gone.
+export FI_WEFT_CONNECT_TIMEOUT=60000
 
 faults "emu0 each=150 lose-immediate" "emu0 each=410 lose-ack" "emu0 each=530 lose-segment"
 FAILOVER_WANT=retired,resumes emulated test_failover "$tmp/one" "$tmp/faults" "lost"

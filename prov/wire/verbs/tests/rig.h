@@ -15,7 +15,7 @@
 #include "prov/wire/wire.h"
 
 #define RIG_PACKET_MAX 8192
-#define RIG_WAIT_MS    30000 /* any wait of a test */
+#define RIG_WAIT_MS    90000 /* any wait of a test */
 
 struct rig {
 	struct mem_keytab *keys;
