@@ -176,16 +176,29 @@ static int chan_connect(struct verbs_link *link, const struct verbs_card *card)
 {
 	const struct verbs_card_qp *q = verbs_card_qp(card, VERBS_LANE_CONTROL);
 
-	if (!q || card->session != link->session ||
+	if (!q || card->session != link->session || card->round != link->round ||
 	    card->incarnation != link->peer.incarnation ||
-	    card->rails != link->peer.rails)
+	    card->rails != link->peer.rails) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"a card for another link: session %llx, wanted %llx; round %u, "
+			"wanted %u\n",
+			(unsigned long long)card->session,
+			(unsigned long long)link->session, card->round, link->round);
 		return -EPROTO;
+	}
 	memcpy(link->peer.rail, card->rail, sizeof(link->peer.rail));
 	/* What was acknowledged nowhere else. */
 	if (card->heard > link->chan.ctl.una)
 		link->chan.passed = true;
-	if (verbs_chan_resume(link, card->heard))
+	if (verbs_chan_resume(link, card->heard)) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"a card that heard %llu packets, of %llu that were sent and %llu "
+			"that it said it heard\n",
+			(unsigned long long)card->heard,
+			(unsigned long long)link->chan.ctl.high,
+			(unsigned long long)link->chan.ctl.una);
 		return -EPROTO;
+	}
 	return verbs_qp_connect(link->ep, link->chan.qp, &link->peer, q->rail, q->qpn,
 				q->psn, link->traffic_class);
 }
@@ -213,7 +226,7 @@ static void call_swap(struct verbs_link *link)
 
 static void answer_heard(struct verbs_link *link, const struct verbs_card *card)
 {
-	int ret = card->round == link->round ? chan_connect(link, card) : -EPROTO;
+	int ret = chan_connect(link, card);
 
 	if (ret == -EPROTO) {
 		verbs_link_fault(link, ret);
@@ -263,13 +276,18 @@ static void hello_heard(struct verbs_link *link, const struct verbs_card *hello)
 	link->chan.hold = true;
 	verbs_link_wake(link, link->resume_until);
 	pthread_mutex_lock(&ep->mutex);
-	/* The caller may have given up meanwhile. */
+	/* The caller may have given up meanwhile, and called again: that call is answered
+	 * for its own card. */
+	if (link->next_news & RESUME_HELLO) {
+		pthread_mutex_unlock(&ep->mutex);
+		return;
+	}
 	if (rail != UINT32_MAX && link->next_call)
 		ret = verbs_chan_open(link, rail, &link->chan.qp);
+	link->round = hello->round;
 	if (ret == 0)
 		ret = chan_connect(link, hello);
 	if (ret == 0) {
-		link->round = hello->round;
 		verbs_card_make(link, &card, false);
 		ret = verbs_call_answer(link->next_call, &card, link, &terms);
 		link->next_answered = ret == 0;
