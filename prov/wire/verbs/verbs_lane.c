@@ -272,6 +272,9 @@ static void lane_dial(struct verbs_link *link, uint32_t i)
 		l->never = true;
 		return;
 	}
+	/* It says when that is over. */
+	if (link->peer_down >> peer_rail & 1)
+		return;
 	pthread_mutex_lock(&link->ep->mutex);
 	ret = verbs_lane_prepare(link, i, rail, l->incarnation + 1);
 	pthread_mutex_unlock(&link->ep->mutex);
@@ -476,9 +479,11 @@ static int take_rail(struct verbs_link *link, const struct verbs_msg *m)
 	r->lid = m->lid;
 	memcpy(r->gid, m->gid, sizeof(r->gid));
 	if (m->lane == 0) {
+		link->peer_down |= 1u << m->rail;
 		verbs_lanes_rail_down(link, m->rail, true);
 		return 0;
 	}
+	link->peer_down &= ~(1u << m->rail);
 	verbs_lanes_rail_up(link, m->rail, true);
 	return 0;
 }

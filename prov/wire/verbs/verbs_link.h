@@ -67,6 +67,7 @@ struct verbs_link {
 	uint32_t odd;	       /* local errors of queue pairs, in a row */
 	uint32_t rails_turned; /* bits: went or came back, not looked at */
 	uint32_t rails_moved;  /* bits: likewise, reached by something else now */
+	uint32_t peer_down;    /* bits: rails of the peer's that it said are down */
 	uint32_t rails_owed;   /* bits: the peer is to be told */
 	struct verbs_rkeys rkeys;
 	uint32_t events;	  /* MEM_EVENTS_* that entries of the peer's keys said */
