@@ -66,6 +66,12 @@ int xfer_hold(struct xfer *x, struct mem_regcache *regs)
 	return 0;
 }
 
+/* Whether none of it need be registered. */
+static bool is_inlined(const struct xfer *x, const struct wire_link_base *b)
+{
+	return x->put && x->total <= b->caps.inlined;
+}
+
 /* ---- segments */
 
 /* The local pieces of the next `len` bytes. Does not move the cursor. */
@@ -152,7 +158,8 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 		size_t len;
 		int ret;
 
-		if (__builtin_expect(b->caps.local, 0) && (x->err = xfer_hold(x, regs))) {
+		if (__builtin_expect(b->caps.local, 0) && !is_inlined(x, b) &&
+		    (x->err = xfer_hold(x, regs))) {
 			x->unheld = true;
 			break;
 		}
@@ -202,7 +209,7 @@ bool xfer_notify(struct xfer *x, struct wire_link *link, struct mem_regcache *re
 		.cookie = x};
 	int ret;
 
-	if (b->caps.local && x->total && (x->err = xfer_hold(x, regs))) {
+	if (b->caps.local && !is_inlined(x, b) && (x->err = xfer_hold(x, regs))) {
 		return true;
 	}
 	seg.local_count = local_slice(x, x->total, local, handles);

@@ -50,14 +50,16 @@ struct wire_caps {
 	bool imm;	    /* segments may carry 32 bits of immediate data */
 	bool ordered;	    /* segments of one lane arrive in order */
 	bool passive;	    /* put and get need no libfabric call at the target */
-	bool local;  /* memory of ours that segments name must be registered: mem_add */
-	bool raw;    /* put and get may name peer memory by plain address (one copy).
-		      * With `local` the memory is registered at the peer as well, has a
-		      * name there (mem_name), and can only be read by it */
-	bool notify; /* put_notify */
-	size_t bulk; /* bytes of one of the peer's bulk slots; 0: none can be read */
-	uint32_t joints; /* transfers that both ends may copy at once; 0: none. Where
-			  * there are any, raw segments are done in the call */
+	bool local; /* memory of ours that segments name must be registered: mem_add */
+	uint32_t inlined; /* with `local`: a put of up to so many bytes needs no handles
+			   * (NULL): the bytes go with the request */
+	bool raw;	  /* put and get may name peer memory by plain address (one copy).
+			   * With `local` the memory is registered at the peer as well, has a
+			   * name there (mem_name), and can only be read by it */
+	bool notify;	  /* put_notify */
+	size_t bulk;	  /* bytes of one of the peer's bulk slots; 0: none can be read */
+	uint32_t joints;  /* transfers that both ends may copy at once; 0: none. Where
+			   * there are any, raw segments are done in the call */
 };
 
 /* A bulk slot of one's own. */

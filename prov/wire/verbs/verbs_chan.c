@@ -328,6 +328,7 @@ static int dqplb_take(struct verbs_link *link, const void *bytes, size_t len)
 
 	if (ret)
 		return -EPROTO;
+	link->stirred = STIRRED_TX | STIRRED_RX;
 	if (m->kind == DQPLB_MSG_RECORD || m->kind == DQPLB_MSG_VOID)
 		return dqplb_rx_msg(link->rx, m);
 	ret = dqplb_tx_msg(link->tx, m);

@@ -54,6 +54,7 @@ void verbs_link_dirty(struct verbs_link *link)
 void verbs_link_chore(struct verbs_link *link)
 {
 	link->chores = true;
+	link->stirred = STIRRED_TX | STIRRED_RX;
 	verbs_link_dirty(link);
 }
 
@@ -348,13 +349,26 @@ static bool chores_due(const struct verbs_link *link)
 	       (link->owing && verbs_ctl_room(&link->chan.ctl, VERBS_CTL_OWN));
 }
 
+/* Posts and says what dqplb has. With room left for a message, and nothing more to come
+ * just now, there is nothing more until something moves. */
+static void machines_run(struct verbs_link *link, bool idle)
+{
+	if (link->stirred & STIRRED_TX)
+		verbs_lanes_post(link);
+	if (link->stirred & STIRRED_RX)
+		acks_say(link, idle);
+	if (idle && verbs_ctl_room(&link->chan.ctl, VERBS_CTL_OWN))
+		link->stirred = 0;
+}
+
 int verbs_link_run(struct verbs_link *link, bool idle)
 {
-	int count;
+	int count = 0;
 
 	if (link->state != VERBS_LINK_UP)
 		return 0;
-	count = verbs_ops_reap(link);
+	if (link->stirred & STIRRED_TX)
+		count = verbs_ops_reap(link);
 	if (link->state == VERBS_LINK_UP)
 		count += verbs_flush_run(link);
 	if (link->state != VERBS_LINK_UP)
@@ -370,8 +384,8 @@ int verbs_link_run(struct verbs_link *link, bool idle)
 	}
 	if (chores_due(link))
 		chores_do(link);
-	verbs_lanes_post(link);
-	acks_say(link, idle);
+	if (link->stirred)
+		machines_run(link, idle);
 	if (link->chores)
 		chores_do(link);
 	verbs_chan_flush(link);
@@ -390,6 +404,7 @@ bool verbs_link_heard(struct verbs_link *link)
 	pthread_mutex_unlock(&ep->mutex);
 	link->base.peer = link->peer.door;
 	link->base.peer_incarnation = link->peer.incarnation;
+	link->base.caps.inlined = verbs_qp_inlined(ep);
 	link->base.caps.max_packet =
 		link->terms.packet < VERBS_PACKET ? link->terms.packet : VERBS_PACKET;
 	if (!link->dialler)

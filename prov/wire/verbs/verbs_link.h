@@ -33,6 +33,11 @@ enum verbs_link_state {
 	VERBS_LINK_STATES
 };
 
+/* Something may have moved since dqplb had nothing more to post, or to say: packets alone
+ * needn't ask it. */
+#define STIRRED_TX 1u
+#define STIRRED_RX 2u
+
 struct verbs_link {
 	struct wire_link_base base; /* first */
 	struct verbs_ep *ep;
@@ -40,8 +45,9 @@ struct verbs_link {
 	bool dialler;
 	bool faulty; /* the end is due: at once, or (patient) when all is polled */
 	bool patient;
-	bool chores; /* lanes want something */
-	bool owing;  /* and something is to be said as soon as there is room */
+	bool chores;	 /* lanes want something */
+	bool owing;	 /* and something is to be said as soon as there is room */
+	uint8_t stirred; /* STIRRED_ */
 	int fault;
 	struct list dirty;
 	struct list timed;

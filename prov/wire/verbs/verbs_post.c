@@ -171,6 +171,7 @@ void verbs_lane_received(struct verbs_link *link, struct verbs_qp *qp,
 	struct verbs_lane *l = &link->lane[i];
 
 	qp->receives--;
+	link->stirred |= STIRRED_RX;
 	if (wc->status != IBV_WC_SUCCESS) {
 		if (l->state == VERBS_LANE_DRAINING)
 			verbs_lane_settle(link, i);
@@ -246,6 +247,7 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 
 	if (count > qp->sq_head - qp->sq_tail)
 		return; /* a place that nothing was posted on */
+	link->stirred |= STIRRED_TX;
 	if (wc->status == IBV_WC_SUCCESS) {
 		qp->passed = true;
 		link->odd = 0;

@@ -222,6 +222,22 @@ static int qp_fail(const struct verbs_ep *ep, uint32_t rail, const char *what, i
 	return err == ENOMEM ? -FI_ENOMEM : -FI_EIO;
 }
 
+static uint32_t inline_wish(const struct verbs_rail *rail)
+{
+	return rail->limits.inlined < VERBS_INLINE_MAX ? rail->limits.inlined
+						       : VERBS_INLINE_MAX;
+}
+
+uint32_t verbs_qp_inlined(const struct verbs_ep *ep)
+{
+	uint32_t least = VERBS_INLINE_MAX;
+
+	for (uint32_t r = 0; r < ep->dom->dev->rails; r++)
+		if (inline_wish(&ep->dom->dev->rail[r]) < least)
+			least = inline_wish(&ep->dom->dev->rail[r]);
+	return least;
+}
+
 static int qp_create(struct verbs_ep *ep, struct verbs_qp *qp,
 		     const struct verbs_qp_attr *attr)
 {
@@ -235,9 +251,7 @@ static int qp_create(struct verbs_ep *ep, struct verbs_qp *qp,
 			.max_recv_wr = qp->srq ? 0 : attr->receives,
 			.max_send_sge = attr->sge,
 			.max_recv_sge = qp->srq ? 0 : 1,
-			.max_inline_data = rail->limits.inlined < VERBS_INLINE_MAX
-						   ? rail->limits.inlined
-						   : VERBS_INLINE_MAX},
+			.max_inline_data = inline_wish(rail)},
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 0,
 	};

@@ -72,9 +72,10 @@ uint32_t verbs_op_sge(const struct verbs_op *op, uint64_t offset, uint32_t len,
 		}
 		here -= skip;
 		here = here < len ? here : len;
-		sge[n++] = (struct ibv_sge){.addr = op->local[i].at + skip,
-					    .length = (uint32_t)here,
-					    .lkey = op->local[i].mr->lkey[rail]};
+		sge[n++] = (struct ibv_sge){
+			.addr = op->local[i].at + skip,
+			.length = (uint32_t)here,
+			.lkey = op->local[i].mr ? op->local[i].mr->lkey[rail] : 0};
 		len -= (uint32_t)here;
 		skip = 0;
 	}
@@ -180,6 +181,7 @@ static void op_start(struct verbs_op *op)
 		if (notice_hold(op))
 			return;
 	}
+	link->stirred |= STIRRED_TX;
 	/* Only a link that has failed takes no more. */
 	if (dqplb_tx_start(link->tx, x)) {
 		x->error = -FI_ECONNRESET;
@@ -211,6 +213,7 @@ static void op_end_later(struct verbs_op *op, int err)
 	op->xfer.error = err;
 	list_remove(&op->node);
 	list_push_back(&op->link->ops_failed, &op->node);
+	op->link->stirred |= STIRRED_TX;
 	verbs_link_dirty(op->link);
 }
 

@@ -44,7 +44,8 @@ struct verbs_op {
 	struct {
 		uintptr_t at;
 		size_t len;
-		const struct verbs_mr *mr;
+		const struct verbs_mr
+			*mr; /* NULL: a short put, whose bytes are inlined */
 	} local[VERBS_SGE];
 };
 
