@@ -22,18 +22,19 @@ PLAIN_TESTS += %D%/netns/tests/netns.t
 # Real devices of software in virtual machines (fabtests/softroce/run, by hand).
 EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/on \
 	%D%/softroce/guest/bin/rail %D%/softroce/guest/bin/softroce_do \
-	%D%/softroce/guest/init %D%/softroce/guest/lib.sh %D%/softroce/guest/list \
+	%D%/softroce/guest/failover.sh %D%/softroce/guest/init \
+	%D%/softroce/guest/lib.sh %D%/softroce/guest/list \
 	%D%/softroce/guest/main %D%/softroce/lib/kernel.sh %D%/softroce/lib/lists.sh \
 	%D%/softroce/lib/need.sh %D%/softroce/lib/vm.sh %D%/softroce/lists/ci \
 	%D%/softroce/lists/full %D%/softroce/tests/boot %D%/softroce/tests/softroce.t
 PLAIN_TESTS += %D%/softroce/tests/softroce.t
 
-EXTRA_DIST += %D%/tests/clients.t %D%/tests/upstream.t
-PLAIN_TESTS += %D%/tests/clients.t %D%/tests/upstream.t
+EXTRA_DIST += %D%/tests/apart.t %D%/tests/clients.t %D%/tests/upstream.t
+PLAIN_TESTS += %D%/tests/apart.t %D%/tests/clients.t %D%/tests/upstream.t
 
 # The provider's own black-box tests: they use public libfabric calls only, and would run
 # against any provider (--provider NAME).
-fabtests_own = %D%/own/util.c %D%/own/util.h %D%/own/node.c
+fabtests_own = %D%/own/util.c %D%/own/util.h %D%/own/apart.c %D%/own/apart.h %D%/own/node.c
 
 check_PROGRAMS += %D%/own/messages
 TESTS += %D%/own/messages

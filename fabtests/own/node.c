@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabtests/own/apart.h"
 #include "util/fi_names.h"
 
 struct fi_info *node_hints(const struct want *want)
@@ -39,7 +40,7 @@ void node_open_av(struct side *s, struct node *n, const struct want *want)
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	struct fi_info *hints = node_hints(want);
 	/* The shm provider has names instead of hosts. */
-	const char *host = strcmp(test_provider(), "shm") == 0 ? NULL : "127.0.0.1";
+	const char *host = strcmp(test_provider(), "shm") == 0 ? NULL : apart_source();
 	int rc = fi_getinfo(API_VERSION, host, want->service, host ? FI_SOURCE : 0, hints,
 			    &n->info);
 

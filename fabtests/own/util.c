@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabtests/own/apart.h"
 #include "util/tap.h"
 
 #define EXIT_LACKS 77 /* the provider does not offer what the case is about */
@@ -159,7 +160,9 @@ void test_init(int argc, char **argv)
 	/* Whoever a dying side leaves behind comes to us. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGPIPE, SIG_IGN);
-	isolate();
+	apart_init();
+	if (!apart_is())
+		isolate();
 }
 
 int test_done(void)
@@ -188,7 +191,8 @@ static void side_run(const struct test_case *c, int role, const int sock[2], pid
 		.role = role, .sock = sock[role], .peer_pid = peer, .arg = c->arg};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close(sock[!role]);
+	if (sock[!role] >= 0)
+		close(sock[!role]);
 	if (before_case)
 		before_case(&s);
 	c->run[role](&s);
@@ -198,11 +202,12 @@ static void side_run(const struct test_case *c, int role, const int sock[2], pid
 	exit(s.failed ? 1 : 0);
 }
 
-/* Both statuses, or false when the deadline came first (then both are killed). */
+/* Both statuses, or false when the deadline came first (then both are killed). Of a side
+ * that is elsewhere (0) nothing is known. */
 static bool sides_wait(pid_t pid[2], int status[2], int seconds)
 {
 	uint64_t end = now_ms() + (uint64_t)seconds * 1000;
-	bool in_time = true, ended[2] = {false, false};
+	bool in_time = true, ended[2] = {pid[0] == 0, pid[1] == 0};
 
 	while (!ended[0] || !ended[1]) {
 		bool late = now_ms() > end;
@@ -242,27 +247,39 @@ static int orphans_reap(void)
 	return n + 1;
 }
 
+/* -1: of a side that runs elsewhere. */
+static void sides_meet(int sock[2])
+{
+	sock[0] = sock[1] = -1;
+	if (apart_is())
+		sock[apart_side()] = apart_meet();
+	else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) < 0)
+		tap_bail("socketpair: %s", strerror(errno));
+}
+
 static void case_run(const struct test_case *c, const char *suffix)
 {
 	int sock[2], status[2] = {0, 0};
-	pid_t pid[2];
+	pid_t pid[2] = {0, 0};
 	bool good, lacks = false;
 
 	if (c->skip || (c->needs_weft && !test_is_weft())) {
 		tap_skip(1, "%s%s: %s", c->name, suffix, c->skip ? c->skip : "only weft");
 		return;
 	}
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) < 0)
-		tap_bail("socketpair: %s", strerror(errno));
+	sides_meet(sock);
 	for (int role = 1; role >= 0; role--) {
+		if (sock[role] < 0)
+			continue;
 		pid[role] = fork();
 		if (pid[role] < 0)
 			tap_bail("fork: %s", strerror(errno));
 		if (pid[role] == 0)
 			side_run(c, role, sock, role == 0 ? pid[1] : 0);
 	}
-	close(sock[0]);
-	close(sock[1]);
+	for (int i = 0; i < 2; i++)
+		if (sock[i] >= 0)
+			close(sock[i]);
 	good = sides_wait(pid, status, c->seconds ? c->seconds : CASE_SECONDS);
 	if (!good)
 		tap_diag("%s%s: ended by the deadline", c->name, suffix);
