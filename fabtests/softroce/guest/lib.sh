@@ -181,3 +181,18 @@ listening_await()
 	done
 	return 1
 }
+
+# rail_follow FILE: does with rail 1 what the file says, until it is gone, and says in
+# FILE.is what it did.
+rail_follow()
+{
+	local is='' wanted
+
+	while [ -e "$1" ]; do
+		wanted=$(<"$1")
+		if [[ $wanted =~ ^(up|down)$ && $wanted != "$is" ]]; then
+			ip link set rail1 "$wanted" && is=$wanted && say "$is" >"$1.is"
+		fi
+		sleep 0.1
+	done
+}

@@ -10,7 +10,8 @@ list_check()
 	awk -v file="$1" '
 		/^(#|$)/ { next }
 		/^setting nics=[12] loss=[0-9.]+$/ { setting = 1; next }
-		/^(floor|fab) [a-z_0-9]+/ || /^mpi [1-9][0-9]* [a-z0-9]+/ {
+		/^(floor|fab) [a-z_0-9]+/ || /^mpi [1-9][0-9]* [a-z0-9]+/ ||
+			/^failover [1-9][0-9]*M$/ {
 			if (setting) next
 			print file ":" NR ": a test before the first setting"
 			bad = 1
@@ -67,6 +68,9 @@ list_need()
 # list_prepare: builds and fetches, into the build tree.
 list_prepare()
 {
+	if list_wants failover && ! [ -x "$build/fabtests/own/stream" ]; then
+		die 1 "no fabtests/own/stream in $build: make check TESTS= builds it"
+	fi
 	if list_wants fab; then
 		fabtests_obtain "$build" || die $cannot 'no fabtests (see above)'
 		export FABTESTS_BIN

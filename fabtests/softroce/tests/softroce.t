@@ -88,6 +88,8 @@ bad_list()
 ok 'a line of no kind' bad_list 'setting nics=1 loss=0' 'test x'
 ok 'a test without a setting' bad_list 'fab fi_rdm'
 ok 'a setting that is none' bad_list 'setting nics=3 loss=0' 'fab fi_rdm'
+ok 'an outage without its size' bad_list 'setting nics=2 loss=0' 'failover'
+ok 'an outage of a kilobyte' bad_list 'setting nics=2 loss=0' 'failover 1K'
 ok 'a job without ranks' bad_list 'setting nics=1 loss=0' 'mpi p2p'
 
 done_testing
