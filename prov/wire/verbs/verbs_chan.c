@@ -38,6 +38,16 @@ _Static_assert(sizeof(struct verbs_ctl_head) + VERBS_PACKET <= VERBS_BUF_SIZE,
 _Static_assert(CHAN_ACKS_AT + VERBS_CHAN_ACKS * CHAN_ACK_SIZE <= VERBS_BUF_SIZE,
 	       "scratch");
 
+void verbs_chan_init(struct verbs_link *link)
+{
+	struct verbs_chan *c = &link->chan;
+
+	link->slot.room = -1;
+	c->wr.opcode = IBV_WR_SEND;
+	c->wr.sg_list = &c->sge;
+	c->wr.num_sge = 1;
+}
+
 void verbs_chan_fini(struct verbs_link *link)
 {
 	struct verbs_chan *c = &link->chan;
@@ -152,31 +162,31 @@ static __attribute__((noinline)) void grow(struct verbs_link *link, uint64_t hea
 /* ---- out ----------------------------------------------------------------------------
  */
 
-static bool can_post(const struct verbs_chan *c)
+/* The queue pair can be posted on. */
+static inline bool can_post(const struct verbs_chan *c)
 {
 	return c->qp && c->qp->state == VERBS_QP_READY && !c->broken && !c->hold &&
 	       verbs_qp_sq_room(c->qp) > 0;
 }
 
-static void chan_break(struct verbs_link *link)
+static __attribute__((noinline)) void chan_break(struct verbs_link *link)
 {
 	link->chan.broken = true;
 	verbs_link_dirty(link);
 }
 
-/* One request; it leaves a place for reads. */
-static bool post(struct verbs_link *link, struct ibv_send_wr *wr,
-		 enum verbs_chan_cookie cookie)
+/* One request. */
+static inline bool post(struct verbs_link *link, struct ibv_send_wr *wr,
+			enum verbs_chan_cookie cookie)
 {
-	struct verbs_chan *c = &link->chan;
-	struct verbs_qp *qp = c->qp;
+	struct verbs_qp *qp = link->chan.qp;
 	struct ibv_send_wr *bad;
 
 	wr->wr_id = verbs_wr_id(qp, qp->sq_head & qp->sq_mask);
 	if (cookie != VERBS_CHAN_PACKET || qp->sq_head % CHAN_SIGNAL == 0 ||
 	    verbs_qp_sq_room(qp) <= CHAN_SIGNAL)
 		wr->send_flags |= IBV_SEND_SIGNALED;
-	if (ibv_post_send(qp->ib, wr, &bad)) {
+	if (__builtin_expect(ibv_post_send(qp->ib, wr, &bad), 0)) {
 		chan_break(link);
 		return false;
 	}
@@ -184,30 +194,20 @@ static bool post(struct verbs_link *link, struct ibv_send_wr *wr,
 	return true;
 }
 
-static bool post_bytes(struct verbs_link *link, const struct verbs_buf *buf, char *mem,
-		       uint32_t len, enum verbs_chan_cookie cookie)
+/* Says what was heard, and how far the peer may go, in the last moment. */
+static inline bool post_bytes(struct verbs_link *link, const struct verbs_buf *buf,
+			      char *mem, uint32_t len, enum verbs_chan_cookie cookie)
 {
 	struct verbs_chan *c = &link->chan;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)mem, .length = len, .lkey = buf->lkey[c->qp->rail]};
-	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1};
-
-	if (len <= c->qp->inline_max)
-		wr.send_flags = IBV_SEND_INLINE;
-	return post(link, &wr, cookie);
-}
-
-static bool send_number(struct verbs_link *link, uint64_t number)
-{
-	struct verbs_chan *c = &link->chan;
-	struct verbs_buf *buf = c->slot[number % VERBS_CREDITS];
-	struct verbs_ctl_head *head = (void *)buf->bytes;
-	enum verbs_chan_cookie cookie =
-		head->kind == VERBS_CTL_BYE ? VERBS_CHAN_BYE : VERBS_CHAN_PACKET;
+	struct verbs_ctl_head *head = (void *)mem;
 
 	head->ack = le64_of(verbs_ctl_tell(&c->ctl));
 	head->window = (uint8_t)c->ctl.grant;
-	return post_bytes(link, buf, buf->bytes, c->len[number % VERBS_CREDITS], cookie);
+	c->sge.addr = (uintptr_t)mem;
+	c->sge.length = len;
+	c->sge.lkey = buf->lkey[c->qp->rail];
+	c->wr.send_flags = len <= c->qp->inline_max ? IBV_SEND_INLINE : 0;
+	return post(link, &c->wr, cookie);
 }
 
 static void send_queued(struct verbs_link *link)
@@ -215,20 +215,27 @@ static void send_queued(struct verbs_link *link)
 	struct verbs_chan *c = &link->chan;
 	uint64_t number;
 
-	while (can_post(c) && verbs_ctl_next(&c->ctl, &number)) {
-		if (!send_number(link, number)) {
-			verbs_ctl_unsent(&c->ctl);
-			return;
-		}
+	while (c->ctl.sent != c->ctl.nxt && can_post(c) &&
+	       verbs_ctl_next(&c->ctl, &number)) {
+		struct verbs_buf *buf = c->slot[number % VERBS_CREDITS];
+		const struct verbs_ctl_head *head = (const void *)buf->bytes;
+
+		if (post_bytes(link, buf, buf->bytes, c->len[number % VERBS_CREDITS],
+			       head->kind == VERBS_CTL_BYE ? VERBS_CHAN_BYE
+							   : VERBS_CHAN_PACKET))
+			continue;
+		verbs_ctl_unsent(&c->ctl);
+		return;
 	}
 }
 
 void verbs_chan_flush(struct verbs_link *link)
 {
 	struct verbs_chan *c = &link->chan;
-	struct verbs_ctl_head *head;
 	char *mem;
 
+	if (c->ctl.sent == c->ctl.nxt && !verbs_ctl_due(&c->ctl))
+		return;
 	if (link->state != VERBS_LINK_UP && link->state != VERBS_LINK_CLOSING)
 		return;
 	send_queued(link);
@@ -236,10 +243,9 @@ void verbs_chan_flush(struct verbs_link *link)
 		return;
 	mem = c->qp->scratch->bytes + CHAN_ACKS_AT +
 	      c->acks++ % VERBS_CHAN_ACKS * CHAN_ACK_SIZE;
-	head = (void *)mem;
-	verbs_ctl_write(mem, VERBS_CTL_ACK, 0, 0, verbs_ctl_tell(&c->ctl));
-	head->window = (uint8_t)c->ctl.grant;
-	post_bytes(link, c->qp->scratch, mem, sizeof(*head), VERBS_CHAN_PACKET);
+	verbs_ctl_write(mem, VERBS_CTL_ACK, 0, 0, 0);
+	post_bytes(link, c->qp->scratch, mem, sizeof(struct verbs_ctl_head),
+		   VERBS_CHAN_PACKET);
 }
 
 bool verbs_chan_ready(struct verbs_link *link, enum verbs_ctl_class cls)
@@ -267,7 +273,30 @@ void *verbs_chan_reserve(struct verbs_link *link, enum verbs_ctl_class cls)
 	return (*slot)->bytes + sizeof(struct verbs_ctl_head);
 }
 
-void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len)
+/* What the next packet of data may be written into without being asked for. */
+static inline void slot_show(struct verbs_link *link)
+{
+	struct verbs_chan *c = &link->chan;
+	struct verbs_buf **slot = &c->slot[c->ctl.nxt % VERBS_CREDITS];
+
+	link->slot.room = -1;
+	if (!verbs_ctl_room(&c->ctl, VERBS_CTL_DATA) || link->state != VERBS_LINK_UP)
+		return;
+	if (!*slot) {
+		if (!link->ep->sends.free)
+			return;
+		*slot = verbs_buf_get(&link->ep->sends);
+	}
+	link->slot.at = (*slot)->bytes + sizeof(struct verbs_ctl_head);
+	link->slot.room = (int64_t)link->base.caps.max_packet;
+}
+
+void verbs_chan_up(struct verbs_link *link)
+{
+	slot_show(link);
+}
+
+static inline void commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len)
 {
 	struct verbs_chan *c = &link->chan;
 	uint64_t number = verbs_ctl_take(&c->ctl);
@@ -275,9 +304,15 @@ void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t
 	verbs_ctl_write(c->slot[number % VERBS_CREDITS]->bytes, kind, (uint32_t)len,
 			number, 0);
 	c->len[number % VERBS_CREDITS] = (uint32_t)(sizeof(struct verbs_ctl_head) + len);
-	c->bye_sent = c->bye_sent || kind == VERBS_CTL_BYE;
 	if (link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING)
 		send_queued(link);
+	slot_show(link);
+}
+
+void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len)
+{
+	link->chan.bye_sent = link->chan.bye_sent || kind == VERBS_CTL_BYE;
+	commit(link, kind, len);
 }
 
 void *verbs_pkt_reserve(struct wire_link *wlink, size_t len, enum wire_class cls)
@@ -293,7 +328,7 @@ void *verbs_pkt_reserve(struct wire_link *wlink, size_t len, enum wire_class cls
 void verbs_pkt_commit(struct wire_link *wlink, void *pkt, size_t len)
 {
 	(void)pkt;
-	verbs_chan_commit(verbs_link_of(wlink), VERBS_CTL_PACKET, len);
+	commit(verbs_link_of(wlink), VERBS_CTL_PACKET, len);
 }
 
 bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32_t rkey,
@@ -359,7 +394,7 @@ static int packet_take(struct verbs_link *link, const struct verbs_ctl_said *sai
 }
 
 /* What the peer heard is never sent again: others may have the memory. */
-static int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
+static inline int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
 {
 	struct verbs_chan *c = &link->chan;
 	uint64_t una = c->ctl.una;
@@ -371,6 +406,8 @@ static int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
 		verbs_buf_put(&link->ep->sends, *slot);
 		*slot = NULL;
 	}
+	if (link->slot.room < 0)
+		slot_show(link);
 	return ret;
 }
 

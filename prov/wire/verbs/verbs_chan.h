@@ -23,12 +23,14 @@ struct verbs_mr;
 
 struct verbs_chan {
 	struct verbs_ctl ctl;
-	struct verbs_qp *qp; /* NULL: there is none just now */
-	uint32_t acks;	     /* acknowledgements that were written */
-	uint32_t grant;	     /* what the peer may send to begin with */
-	uint64_t grow_at;    /* so many heard: the peer may have a larger window */
-	bool bye_sent;	     /* and nothing behind it */
-	bool bye_done;	     /* it has arrived */
+	struct verbs_qp *qp;   /* NULL: there is none just now */
+	struct ibv_send_wr wr; /* of a packet */
+	struct ibv_sge sge;
+	uint32_t acks;	  /* acknowledgements that were written */
+	uint32_t grant;	  /* what the peer may send to begin with */
+	uint64_t grow_at; /* so many heard: the peer may have a larger window */
+	bool bye_sent;	  /* and nothing behind it */
+	bool bye_done;	  /* it has arrived */
 	bool bye_heard;
 	bool hold; /* answerer: the dialler must be heard before anything is sent (C7) */
 	bool broken; /* its queue pair is of no use any more */
@@ -44,6 +46,9 @@ enum verbs_chan_cookie {
 	VERBS_CHAN_BYE
 };
 
+void verbs_chan_init(struct verbs_link *link);
+/* The link is up: packets may be written into its slot. */
+void verbs_chan_up(struct verbs_link *link);
 /* Its queue pair is closed. Endpoint lock, or nothing was ever sent. */
 void verbs_chan_fini(struct verbs_link *link);
 /* A queue pair on that rail, with its receives posted (rules C1, C8). Mutex. */

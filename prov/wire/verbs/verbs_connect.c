@@ -63,7 +63,7 @@ static struct verbs_link *link_alloc(struct verbs_ep *ep)
 	link->base.ops = &verbs_wire_ops;
 	link->base.ep = (struct wire_ep *)(void *)ep;
 	link->base.caps = verbs_wire_ops.caps;
-	link->base.slot = &wire_slot_none;
+	link->base.slot = &link->slot;
 	link->ep = ep;
 	list_init(&link->dirty);
 	list_init(&link->timed);
@@ -75,6 +75,7 @@ static struct verbs_link *link_alloc(struct verbs_ep *ep)
 	list_init(&link->notices);
 	verbs_flush_init(link);
 	verbs_rkeys_init(link);
+	verbs_chan_init(link);
 	return link;
 }
 

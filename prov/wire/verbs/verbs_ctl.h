@@ -18,10 +18,12 @@
 #ifndef WEFT_WIRE_VERBS_VERBS_CTL_H
 #define WEFT_WIRE_VERBS_VERBS_CTL_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "util/le.h"
 
@@ -74,6 +76,8 @@ struct verbs_ctl {
 
 /* Windows: of ours, as the peer said, and of the peer's. */
 void verbs_ctl_init(struct verbs_ctl *c, uint32_t window, uint32_t grant);
+/* The peer lets us go so far beyond what it heard. */
+void verbs_ctl_window(struct verbs_ctl *c, uint32_t window);
 /* More of the peer's may lie here; it hears of it with what is sent next. */
 static inline void verbs_ctl_grant(struct verbs_ctl *c, uint32_t grant)
 {
@@ -119,16 +123,77 @@ struct verbs_ctl_said {
 	uint64_t number;
 	uint64_t ack;
 };
-int verbs_ctl_parse(const void *bytes, size_t len, struct verbs_ctl_said *said);
-void verbs_ctl_write(void *bytes, enum verbs_ctl_kind kind, uint32_t len, uint64_t number,
-		     uint64_t ack);
+static inline int verbs_ctl_parse(const void *bytes, size_t len,
+				  struct verbs_ctl_said *said)
+{
+	struct verbs_ctl_head head;
+
+	if (len < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, bytes, sizeof(head));
+	if (head.kind == 0 || head.kind >= VERBS_CTL_KINDS || head.zero[0] ||
+	    head.zero[1])
+		return -EPROTO;
+	said->kind = head.kind;
+	said->window = head.window;
+	said->len = le32_get(head.len);
+	said->number = le64_get(head.number);
+	said->ack = le64_get(head.ack);
+	if (said->len != len - sizeof(head))
+		return -EPROTO;
+	if ((head.kind == VERBS_CTL_ACK || head.kind == VERBS_CTL_BYE) && said->len)
+		return -EPROTO;
+	return head.kind == VERBS_CTL_ACK && said->number ? -EPROTO : 0;
+}
+
+static inline void verbs_ctl_write(void *bytes, enum verbs_ctl_kind kind, uint32_t len,
+				   uint64_t number, uint64_t ack)
+{
+	struct verbs_ctl_head head = {.kind = (uint8_t)kind,
+				      .len = le32_of(len),
+				      .number = le64_of(number),
+				      .ack = le64_of(ack)};
+
+	memcpy(bytes, &head, sizeof(head));
+}
 
 /* The peer heard everything before `ack`, and lets us go so far. -EPROTO: it can't have.
  */
-int verbs_ctl_acked(struct verbs_ctl *c, uint64_t ack, uint32_t window);
+static inline int verbs_ctl_acked(struct verbs_ctl *c, uint64_t ack, uint32_t window)
+{
+	if (window > c->window)
+		verbs_ctl_window(c, window < VERBS_CTL_WINDOW_MAX ? window
+								  : VERBS_CTL_WINDOW_MAX);
+	if (ack <= c->una)
+		return 0;
+	if (ack > c->high)
+		return -EPROTO;
+	c->una = ack;
+	/* Heard on the queue pair before this one. */
+	if (c->sent < ack)
+		c->sent = ack;
+	return 0;
+}
+
 /* A numbered packet came: 1: it is the next one; 0: seen before; -EPROTO: one is missing,
  * or it is beyond the window. */
-int verbs_ctl_arrived(struct verbs_ctl *c, uint64_t number);
+static inline int verbs_ctl_arrived(struct verbs_ctl *c, uint64_t number)
+{
+	uint64_t heard = atomic_load_explicit(&c->heard, memory_order_relaxed);
+
+	if (number > heard)
+		return -EPROTO;
+	if (number < heard) {
+		c->duplicates++;
+		return 0;
+	}
+	/* Further than it was ever let go. */
+	if (heard - c->told >= c->grant)
+		return -EPROTO;
+	atomic_store_explicit(&c->heard, heard + 1, memory_order_release);
+	return 1;
+}
+
 /* Whether an acknowledgement should travel alone. */
 static inline bool verbs_ctl_due(struct verbs_ctl *c)
 {

@@ -43,6 +43,7 @@ void verbs_link_set_state(struct verbs_link *link, enum verbs_link_state to)
 		abort();
 	}
 	link->state = to;
+	link->slot.room = -1;
 }
 
 void verbs_link_dirty(struct verbs_link *link)
@@ -411,6 +412,7 @@ bool verbs_link_heard(struct verbs_link *link)
 		for (uint32_t i = 0; i < link->lanes; i++)
 			verbs_lane_up(link, i);
 	verbs_link_set_state(link, VERBS_LINK_UP);
+	verbs_chan_up(link);
 	for (uint32_t i = 0; i < link->lanes; i++)
 		if (link->lane[i].qp && link->lane[i].qp->spoilt)
 			verbs_lane_down(link, i, VERBS_LANE_PATH);

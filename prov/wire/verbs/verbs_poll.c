@@ -47,7 +47,8 @@ static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc
 	if (!qp)
 		return;
 	link = qp->link;
-	if (link && recv && wc->status == IBV_WC_SUCCESS && verbs_link_heard(link)) {
+	if (link && link->state != VERBS_LINK_UP && recv &&
+	    wc->status == IBV_WC_SUCCESS && verbs_link_heard(link)) {
 		/* Whoever was told may have given it up, and its queue pairs with it. */
 		qp = qp_find(ep, rail, wc);
 		if (!qp)

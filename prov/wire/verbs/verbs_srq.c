@@ -13,31 +13,47 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_ep.h"
 
-int verbs_srq_post(struct verbs_srq *srq, struct verbs_buf *buf)
+static void request_fill(const struct verbs_srq *srq, struct ibv_recv_wr *wr,
+			 const struct verbs_buf *buf)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)buf->bytes,
-			      .length = VERBS_BUF_SIZE,
-			      .lkey = buf->lkey[srq->rail]};
-	struct ibv_recv_wr wr = {.wr_id = VERBS_WR_RECV | VERBS_WR_SHARED |
-					  (uint64_t)buf->index << 32,
-				 .sg_list = &sge,
-				 .num_sge = 1};
+	wr->wr_id = VERBS_WR_RECV | VERBS_WR_SHARED | (uint64_t)buf->index << 32;
+	wr->sg_list->addr = (uintptr_t)buf->bytes;
+	wr->sg_list->lkey = buf->lkey[srq->rail];
+}
+
+int verbs_srq_post(struct verbs_srq *srq, const struct verbs_buf *buf)
+{
 	struct ibv_recv_wr *bad;
 
+	request_fill(srq, &srq->wr[srq->waiting++], buf);
+	if (srq->waiting < VERBS_SRQ_BATCH)
+		return 0;
+	srq->waiting = 0;
+	return ibv_post_srq_recv(srq->ib, srq->wr, &bad) ? -FI_EIO : 0;
+}
+
+static int post_one(struct verbs_srq *srq, const struct verbs_buf *buf)
+{
+	struct ibv_sge sge = {.length = VERBS_BUF_SIZE};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad;
+
+	request_fill(srq, &wr, buf);
 	return ibv_post_srq_recv(srq->ib, &wr, &bad) ? -FI_EIO : 0;
 }
 
-/* So many of its receives are there and nobody's, as far as there is room and memory. */
+/* So many of its receives are there and nobody's, as far as there is room and memory;
+ * those that wait to be posted don't count. */
 static bool provide(struct verbs_ep *ep, struct verbs_srq *srq, uint32_t need)
 {
-	if (srq->size - srq->held < need)
+	if (srq->size < srq->held + need + VERBS_SRQ_BATCH)
 		return false;
-	while (srq->posted - srq->held < need) {
+	while (srq->posted < srq->held + need + VERBS_SRQ_BATCH) {
 		struct verbs_buf *buf = verbs_buf_get(&ep->receives);
 
 		if (!buf)
 			return false;
-		if (verbs_srq_post(srq, buf)) {
+		if (post_one(srq, buf)) {
 			verbs_buf_put(&ep->receives, buf);
 			return false;
 		}
@@ -67,6 +83,13 @@ static struct verbs_srq *open_one(struct verbs_ep *ep, uint32_t rail, uint32_t s
 		return NULL;
 	srq->rail = rail;
 	srq->size = size;
+	for (uint32_t i = 0; i < VERBS_SRQ_BATCH; i++) {
+		srq->sge[i].length = VERBS_BUF_SIZE;
+		srq->wr[i] = (struct ibv_recv_wr){
+			.next = i + 1 < VERBS_SRQ_BATCH ? &srq->wr[i + 1] : NULL,
+			.sg_list = &srq->sge[i],
+			.num_sge = 1};
+	}
 	srq->cq = verbs_cq_get(ep, rail, size);
 	if (srq->cq) {
 		srq->ib = ep->lib->create_srq(r->pd, &init);
@@ -97,7 +120,7 @@ static struct verbs_srq *find(struct verbs_ep *ep, uint32_t rail, uint32_t need)
 	for (uint32_t i = 0; i < er->srqs; i++)
 		if (provide(ep, er->srq[i], need))
 			return er->srq[i];
-	if (er->no_srq || size < need || er->srqs >= limits->srqs ||
+	if (er->no_srq || size < need + VERBS_SRQ_BATCH || er->srqs >= limits->srqs ||
 	    er->srqs == VERBS_SRQS_MAX)
 		return NULL;
 	srq = open_one(ep, rail, size);

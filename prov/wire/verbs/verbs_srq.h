@@ -25,6 +25,9 @@ struct verbs_ep;
 #define VERBS_SRQS_MAX	256u  /* of a rail */
 #define VERBS_SRQ_EXTRA 2048u /* receives of an endpoint beyond what each link has */
 
+/* Receives that are posted together: so many more are there than queue pairs hold. */
+#define VERBS_SRQ_BATCH 8u
+
 struct verbs_srq {
 	struct ibv_srq *ib;
 	struct verbs_cq *cq;
@@ -32,6 +35,10 @@ struct verbs_srq {
 	uint32_t size;
 	uint32_t posted; /* or polled, and about to be posted again */
 	uint32_t held;	 /* of them, by queue pairs */
+	/* Endpoint lock: chained, not posted yet. */
+	uint32_t waiting;
+	struct ibv_recv_wr wr[VERBS_SRQ_BATCH];
+	struct ibv_sge sge[VERBS_SRQ_BATCH];
 };
 
 /* A queue with `need` receives that are nobody's yet; they are the caller's now, `extra`
@@ -44,8 +51,9 @@ bool verbs_srq_more(struct verbs_ep *ep, struct verbs_srq *srq, uint32_t more);
 /* Gives them back: `extra` of them came from verbs_srq_more. */
 void verbs_srq_put(struct verbs_ep *ep, struct verbs_srq *srq, uint32_t count,
 		   uint32_t extra);
-/* A buffer that was received into. Endpoint lock or mutex. 0 or -FI_EIO. */
-int verbs_srq_post(struct verbs_srq *srq, struct verbs_buf *buf);
+/* A buffer that was received into: posted at once, or with those after it. Endpoint lock.
+ * 0 or -FI_EIO. */
+int verbs_srq_post(struct verbs_srq *srq, const struct verbs_buf *buf);
 /* All of an endpoint without queue pairs. */
 void verbs_srqs_close(struct verbs_ep *ep);
 
