@@ -60,9 +60,11 @@ need_wire()
 	shm) ;;
 	verbs)
 		# Emulated ones are good for counting what is above them.
-		[ -n "${EMUVERBS_NET:-}" ] || compgen -G '/sys/class/infiniband/*' >/dev/null ||
+		[ -n "${EMUVERBS_CONFIG:-}" ] ||
+			compgen -G '/sys/class/infiniband/*' >/dev/null ||
 			die 2 "no RDMA device here: run it on a machine that has one, or" \
-				"inside fabtests/softroce/run, which makes one"
+				"inside fabtests/softroce/run, which makes one; instructions" \
+				"can be counted over fabtests/emuverbs/run"
 		ulimit -l unlimited 2>/dev/null
 		;;
 	*) die 2 "no wire '$1'; there are: shm, verbs" ;;

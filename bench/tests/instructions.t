@@ -30,4 +30,15 @@ ok "a crowd of receives and messages is passed by" test $? = 0 || diag "$(tail -
 ok "and said" grep -qE \
 	'^instructions 8B tagged: weft [0-9]+ \(ignore posted=1000 waiting=50\)$' "$tmp/out"
 
+emu=$build/fabtests/emuverbs/.libs/libibverbs.so.1
+if [ -e "$emu" ]; then
+	WEFT_TOP_BUILDDIR=$build "$top/fabtests/emuverbs/run" --config 1x1 \
+		"$top/bench/instructions" --wire verbs --quick --operation tagged,write \
+		--size 8 >"$tmp/out" 2>"$tmp/err"
+	ok "over emulated RDMA devices" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
+	ok "without what the emulation does" grep -qE \
+		'^instructions 8B tagged: weft [0-9]+ \(without the emulation\)$' "$tmp/out"
+	ok "of which nothing is named" test -z "$(grep emu_post "$tmp/out")"
+fi
+
 done_testing
