@@ -219,11 +219,23 @@ static int query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t size)
 {
+	const struct emu_dev *dev = emu_context_of(context)->dev;
+
 	(void)input;
 	if (size < sizeof(attr->orig_attr))
 		return EINVAL;
 	memset(attr, 0, size);
-	attr_fill(emu_context_of(context)->dev, &attr->orig_attr);
+	attr_fill(dev, &attr->orig_attr);
+	if (size < offsetof(struct ibv_device_attr_ex, odp_caps) +
+			    sizeof(attr->odp_caps) ||
+	    dev->set->demand == EMU_DEMAND_NONE)
+		return 0;
+	attr->odp_caps.general_caps =
+		IBV_ODP_SUPPORT |
+		(dev->set->demand == EMU_DEMAND_IMPLICIT ? IBV_ODP_SUPPORT_IMPLICIT : 0u);
+	attr->odp_caps.per_transport_caps.rc_odp_caps =
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+		IBV_ODP_SUPPORT_READ;
 	return 0;
 }
 

@@ -29,7 +29,9 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 #define REMOTES \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-#define KNOWN (WRITES | REMOTES | IBV_ACCESS_MW_BIND | IBV_ACCESS_OPTIONAL_RANGE)
+#define KNOWN                                                           \
+	(WRITES | REMOTES | IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND | \
+	 IBV_ACCESS_OPTIONAL_RANGE)
 
 EMU_API struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -141,6 +143,26 @@ static int populate(const void *addr, size_t len, unsigned access)
 	return EFAULT;
 }
 
+/* Whether it may be registered; what isn't on demand is there then. */
+static int mr_check(const struct emu_device *set, const void *addr, size_t len,
+		    unsigned access)
+{
+	bool whole = !addr && len == SIZE_MAX;
+
+	if (!(access & IBV_ACCESS_ON_DEMAND))
+		return whole ? EINVAL : populate(addr, len, access);
+	if (set->demand == EMU_DEMAND_NONE ||
+	    (whole && set->demand != EMU_DEMAND_IMPLICIT))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+/* Bytes that it keeps locked. */
+static uint64_t mr_locked(const void *addr, size_t len, unsigned access)
+{
+	return access & IBV_ACCESS_ON_DEMAND ? 0 : pages_of(addr, len);
+}
+
 static struct ibv_mr *mr_new(struct ibv_pd *ibv, void *addr, size_t len, uint64_t iova,
 			     unsigned access)
 {
@@ -155,7 +177,7 @@ static struct ibv_mr *mr_new(struct ibv_pd *ibv, void *addr, size_t len, uint64_
 	    iova + len < iova)
 		rc = EINVAL;
 	else
-		rc = populate(addr, len, access);
+		rc = mr_check(pd->dev->set, addr, len, access);
 	mr = rc == 0 ? calloc(1, sizeof(*mr)) : NULL;
 	if (!mr) {
 		errno = rc ? rc : ENOMEM;
@@ -167,10 +189,10 @@ static struct ibv_mr *mr_new(struct ibv_pd *ibv, void *addr, size_t len, uint64_
 	mr->iova = iova;
 	mr->access = access;
 	emu_lock();
-	if (!lock_fits(pd->dev, pages_of(addr, len)) || !key_give(pd->dev, mr)) {
+	if (!lock_fits(pd->dev, mr_locked(addr, len, access)) || !key_give(pd->dev, mr)) {
 		rc = ENOMEM;
 	} else {
-		pd->dev->locked += pages_of(addr, len);
+		pd->dev->locked += mr_locked(addr, len, access);
 		pd->users++;
 	}
 	emu_unlock();
@@ -224,7 +246,7 @@ EMU_API int ibv_dereg_mr(struct ibv_mr *ibv)
 	emu_lock();
 	emu_late_place(NULL);
 	key_take(mr->pd->dev, mr);
-	mr->pd->dev->locked -= pages_of(ibv->addr, ibv->length);
+	mr->pd->dev->locked -= mr_locked(ibv->addr, ibv->length, mr->access);
 	mr->pd->users--;
 	emu_unlock();
 	free(mr);

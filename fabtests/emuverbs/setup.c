@@ -14,6 +14,7 @@
 static const char *const words_delivery[] = {"ordered", "mixed", "choice", NULL};
 static const char *const words_placing[] = {"prompt", "late", NULL};
 static const char *const words_state[] = {"active", "down", NULL};
+static const char *const words_demand[] = {"none", "explicit", "implicit", NULL};
 static const char *const words_atomics[] = {"none", "native", NULL};
 
 static const char *const words_link[] = {"ethernet", "infiniband", NULL};
@@ -28,6 +29,7 @@ const struct emu_setup_key emu_setup_keys[] = {
 	{"placing", words_placing, AT(late), 0, 0, 1},
 	{"state", words_state, AT(down), 0, 0, 1},
 	{"atomics", words_atomics, AT(atomics), 1, 0, 1},
+	{"odp", words_demand, AT(demand), EMU_DEMAND_NONE, 0, EMU_DEMAND_IMPLICIT},
 	{"link", words_link, AT(link), EMU_ETHERNET, 0, EMU_INFINIBAND},
 	{"gids", words_gids, AT(gids), EMU_GIDS_ALL, 0, EMU_GIDS_NONE},
 	{"rnr", words_rnr, AT(rnr), 0, 0, 1},

@@ -37,6 +37,13 @@ enum emu_link {
 	EMU_INFINIBAND,
 };
 
+/* Memory that is registered without being there (IBV_ACCESS_ON_DEMAND). */
+enum emu_demand {
+	EMU_DEMAND_NONE,
+	EMU_DEMAND_EXPLICIT,
+	EMU_DEMAND_IMPLICIT, /* and all memory at once */
+};
+
 enum emu_gids {
 	EMU_GIDS_ALL,
 	EMU_GIDS_NONE,
@@ -64,6 +71,7 @@ struct emu_device {
 	uint64_t late;	   /* acknowledges writes before they are in memory */
 	uint64_t down;	   /* its port is, to begin with */
 	uint64_t atomics;  /* it has native ones */
+	uint64_t demand;   /* enum emu_demand */
 	uint64_t link;	   /* enum emu_link */
 	uint64_t gids;	   /* enum emu_gids */
 	uint64_t rnr;	   /* a missing receive is an error at once */

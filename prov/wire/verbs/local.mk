@@ -94,6 +94,10 @@ TEST_HELPERS += %D%/tests/rails_show
 %C%_tests_rails_show_LDADD = prov/libprov.la
 check_PROGRAMS += %D%/tests/test_verbs %D%/tests/test_failover %D%/tests/test_many
 TEST_HELPERS += %D%/tests/test_verbs %D%/tests/test_failover %D%/tests/test_many
+check_PROGRAMS += %D%/tests/test_demand
+TEST_HELPERS += %D%/tests/test_demand
+%C%_tests_test_demand_SOURCES = %D%/tests/test_demand.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_demand_LDADD = prov/libprov.la
 %C%_tests_test_many_SOURCES = %D%/tests/test_many.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_many_LDADD = prov/libprov.la
 %C%_tests_test_verbs_SOURCES = %D%/tests/test_verbs.c %D%/tests/rig.c %D%/tests/rig.h
@@ -108,7 +112,7 @@ TEST_HELPERS += %D%/tests/test_placed
 endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
-	%D%/tests/many.t %D%/tests/placed.t
+	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t
 EXTRA_DIST += %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
-	%D%/tests/many.t %D%/tests/emulated.sh
+	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh

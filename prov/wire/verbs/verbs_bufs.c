@@ -44,7 +44,7 @@ int verbs_bufs_grow(struct verbs_bufs *bufs)
 		 -1, 0);
 	if (b == MAP_FAILED)
 		return -FI_ENOMEM;
-	ret = verbs_mr_add(bufs->dom, b, CHUNK_BYTES, IBV_ACCESS_LOCAL_WRITE, false,
+	ret = verbs_mr_add(bufs->dom, b, CHUNK_BYTES, IBV_ACCESS_LOCAL_WRITE, 0,
 			   &bufs->mr[c]);
 	if (ret) {
 		munmap(b, CHUNK_BYTES);

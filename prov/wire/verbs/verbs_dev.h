@@ -64,6 +64,7 @@ struct verbs_limits {
 	uint64_t max_message;	/* bytes, of the port */
 	bool port_active_event; /* tells when a port comes back */
 	bool odp;		/* registers memory on demand (RC read and write) */
+	bool odp_all;		/* and all memory at once */
 	bool atomic;		/* atomic among all queue pairs of the device */
 };
 

@@ -57,22 +57,60 @@ static int mr_error(int err)
 	case EAGAIN:
 	case ENOSPC:
 		return -FI_ENOMEM;
+	case EOPNOTSUPP:
+		return -FI_EOPNOTSUPP;
 	default:
 		return -FI_EIO;
 	}
 }
 
+static bool is_all(const void *start, size_t len)
+{
+	return !start && len == SIZE_MAX;
+}
+
+/* Pages are fetched when they are needed; none is locked. */
+static struct ibv_mr *mr_on_demand(const struct verbs_dom *dom, uint32_t r, void *start,
+				   size_t len, int access)
+{
+	const struct verbs_rail *rail = &dom->dev->rail[r];
+
+	if (is_all(start, len) && !rail->limits.odp_all) {
+		FI_WARN(&weft_provider, FI_LOG_MR,
+			"all memory can't be one region with %s, which has no implicit "
+			"on-demand paging: register the buffers that peers use\n",
+			rail->name);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return dom->dev->lib->reg_mr(rail->pd, start, len, access | IBV_ACCESS_ON_DEMAND);
+}
+
 static struct ibv_mr *mr_of_rail(const struct verbs_dom *dom, uint32_t r, void *start,
-				 size_t len, int access, bool relaxed)
+				 size_t len, int access, unsigned flags)
 {
 	const struct verbs_lib *lib = dom->dev->lib;
-	struct ibv_pd *pd = dom->dev->rail[r].pd;
+	const struct verbs_rail *rail = &dom->dev->rail[r];
+	struct ibv_mr *mr;
 
 	errno = 0;
-	if (relaxed && lib->reg_mr_iova2)
-		return lib->reg_mr_iova2(pd, start, len, (uintptr_t)start,
-					 (unsigned)access | IBV_ACCESS_RELAXED_ORDERING);
-	return lib->reg_mr(pd, start, len, access);
+	if (is_all(start, len))
+		return mr_on_demand(dom, r, start, len, access);
+	if ((flags & VERBS_MR_RELAXED) && lib->reg_mr_iova2)
+		mr = lib->reg_mr_iova2(rail->pd, start, len, (uintptr_t)start,
+				       (unsigned)access | IBV_ACCESS_RELAXED_ORDERING);
+	else
+		mr = lib->reg_mr(rail->pd, start, len, access);
+	if (mr || errno != ENOMEM || !(flags & VERBS_MR_DEMAND) || !rail->limits.odp)
+		return mr;
+	mr = mr_on_demand(dom, r, start, len, access);
+	if (mr)
+		FI_INFO(&weft_provider, FI_LOG_MR,
+			"%zu bytes can't be locked for %s: paged in on demand\n", len,
+			rail->name);
+	else
+		errno = ENOMEM;
+	return mr;
 }
 
 static uint32_t rail_of_pd(const struct verbs_dev *dev, uint32_t r)
@@ -83,8 +121,8 @@ static uint32_t rail_of_pd(const struct verbs_dev *dev, uint32_t r)
 	return r;
 }
 
-int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access, bool relaxed,
-		 struct verbs_mr **out)
+int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access,
+		 unsigned flags, struct verbs_mr **out)
 {
 	struct verbs_mr *mr = calloc(1, sizeof(*mr));
 
@@ -97,11 +135,12 @@ int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access, boo
 		uint32_t same = rail_of_pd(dom->dev, r);
 
 		if (same == r) {
-			mr->mr[r] = mr_of_rail(dom, r, start, len, access, relaxed);
+			mr->mr[r] = mr_of_rail(dom, r, start, len, access, flags);
 			if (!mr->mr[r]) {
 				int err = errno ? errno : EIO;
 
-				mr_warn(len, dom->dev->rail[r].name, err);
+				if (err != EOPNOTSUPP)
+					mr_warn(len, dom->dev->rail[r].name, err);
 				verbs_mr_drop(dom, mr);
 				return mr_error(err);
 			}
@@ -134,9 +173,8 @@ static int keys_mem_add(void *arg, void *start, size_t len, void **handle,
 			uint32_t rkey[DQPLB_RAILS_MAX])
 {
 	struct verbs_mr *mr;
-	int ret =
-		verbs_mr_add(arg, start, len,
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, false, &mr);
+	int ret = verbs_mr_add(arg, start, len,
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, 0, &mr);
 
 	if (ret)
 		return ret;
@@ -160,7 +198,7 @@ static int bin_open(struct verbs_dom *dom)
 
 	if (mem == MAP_FAILED)
 		return -FI_ENOMEM;
-	ret = verbs_mr_add(dom, mem, BIN_SIZE, IBV_ACCESS_LOCAL_WRITE, false, &dom->bin);
+	ret = verbs_mr_add(dom, mem, BIN_SIZE, IBV_ACCESS_LOCAL_WRITE, 0, &dom->bin);
 	if (ret)
 		munmap(mem, BIN_SIZE);
 	return ret;
@@ -297,13 +335,13 @@ int verbs_dom_mem_add(struct verbs_dom *dom, void *start, size_t len,
 	struct verbs_keys_entry e = {
 		.space = VERBS_KEYS_NAME, .access = VERBS_KEYS_READ, .pieces = 1};
 	struct verbs_mr *mr;
-	int ret =
-		verbs_mr_add(dom, start, len,
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, true, &mr);
+	int ret = verbs_mr_add(dom, start, len,
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
+			       VERBS_MR_RELAXED, &mr);
 
 	/* Memory that can only be read can still be sent from. */
 	if (ret == -FI_EFAULT)
-		ret = verbs_mr_add(dom, start, len, IBV_ACCESS_REMOTE_READ, false, &mr);
+		ret = verbs_mr_add(dom, start, len, IBV_ACCESS_REMOTE_READ, 0, &mr);
 	if (ret)
 		return ret;
 	e.virt_addr = true;
@@ -382,7 +420,7 @@ static int reg_fill(struct verbs_dom *dom, struct reg *reg,
 		if (p->len == 0)
 			continue;
 		ret = verbs_mr_add(dom, region->iov[i].iov_base, p->len,
-				   key_access(region), false, &mr);
+				   key_access(region), VERBS_MR_DEMAND, &mr);
 		if (ret)
 			return ret;
 		list_push_back(&reg->mrs, &mr->node);

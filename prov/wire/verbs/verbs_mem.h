@@ -48,11 +48,17 @@ int verbs_dom_get(struct mem_keytab *owner, struct verbs_dom **dom,
 		  struct verbs_error *error);
 void verbs_dom_put(struct verbs_dom *dom);
 
-/* Registers with every rail. access: IBV_ACCESS_*. `relaxed`: what is written may become
- * visible in any order: not where anything is polled for. -FI_ENOMEM, -FI_EFAULT,
- * -FI_EIO. */
-int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access, bool relaxed,
-		 struct verbs_mr **mr);
+/* What is written may become visible in any order: not where anything is polled for. */
+#define VERBS_MR_RELAXED 1u
+/* Only read and written, not sent from or received into: where no more can be locked, a
+ * device may fetch its pages as it needs them (on-demand paging). */
+#define VERBS_MR_DEMAND 2u
+
+/* Registers with every rail. access: IBV_ACCESS_*, flags: VERBS_MR_*. All memory (from
+ * NULL on, SIZE_MAX bytes) where every device can. -FI_ENOMEM, -FI_EFAULT, -FI_EIO,
+ * -FI_EOPNOTSUPP: all memory, and a device can't. */
+int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access,
+		 unsigned flags, struct verbs_mr **mr);
 void verbs_mr_drop(struct verbs_dom *dom, struct verbs_mr *mr);
 
 /* The wire's calls. */

@@ -262,16 +262,18 @@ static uint32_t some(int v)
 	return v > 0 ? (uint32_t)v : 0;
 }
 
-static bool device_odp(struct ibv_context *context)
+static void demand_read(struct ibv_context *context, struct verbs_limits *l)
 {
 	struct verbs_context *v = verbs_get_ctx_op(context, query_device_ex);
 	struct ibv_device_attr_ex ex;
 	uint32_t need = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE;
 
 	memset(&ex, 0, sizeof(ex));
-	return v && v->query_device_ex(context, NULL, &ex, sizeof(ex)) == 0 &&
-	       (ex.odp_caps.general_caps & IBV_ODP_SUPPORT) &&
-	       (ex.odp_caps.per_transport_caps.rc_odp_caps & need) == need;
+	if (!v || v->query_device_ex(context, NULL, &ex, sizeof(ex)))
+		return;
+	l->odp = (ex.odp_caps.general_caps & IBV_ODP_SUPPORT) &&
+		 (ex.odp_caps.per_transport_caps.rc_odp_caps & need) == need;
+	l->odp_all = l->odp && (ex.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT);
 }
 
 static int limits_read(const struct verbs_lib *lib, struct verbs_rail *rail,
@@ -301,7 +303,7 @@ static int limits_read(const struct verbs_lib *lib, struct verbs_rail *rail,
 	l->mr_size = a.max_mr_size;
 	l->port_active_event = (a.device_cap_flags & IBV_DEVICE_PORT_ACTIVE_EVENT) != 0;
 	l->atomic = a.atomic_cap != IBV_ATOMIC_NONE;
-	l->odp = device_odp(rail->context);
+	demand_read(rail->context, l);
 	return 0;
 }
 

@@ -269,7 +269,12 @@ int rig_register(struct rig *rig, void *memory, size_t len, uint64_t access,
 	region.iov[0].iov_base = memory;
 	region.iov[0].iov_len = len;
 	ret = mem_keytab_insert(rig->keys, &region, key);
-	return ret ? ret : verbs_wire_ops.key_add(rig->ep, *key, &region);
+	if (ret)
+		return ret;
+	ret = verbs_wire_ops.key_add(rig->ep, *key, &region);
+	if (ret)
+		mem_keytab_remove(rig->keys, *key);
+	return ret;
 }
 
 void rig_unregister(struct rig *rig, uint64_t key)
@@ -424,6 +429,26 @@ static void server_name(struct server_state *s, struct wire_link *link, size_t l
 	answer(s, link, (uintptr_t)s->memory, verbs_wire_ops.mem_name(s->rig.ep, handle));
 }
 
+/* Of all memory the address is one that was mapped afterwards. */
+static void server_try(struct server_state *s, struct wire_link *link, size_t len)
+{
+	int ret;
+
+	s->access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+	s->size = len ? len : 1 << 20;
+	if (len)
+		server_memory(s);
+	ret = rig_register(&s->rig, len ? s->memory : NULL, len ? len : SIZE_MAX,
+			   s->access, &s->key);
+	if (ret) {
+		answer(s, link, 0, (uint64_t)-ret);
+		return;
+	}
+	if (!len)
+		server_memory(s);
+	answer(s, link, (uintptr_t)s->memory, s->key);
+}
+
 static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t *pkt,
 			  size_t len)
 {
@@ -468,6 +493,9 @@ static bool server_packet(struct rig *rig, struct wire_link *link, const uint8_t
 		break;
 	case SERVER_LATE:
 		answer(s, link, rig->arrived_late, rig->arrived_sum);
+		break;
+	case SERVER_TRY:
+		server_try(s, link, req.arg);
 		break;
 	case SERVER_NAME:
 		server_name(s, link, req.arg);

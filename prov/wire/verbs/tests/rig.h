@@ -99,6 +99,8 @@ enum server_op {
 	SERVER_NOTICES,	 /* answers with how many arrived, and their bytes */
 	SERVER_LATE,  /* answers with how many came out of order, and the sum of data */
 	SERVER_BLOCK, /* from now on sleeps on the descriptor when idle */
+	SERVER_TRY,   /* registers memory of arg bytes (0: all memory), if it can: answers
+		       * with an address and a key, or 0 and an error */
 	SERVER_NAME,  /* registers memory of arg bytes by mem_add: address and name */
 };
 
