@@ -266,8 +266,10 @@ void *verbs_chan_reserve(struct verbs_link *link, enum verbs_ctl_class cls)
 {
 	struct verbs_buf **slot = &link->chan.slot[link->chan.ctl.nxt % VERBS_CREDITS];
 
-	if (!verbs_chan_ready(link, cls))
+	if (!verbs_chan_ready(link, cls)) {
+		link->chan.waits++;
 		return NULL;
+	}
 	if (!*slot)
 		*slot = verbs_buf_get(&link->ep->sends);
 	return (*slot)->bytes + sizeof(struct verbs_ctl_head);

@@ -28,6 +28,7 @@ struct verbs_chan {
 	struct ibv_sge sge;
 	uint32_t acks;	  /* acknowledgements that were written */
 	uint32_t grant;	  /* what the peer may send to begin with */
+	uint64_t waits;	  /* packets that there was no room for */
 	uint64_t grow_at; /* so many heard: the peer may have a larger window */
 	bool bye_sent;	  /* and nothing behind it */
 	bool bye_done;	  /* it has arrived */

@@ -101,6 +101,23 @@ static void on_arrived(void *arg, const struct dqplb_event *ev)
 					  &n, ev->len);
 }
 
+/* What the two ends agreed on, and what this one sends by. */
+static void link_values_log(const struct verbs_link *link,
+			    const struct dqplb_tx_config *tx)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
+		"link with %s, %s: %u lanes over %u rails, window %u, segments of up to "
+		"%u bytes, %u on a lane, up to %llu bytes on the way, traffic class %u, "
+		"placed %s\n",
+		wire_addr_text(&link->peer.door, text),
+		fabric_distance_name(link->terms.distance), tx->lanes,
+		link->ep->dom->dev->rails, tx->window, tx->max_segment, tx->lane_segments,
+		(unsigned long long)tx->link_bytes, link->traffic_class,
+		link->terms.features & VERBS_CARD_OOO ? "out of order" : "in order");
+}
+
 static int machines_open(struct verbs_link *link)
 {
 	const struct verbs_dev *dev = link->ep->dom->dev;
@@ -131,6 +148,7 @@ static int machines_open(struct verbs_link *link)
 		if (dev->rail[r].limits.max_message &&
 		    tx.max_segment > dev->rail[r].limits.max_message)
 			tx.max_segment = (uint32_t)dev->rail[r].limits.max_message;
+	link_values_log(link, &tx);
 	rx.ack_bytes = quarter < INT32_MAX ? (uint32_t)quarter : INT32_MAX;
 	ret = dqplb_tx_open(&tx, &link->tx);
 	if (ret == 0)

@@ -160,6 +160,9 @@ void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card);
 /* Of a rail that moved: what its part of the card says otherwise now. */
 void verbs_dev_card_moved(const struct verbs_rail *rail, struct verbs_card_rail *card);
 
+/* Says at FI_LOG_LEVEL=info which rails are used, and how links spread over them. */
+void verbs_dev_log(const struct verbs_dev *dev);
+
 /* The path MTU of two rails: the smaller one. */
 enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
 			   const struct verbs_card_rail *peer);

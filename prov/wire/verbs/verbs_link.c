@@ -138,6 +138,8 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 	c->retired = link->lane_stats.retired;
 	c->rebuilt = link->lane_stats.rebuilt;
 	c->resumes = link->resumes;
+	c->waits = link->chan.waits;
+	c->flushes = link->flush.rounds;
 	memcpy(c->bytes, link->rail_bytes, sizeof(c->bytes));
 }
 
@@ -151,12 +153,15 @@ static void link_log(const struct verbs_link *link)
 	verbs_link_count(link, &c);
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 		"link to %s: packets=%llu replays=%llu duplicates=%llu segments=%llu "
-		"again=%llu opened=%llu retired=%llu rebuilt=%llu resumes=%llu\n",
+		"again=%llu opened=%llu retired=%llu rebuilt=%llu resumes=%llu "
+		"waits=%llu "
+		"flushes=%llu\n",
 		wire_addr_text(&link->base.peer, text), (unsigned long long)c.packets,
 		(unsigned long long)c.replays, (unsigned long long)c.duplicates,
 		(unsigned long long)c.segments, (unsigned long long)c.again,
 		(unsigned long long)c.opened, (unsigned long long)c.retired,
-		(unsigned long long)c.rebuilt, (unsigned long long)c.resumes);
+		(unsigned long long)c.rebuilt, (unsigned long long)c.resumes,
+		(unsigned long long)c.waits, (unsigned long long)c.flushes);
 	for (uint32_t r = 0; r < link->ep->dom->dev->rails; r++)
 		FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "link to %s: %llu bytes on %s\n",
 			text, (unsigned long long)c.bytes[r],

@@ -157,6 +157,8 @@ struct verbs_link_counts {
 	uint64_t retired;
 	uint64_t rebuilt;
 	uint64_t resumes; /* control channels made anew */
+	uint64_t waits;	  /* packets that there was no room for */
+	uint64_t flushes; /* rounds of reads behind writes */
 	uint64_t bytes[DQPLB_RAILS_MAX];
 };
 void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *counts);

@@ -55,6 +55,43 @@ void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card)
 	}
 }
 
+static void row_log(const struct verbs_dev *dev, size_t distance)
+{
+	const struct dqplb_profile *p = &dev->profiles.row[distance];
+	struct dqplb_tx_config tx;
+
+	dqplb_profile_tx(p, dev->rails, &tx);
+	FI_INFO(&weft_provider, FI_LOG_DOMAIN,
+		"profile %s: lanes=%u segment=%u segments=%u lane_bytes=%llu "
+		"link_bytes=%llu turn=%u small=%u traffic_class=%llu, window %u\n",
+		fabric_distance_name(distance), tx.lanes, tx.max_segment,
+		tx.lane_segments, (unsigned long long)tx.lane_bytes,
+		(unsigned long long)tx.link_bytes, tx.turn, tx.small,
+		(unsigned long long)p->traffic_class, tx.window);
+}
+
+void verbs_dev_log(const struct verbs_dev *dev)
+{
+	static const char *const kind[] = {"?", "InfiniBand", "RoCE v2 by IPv4",
+					   "RoCE v2 by IPv6", "RoCE v1"};
+	char place[FABRIC_PLACE_MAX + 1];
+
+	for (uint32_t i = 0; i < dev->rails; i++) {
+		const struct verbs_rail *r = &dev->rail[i];
+		const struct verbs_reach at = verbs_rail_reach(r);
+
+		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
+			"rail %u: %s port %u, %s, GID %u, MTU %u, %llu Mbit/s, %s\n",
+			r->number, r->name, r->port, kind[at.kind], at.gid_index,
+			128u << at.mtu, (unsigned long long)r->speed,
+			r->up ? "up" : "down");
+	}
+	fabric_place_text(&dev->place, place);
+	FI_INFO(&weft_provider, FI_LOG_DOMAIN, "this host is at %s\n", place);
+	for (size_t d = 0; d < FABRIC_DISTANCES; d++)
+		row_log(dev, d);
+}
+
 enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
 			   const struct verbs_card_rail *peer)
 {

@@ -251,6 +251,7 @@ static int dom_open(struct mem_keytab *owner, struct verbs_dom **out,
 	ret = bin_open(dom);
 	if (ret)
 		goto err_keys;
+	verbs_dev_log(dom->dev);
 	pthread_mutex_init(&dom->mutex, NULL);
 	*out = dom;
 	return 0;

@@ -20,7 +20,16 @@ printf 'fault %s\n' "emu0 each=90 lose-ack" "emu1 each=130 lose-segment" >"$tmp/
 PLACED_WANT=1 emulated test_placed "$tmp/two" "$tmp/faults" "queue pairs die"
 
 # As an application meets it: the target looks without any call.
-"$run" --config "$tmp/two" timeout 200 "$build/fabtests/own/levels" >"$tmp/out" 2>&1
+FI_LOG_LEVEL=info "$run" --config "$tmp/two" timeout 200 "$build/fabtests/own/levels" \
+	>"$tmp/out" 2>"$tmp/err"
 ok "FI_DELIVERY_COMPLETE: a write that is done is seen by who polls memory" \
 	grep -q '^ok .* a delivered write is there$' "$tmp/out" || diag "$(tail -5 "$tmp/out")"
+said() {
+	ok "the log says $1" grep -q "$2" "$tmp/err"
+}
+said "which rails are used" 'rail 1: emu1 port 1, RoCE v2 by IPv4, GID [0-9]*, MTU 4096, '
+said "how links to each distance spread" \
+	'profile rack: lanes=8 segment=[0-9]* segments=[0-9]* .*, window [0-9]'
+said "what a link goes by" 'link with .*, host: 8 lanes over 2 rails, window [0-9]*, '
+said "what a link has done" ' segments=[1-9].* retired=0 .* waits=[0-9]* flushes=[1-9]'
 done_testing
