@@ -18,30 +18,28 @@ struct uet_nscc_config {
 	uint64_t link;	    /* bytes each second of the slower end */
 	uint64_t base_rtt;  /* ns, of the longest path when nothing waits; 0: measured */
 	uint64_t first_rtt; /* assumed until one was measured */
-	uint64_t least_rtt; /* no base is taken for smaller: clocks and stamps are soft */
-	uint32_t mtu;	    /* nominal size of a full packet */
+	uint64_t jitter; /* ns by which a round trip is longer although nothing waits in
+			  * the network: soft stamps, threads that aren't running */
+	uint32_t mtu;	 /* nominal size of a full packet */
 	uint32_t ack_bytes; /* that the receiver gathers before it acknowledges */
 };
 
+/* Written by uet_nscc.c only. */
 struct uet_nscc {
 	struct uet_nscc_config config;
 	/* What follows from base_rtt. */
 	uint64_t base_rtt;
-	uint64_t target;
+	uint64_t target; /* queueing delay */
 	uint64_t bdp;
 	uint64_t max_wnd;
 	double alpha;
 	double fi;
 	double eta;
 	double fi_scale;
-	/* State. */
-	bool measured;
-	bool fast;
-	bool trigger_qa;
-	bool saved_valid;
-	int64_t inflight;
+	/* State. Bytes, ns. */
+	int64_t inflight; /* below 0 by what the peer's counter rounds up */
 	uint64_t cwnd;
-	uint64_t saved;
+	uint64_t saved; /* cwnd before a receiver's penalty; 0: none */
 	double avg_delay;
 	double inc_bytes;
 	uint64_t fi_count;
@@ -50,17 +48,21 @@ struct uet_nscc {
 	uint64_t bytes_ignored;
 	uint64_t bytes_to_ignore;
 	uint64_t qa_end;
-	uint64_t adjust_at;
+	uint64_t adjust_end;
 	uint64_t md_at;
-	uint64_t loss_at;
-	uint64_t loss_floor;
-	uint64_t min_now; /* smallest sample of this period, and of the one before */
-	uint64_t min_before;
-	uint64_t min_until;
+	uint64_t loss_end;   /* losses until then ... */
+	uint64_t loss_floor; /* ... don't bring the window below this */
+	uint64_t late_since; /* samples are beyond belief since; 0: they aren't */
+	uint64_t min_now;    /* smallest sample of this period */
+	uint64_t min_end;
 	uint32_t received; /* as the last ack said */
+	bool fast;
+	bool trigger_qa;
+	bool lowered; /* it was, ever */
 	struct {
 		uint64_t acks;
 		uint64_t samples;
+		uint64_t late; /* samples that were not believed */
 		uint64_t marks;
 		uint64_t decreases;
 		uint64_t quick;
@@ -72,8 +74,8 @@ struct uet_nscc_ack {
 	uint32_t received; /* as in uet_ack_state */
 	bool has_received;
 	bool ce;
-	bool path_marks; /* the packet's path has marked before, so silence says something
-			  */
+	bool path_marks; /* the packet's path has marked, ever: that it didn't mark this
+			  * one says something (rule H2) */
 	bool restore;
 	uint8_t pend;
 	bool has_rtt;

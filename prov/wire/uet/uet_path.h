@@ -61,6 +61,8 @@ bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 		    uint64_t seed);
 /* The path for a packet that leaves now, and the packet's number on it. */
 uint32_t uet_paths_pick(struct uet_paths *p, uint64_t now, uint32_t *number);
+/* The path for a packet that isn't counted: any, retired ones now and then. */
+uint32_t uet_paths_control(struct uet_paths *p);
 /* The next pick takes another path. */
 void uet_paths_turn(struct uet_paths *p);
 /* News of packet `number` on a path. */

@@ -214,6 +214,9 @@ void uet_pds_rx(struct uet_pds *pds, const struct uet_in *in, const struct uet_p
 bool uet_pds_next(struct uet_pds *pds, uint64_t now, struct uet_out *out);
 /* When uet_pds_tick has something to do; UINT64_MAX: never. */
 uint64_t uet_pds_due(const struct uet_pds *pds);
+/* Acks say from now on that this end can't keep up: so many 128ths of what arrives are
+ * too much; 0: it can again. */
+void uet_pds_press(struct uet_pds *pds, uint32_t pend);
 /* Timers. Raises events. */
 void uet_pds_tick(struct uet_pds *pds, uint64_t now);
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The window: flows share one queue on a virtual clock, with and without marks; and what
+ * must not lower it. Rules H2 and those of README.md.
+ */
+#include "config.h"
+
+#include "prov/wire/uet/uet_nscc.h"
+#include "util/tap.h"
+
+#define US    UINT64_C(1000)
+#define MS    UINT64_C(1000000)
+#define BASE  (20 * US)
+#define LINK  UINT64_C(5000000000)
+#define SIZE  4200u
+#define FLOWS 16u
+#define AIR   4096u
+
+static const struct uet_nscc_config config = {.link = LINK,
+					      .first_rtt = BASE,
+					      .jitter = 5 * US,
+					      .mtu = SIZE,
+					      .ack_bytes = 16384};
+
+static struct uet_nscc start(void)
+{
+	struct uet_nscc cc;
+
+	if (!uet_nscc_init(&cc, &config, MS))
+		tap_bail("a good configuration is refused");
+	return cc;
+}
+
+struct packet {
+	uint64_t sent;
+	uint64_t acked;
+	uint32_t flow;
+	bool ce;
+};
+
+/* One queue of LINK bytes each second, BASE there and back; first in, first out. */
+struct bottleneck {
+	struct uet_nscc cc[FLOWS];
+	uint64_t got[FLOWS]; /* bytes, counted from half-time on */
+	uint64_t total[FLOWS];
+	struct packet air[AIR];
+	uint32_t first, count;
+	uint64_t free_at;
+	uint64_t longest; /* queueing delay, after half-time */
+	uint64_t marks;
+};
+
+static struct bottleneck net;
+
+static void send_all(uint32_t flows, uint64_t now, bool marks)
+{
+	bool any = true;
+
+	while (any) {
+		any = false;
+		for (uint32_t f = 0; f < flows && net.count < AIR; f++) {
+			struct packet *p = &net.air[(net.first + net.count) % AIR];
+			uint64_t wait = net.free_at > now ? net.free_at - now : 0;
+
+			if (!uet_nscc_can_send(&net.cc[f]))
+				continue;
+			uet_nscc_sent(&net.cc[f], SIZE);
+			net.free_at = now + wait + SIZE * UINT64_C(1000000000) / LINK;
+			*p = (struct packet){now, net.free_at + BASE, f,
+					     marks && wait > BASE / 2};
+			net.count++;
+			any = true;
+		}
+	}
+}
+
+static void take(struct packet p, bool marks, bool counted)
+{
+	struct uet_nscc_ack ack = {.has_received = true,
+				   .ce = p.ce,
+				   .path_marks = marks,
+				   .has_rtt = true,
+				   .rtt = p.acked - p.sent};
+	uint64_t wait = p.acked - p.sent - BASE;
+
+	net.total[p.flow] += SIZE;
+	ack.received = (uint32_t)((net.total[p.flow] + 255) / 256) & 0xffffff;
+	uet_nscc_ack(&net.cc[p.flow], &ack, p.acked);
+	if (!counted)
+		return;
+	net.got[p.flow] += SIZE;
+	net.marks += p.ce;
+	net.longest = wait > net.longest ? wait : net.longest;
+}
+
+/* Flow f begins f / 4 ms late: the first have all of the queue by then. */
+static void run(uint32_t flows, bool marks, uint64_t ns)
+{
+	uint64_t now = MS;
+
+	memset(&net, 0, sizeof(net));
+	for (uint32_t f = 0; f < flows; f++)
+		net.cc[f] = start();
+	while (now < MS + ns) {
+		uint64_t begun = (now - MS) / (MS / 4) + 1;
+		struct packet p;
+
+		send_all(begun < flows ? (uint32_t)begun : flows, now, marks);
+		p = net.air[net.first];
+		net.first = (net.first + 1) % AIR;
+		net.count--;
+		now = p.acked;
+		take(p, marks, now > MS + ns / 2);
+	}
+}
+
+static void test_shares(uint32_t flows, bool marks, double fair)
+{
+	const uint64_t ns = 60 * MS;
+	double sum = 0, squares = 0, use, jain;
+
+	run(flows, marks, ns);
+	for (uint32_t f = 0; f < flows; f++) {
+		sum += (double)net.got[f];
+		squares += (double)net.got[f] * (double)net.got[f];
+	}
+	use = sum / ((double)LINK * (double)(ns / 2) / 1e9);
+	jain = sum * sum / (flows * squares);
+	tap_diag("%u flows, %s: use %.3f, fairness %.3f, longest wait %.1f us, %lu marks",
+		 flows, marks ? "marked" : "never marked", use, jain,
+		 (double)net.longest / 1000, (unsigned long)net.marks);
+	tap_ok(use > 0.9 && use < 1.01, "%u flows use the link", flows);
+	tap_ok(jain > fair, "and share it");
+	/* Windows of the floor, one packet each, or twice the target, where that is more.
+	 */
+	tap_ok(net.longest < 6 * (BASE + config.jitter) +
+				     2 * flows * SIZE * UINT64_C(1000000000) / LINK,
+	       "H2: and the queue stays short, %s", marks ? "by marks" : "without one");
+	tap_ok(!marks == (net.marks == 0), "as it was meant");
+}
+
+static void ack(struct uet_nscc *cc, uint64_t bytes, uint64_t rtt, uint64_t now)
+{
+	struct uet_nscc_ack a = {.has_received = true,
+				 .received = (uint32_t)(bytes / 256) & 0xffffff,
+				 .has_rtt = rtt > 0,
+				 .rtt = rtt};
+
+	uet_nscc_ack(cc, &a, now);
+}
+
+/* A peer that doesn't run for a while answers late, to everything at once. */
+static void test_paused(void)
+{
+	struct uet_nscc cc = start();
+	uint64_t before, n = 0;
+
+	ack(&cc, 0, BASE, 2 * MS);
+	before = cc.cwnd;
+	while (uet_nscc_can_send(&cc)) {
+		uet_nscc_sent(&cc, 4096);
+		n++;
+	}
+	uet_nscc_lost(&cc, 4096, false, 22 * MS);
+	uet_nscc_sent(&cc, 4096);
+	for (uint64_t i = 1; i <= n; i++)
+		ack(&cc, i * 4096, 50 * MS, 52 * MS);
+	tap_is_int((int64_t)cc.cwnd, (int64_t)before,
+		   "a peer that didn't run doesn't cost the window");
+	tap_ok(cc.inflight == 0 && cc.count.late == n, "nothing is left under way");
+	for (uint64_t t = 0; t < 400; t++)
+		ack(&cc, (n + t) * 4096, 50 * MS, 60 * MS + t * MS);
+	tap_ok(cc.cwnd < before, "but one that is slow for good does");
+}
+
+static void test_loss(void)
+{
+	struct uet_nscc cc = start();
+	uint64_t before = cc.cwnd;
+
+	for (uint32_t i = 0; i < 100; i++)
+		uet_nscc_lost(&cc, SIZE, true, 10 * MS);
+	tap_ok(cc.cwnd >= before / 2 && cc.cwnd < before / 2 + 2 * SIZE,
+	       "a burst that is lost halves the window, and no more");
+	for (uint32_t i = 0; i < 100; i++)
+		uet_nscc_lost(&cc, SIZE, true, 20 * MS + i * MS);
+	tap_ok(cc.cwnd >= SIZE && cc.cwnd < 2 * SIZE + before / 8,
+	       "loss that goes on empties it");
+	cc.inflight = 0;
+	tap_ok(uet_nscc_can_send(&cc), "one packet may always leave");
+}
+
+static void test_counter(void)
+{
+	struct uet_nscc cc = start();
+	struct uet_nscc_ack a = {.has_received = true};
+
+	cc.received = 0xfffff0;
+	cc.inflight = 0x40 * 256;
+	a.received = 0x10;
+	tap_is_int((int64_t)uet_nscc_ack(&cc, &a, MS), 0x20 * 256,
+		   "bytes received are counted over the wrap");
+	a.received = 0xfffff8;
+	tap_is_int((int64_t)uet_nscc_ack(&cc, &a, MS), 0,
+		   "an ack that is late takes nothing back");
+	tap_is_int(cc.inflight, 0x20 * 256, "nor gives");
+}
+
+static void test_penalty(void)
+{
+	struct uet_nscc cc = start();
+	struct uet_nscc_ack a = {.has_received = true, .pend = 64};
+	uint64_t before = cc.cwnd;
+
+	cc.inflight = (int64_t)before;
+	a.received = 64;
+	uet_nscc_ack(&cc, &a, 2 * MS);
+	tap_ok(cc.cwnd < before, "a receiver that can't keep up lowers it");
+	a.pend = 0;
+	a.restore = true;
+	a.received = 128;
+	uet_nscc_ack(&cc, &a, 3 * MS);
+	tap_is_int((int64_t)cc.cwnd, (int64_t)before, "and gives it back");
+}
+
+static void test_trimmed(void)
+{
+	struct uet_nscc cc = start();
+	uint64_t before = cc.cwnd;
+
+	uet_nscc_sent(&cc, SIZE);
+	uet_nscc_nack(&cc, SIZE, false, 2 * MS);
+	tap_ok(cc.cwnd == before && cc.inflight == 0,
+	       "a refusal says nothing of the network");
+	uet_nscc_sent(&cc, SIZE);
+	uet_nscc_nack(&cc, SIZE, true, 2 * MS);
+	tap_ok(cc.cwnd == before - SIZE && cc.inflight == 0,
+	       "a packet that was cut does");
+}
+
+static void test_base(void)
+{
+	struct uet_nscc_config c = config;
+	struct uet_nscc cc = start();
+
+	uet_nscc_base(&cc, 8 * US, 2 * MS);
+	tap_is_int((int64_t)cc.base_rtt, 8 * US, "the base is what was measured");
+	uet_nscc_base(&cc, 30 * US, 3 * MS);
+	tap_is_int((int64_t)cc.base_rtt, 8 * US, "the shortest");
+	for (uint64_t s = 0; s < 30; s++)
+		uet_nscc_base(&cc, 30 * US, (s + 1) * 1000 * MS);
+	tap_is_int((int64_t)cc.base_rtt, 30 * US, "of late: a way may become longer");
+	c.base_rtt = 25 * US;
+	tap_ok(uet_nscc_init(&cc, &c, MS), "one is configured");
+	uet_nscc_base(&cc, 30 * US, 2 * MS);
+	tap_is_int((int64_t)cc.base_rtt, 25 * US, "then it is at most that");
+	c.link = 0;
+	tap_ok(!uet_nscc_init(&cc, &c, MS), "a link that carries nothing is refused");
+}
+
+int main(void)
+{
+	test_shares(1, true, 0.99);
+	test_shares(4, true, 0.95);
+	test_shares(16, true, 0.95);
+	test_shares(1, false, 0.99);
+	test_shares(4, false, 0.95);
+	test_shares(16, false, 0.95);
+	test_paused();
+	test_loss();
+	test_counter();
+	test_penalty();
+	test_trimmed();
+	test_base();
+	return tap_done();
+}

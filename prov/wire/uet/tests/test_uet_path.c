@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Paths: all are used, bad ones are left alone and tried again, and one is always left.
+ */
+#include "config.h"
+
+#include "prov/wire/uet/uet_path.h"
+#include "util/tap.h"
+
+#define MS UINT64_C(1000000)
+
+static const struct uet_path_config eight = {
+	.paths = 8, .burst = 1, .strikes = 3, .retry_min = 10 * MS, .retry_max = 40 * MS};
+
+static struct uet_paths start(const struct uet_path_config *c)
+{
+	struct uet_paths p;
+
+	if (!uet_paths_init(&p, c, 12345))
+		tap_bail("a good configuration is refused");
+	return p;
+}
+
+static void test_spread(void)
+{
+	for (uint32_t paths = 1; paths <= UET_PATHS_MAX; paths++) {
+		struct uet_path_config c = eight;
+		uint32_t used[UET_PATHS_MAX] = {0}, least = UINT32_MAX, most = 0, number;
+		struct uet_paths p;
+
+		c.paths = paths;
+		p = start(&c);
+		for (uint32_t i = 0; i < 100 * paths; i++)
+			used[uet_paths_pick(&p, 0, &number)]++;
+		for (uint32_t i = 0; i < paths; i++) {
+			least = used[i] < least ? used[i] : least;
+			most = used[i] > most ? used[i] : most;
+		}
+		if (least + 1 < most || least == 0)
+			tap_ok(false, "%u paths: from %u to %u packets", paths, least,
+			       most);
+	}
+	tap_ok(true, "each of 1 to 32 paths gets its share");
+}
+
+static void test_burst(void)
+{
+	struct uet_path_config c = eight;
+	struct uet_paths p;
+	uint32_t changes = 0, number, last = UINT32_MAX;
+
+	c.burst = 4;
+	p = start(&c);
+	for (uint32_t i = 0; i < 400; i++) {
+		uint32_t now = uet_paths_pick(&p, 0, &number);
+
+		changes += now != last;
+		last = now;
+	}
+	tap_ok(changes > 80 && changes <= 100, "four in a row stay together");
+	c.burst = UINT32_MAX;
+	p = start(&c);
+	last = uet_paths_pick(&p, 0, &number);
+	changes = 0;
+	for (uint32_t i = 0; i < 1000; i++)
+		changes += uet_paths_pick(&p, 0, &number) != last;
+	tap_is_int(changes, 0, "or all do, until a timeout");
+	for (uint32_t i = 0; i < 20 && changes == 0; i++) {
+		uet_paths_news(&p, last, number, UET_PATH_TIMEOUT, 0);
+		changes += uet_paths_pick(&p, 0, &number) != last;
+	}
+	tap_is_int(changes, 1, "which takes them to another");
+}
+
+/* Sends `count` packets; those on path `bad` get lost in silence, all others arrive. */
+static uint32_t traffic(struct uet_paths *p, uint32_t bad, uint32_t count, uint64_t now)
+{
+	uint32_t on_bad = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t number;
+		uint32_t path = uet_paths_pick(p, now, &number);
+
+		on_bad += path == bad;
+		uet_paths_news(p, path, number,
+			       path == bad ? UET_PATH_SILENT : UET_PATH_DELIVERED, now);
+	}
+	return on_bad;
+}
+
+static void test_retire(void)
+{
+	struct uet_paths p = start(&eight);
+	uint32_t tries;
+
+	tap_ok(traffic(&p, 5, 1000, MS) == 3 && p.retired == 1 && p.path[5].retired,
+	       "a path that swallows three is retired");
+	tap_is_int(traffic(&p, 5, 1000, 10 * MS), 0, "and left alone");
+	tap_is_int(traffic(&p, 5, 1000, 11 * MS), 1, "then tried, with one packet");
+	tap_is_int(traffic(&p, 5, 1000, 25 * MS), 0, "the next time later");
+	tap_is_int(traffic(&p, 5, 1000, 31 * MS), 1, "twice as late");
+	tries = 0;
+	for (uint64_t t = 32; t < 432; t++)
+		tries += traffic(&p, 5, 20, t * MS);
+	tap_ok(tries >= 8 && tries <= 11, "at last at the longest wait");
+	tap_ok(traffic(&p, UINT32_MAX, 1000, 500 * MS) == 0 && p.retired == 0 &&
+		       p.returns == 1,
+	       "healed, it is used again");
+	tap_is_int(p.path[5].penalty, 0, "as all others are");
+}
+
+static void test_lost(void)
+{
+	struct uet_paths p = start(&eight);
+	uint32_t number, path = uet_paths_pick(&p, 0, &number);
+
+	for (uint32_t i = 0; i < 100; i++)
+		uet_paths_news(&p, path, number, UET_PATH_LOST, 0);
+	tap_ok(p.retired == 0 && p.path[path].penalty == 15,
+	       "a path that loses some and delivers is used less, and never retired");
+	uet_paths_news(&p, path, number + 5, UET_PATH_DELIVERED, 0);
+	for (uint32_t i = 0; i < 5; i++)
+		uet_paths_news(&p, path, number + i, UET_PATH_SILENT, 0);
+	tap_is_int(p.path[path].strikes, 0,
+		   "what was overtaken on its path is no silence");
+	uet_paths_news(&p, path, number + 6, UET_PATH_MARKED, 0);
+	tap_ok(p.path[path].marks, "a path that marks is known to");
+}
+
+static void test_all_bad(void)
+{
+	struct uet_paths p = start(&eight);
+	uint32_t seen = 0;
+
+	/* The peer is gone for a while: every path is silent. */
+	for (uint32_t i = 0; i < 500; i++) {
+		uint32_t number;
+		uint32_t path = uet_paths_pick(&p, i * MS / 10, &number);
+
+		seen |= i > 400 ? 1u << path : 0;
+		uet_paths_news(&p, path, number, UET_PATH_SILENT, i * MS / 10);
+		if (p.retired >= p.config.paths)
+			tap_ok(false, "no path is left");
+	}
+	tap_is_int(seen, 0xff, "when all are silent all are tried");
+	seen = 0;
+	for (uint32_t i = 0; i < 1000; i++)
+		seen |= 1u << uet_paths_control(&p);
+	tap_is_int(seen, 0xff, "and packets that aren't counted try them as well");
+}
+
+static void test_wrap(void)
+{
+	struct uet_paths p = start(&eight);
+
+	for (uint32_t i = 0; i < 8; i++)
+		p.path[i].sent = p.path[i].delivered = UINT32_MAX - 5;
+	tap_ok(traffic(&p, 3, 1000, MS) == 3 && p.path[3].retired,
+	       "packets' numbers wrap");
+}
+
+static void test_config(void)
+{
+	struct uet_path_config c = eight;
+	struct uet_paths p;
+	unsigned refused = 0;
+
+	c.paths = 0;
+	refused += !uet_paths_init(&p, &c, 1);
+	c.paths = UET_PATHS_MAX + 1;
+	refused += !uet_paths_init(&p, &c, 1);
+	c = eight;
+	c.burst = 0;
+	refused += !uet_paths_init(&p, &c, 1);
+	c = eight;
+	c.retry_max = c.retry_min - 1;
+	refused += !uet_paths_init(&p, &c, 1);
+	tap_is_int(refused, 4, "configurations that make no sense are refused");
+}
+
+int main(void)
+{
+	test_spread();
+	test_burst();
+	test_retire();
+	test_lost();
+	test_all_bad();
+	test_wrap();
+	test_config();
+	return tap_done();
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The window and what moves it. */
+#include "config.h"
+
+#include <string.h>
+
+#include "prov/wire/uet/uet_nscc.h"
+
+#define REF_BYTES    150000.0 /* 100 Gbit/s for 12 us: what the factors are made for */
+#define REF_NS	     12000.0
+#define GAMMA	     0.8
+#define MAX_MD	     0.5
+#define AVG_WEIGHT   0.0125
+#define QA_GATE	     3
+#define QA_TARGETS   4u /* delay that says drops are near */
+#define ADJUST_MTUS  8u
+#define BELIEF	     10u /* base round trips: longer ones are somebody who didn't run */
+#define PATIENCE     UINT64_C(5000000) /* unless they go on for this long */
+#define MIN_FIRST    UINT64_C(100000000)
+#define MIN_PERIOD   UINT64_C(10000000000)
+#define WND_MIN_MTUS 8u /* the largest window is at least this, however near the peer */
+#define RECEIVED_MAX 0xffffffu
+#define UNIT	     256u
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void set_base(struct uet_nscc *cc, uint64_t rtt)
+{
+	uint64_t soft = rtt + cc->config.jitter;
+	double mtu = cc->config.mtu;
+	double a, b;
+
+	cc->base_rtt = rtt;
+	cc->target = soft;
+	cc->bdp = (uint64_t)((double)cc->config.link * (double)soft / 1e9);
+	cc->bdp = max_u64(cc->bdp, cc->config.mtu);
+	cc->max_wnd =
+		max_u64(cc->bdp + cc->bdp / 2, (uint64_t)WND_MIN_MTUS * cc->config.mtu);
+	a = (double)cc->bdp / REF_BYTES;
+	b = (double)cc->target / REF_NS;
+	cc->alpha = 4.0 * a * b * mtu / (double)cc->target;
+	cc->fi = 5.0 * mtu * a;
+	cc->eta = 0.15 * mtu * a;
+	cc->fi_scale = 0.25 * a;
+	if (!cc->lowered || cc->cwnd > cc->max_wnd)
+		cc->cwnd = cc->max_wnd;
+}
+
+bool uet_nscc_init(struct uet_nscc *cc, const struct uet_nscc_config *config,
+		   uint64_t now)
+{
+	uint64_t first = config->base_rtt ? config->base_rtt : config->first_rtt;
+
+	if (config->mtu == 0 || config->link == 0 || first == 0 ||
+	    first > UINT64_C(10000000000) || config->jitter > UINT64_C(10000000000))
+		return false;
+	memset(cc, 0, sizeof(*cc));
+	cc->config = *config;
+	cc->min_now = UINT64_MAX;
+	cc->min_end = now + MIN_FIRST;
+	set_base(cc, first);
+	return true;
+}
+
+/* The smallest counts at once. A larger one only after a whole period without any
+ * smaller: a sample that waited must not pass for the base, or the window would grow with
+ * the queue. */
+static void note_rtt(struct uet_nscc *cc, uint64_t rtt, uint64_t now)
+{
+	uint64_t base = cc->base_rtt;
+
+	rtt = max_u64(rtt, 1);
+	if (now >= cc->min_end) {
+		if (cc->min_now != UINT64_MAX)
+			base = cc->min_now;
+		cc->min_now = UINT64_MAX;
+		cc->min_end = now + MIN_PERIOD;
+	}
+	cc->min_now = min_u64(cc->min_now, rtt);
+	base = min_u64(base, rtt);
+	if (cc->config.base_rtt)
+		base = min_u64(base, cc->config.base_rtt);
+	if (base != cc->base_rtt)
+		set_base(cc, base);
+}
+
+bool uet_nscc_can_send(const struct uet_nscc *cc)
+{
+	return cc->inflight <= 0 || (uint64_t)cc->inflight + cc->config.mtu <= cc->cwnd;
+}
+
+bool uet_nscc_wants_ack(const struct uet_nscc *cc)
+{
+	return !uet_nscc_can_send(cc) || cc->cwnd < cc->config.ack_bytes;
+}
+
+void uet_nscc_sent(struct uet_nscc *cc, uint32_t size)
+{
+	cc->inflight += size;
+}
+
+static void lower(struct uet_nscc *cc, uint64_t cwnd)
+{
+	cc->lowered = true;
+	cc->cwnd = max_u64(cwnd, cc->config.mtu);
+	cc->count.decreases++;
+}
+
+static uint64_t count_received(struct uet_nscc *cc, const struct uet_nscc_ack *ack)
+{
+	uint32_t units = (ack->received - cc->received) & RECEIVED_MAX;
+	uint64_t n = (uint64_t)units * UNIT;
+
+	if (!ack->has_received || units > RECEIVED_MAX / 2)
+		return 0;
+	cc->received = ack->received;
+	cc->inflight -= (int64_t)n;
+	cc->bytes_ignored += n;
+	cc->received_bytes += n;
+	cc->achieved_bytes += n;
+	return n;
+}
+
+/* The receiver can't keep up. True: no increase now. */
+static bool penalty(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint64_t n)
+{
+	uint64_t inflight = cc->inflight > 0 ? (uint64_t)cc->inflight : 0;
+	uint64_t cut = ack->pend * n >> 7;
+
+	if (ack->pend > 0) {
+		if (!cc->saved)
+			cc->saved = cc->cwnd;
+		lower(cc, min_u64(cc->cwnd, inflight));
+		lower(cc, cc->cwnd > cut ? cc->cwnd - cut : 0);
+		return true;
+	}
+	if (ack->restore && cc->saved) {
+		cc->cwnd = min_u64(cc->saved, cc->max_wnd);
+		cc->saved = 0;
+	}
+	return false;
+}
+
+static bool quick_adapt(struct uet_nscc *cc, bool loss, bool ce, uint64_t delay,
+			uint64_t now)
+{
+	bool acted = cc->bytes_ignored < cc->bytes_to_ignore && ce;
+
+	if (!acted && now >= cc->qa_end) {
+		if (cc->qa_end != 0 &&
+		    (cc->trigger_qa || loss || delay > QA_TARGETS * cc->target) &&
+		    cc->achieved_bytes < cc->max_wnd >> QA_GATE) {
+			lower(cc, min_u64(cc->cwnd, cc->achieved_bytes));
+			cc->bytes_to_ignore =
+				cc->inflight > 0 ? (uint64_t)cc->inflight : 0;
+			cc->bytes_ignored = 0;
+			cc->trigger_qa = false;
+			cc->count.quick++;
+			acted = true;
+		}
+		cc->achieved_bytes = 0;
+		cc->qa_end = now + cc->base_rtt + cc->target;
+	}
+	if (acted) {
+		cc->inc_bytes = 0;
+		cc->received_bytes = 0;
+	}
+	return acted;
+}
+
+static bool fast_increase(struct uet_nscc *cc, uint64_t n, uint64_t delay)
+{
+	if (delay * 10 >= cc->target) {
+		cc->fi_count = 0;
+		cc->fast = false;
+		return false;
+	}
+	cc->fi_count += n;
+	if (!cc->fast && cc->fi_count <= cc->cwnd)
+		return false;
+	cc->fast = true;
+	cc->cwnd = min_u64(cc->cwnd + (uint64_t)((double)n * cc->fi_scale), cc->max_wnd);
+	return true;
+}
+
+static void decrease(struct uet_nscc *cc, uint64_t now)
+{
+	double avg = cc->avg_delay;
+	double keep;
+
+	cc->fast = false;
+	cc->fi_count = 0;
+	if (avg <= (double)cc->target || now - cc->md_at < cc->base_rtt)
+		return;
+	keep = 1.0 - GAMMA * (avg - (double)cc->target) / avg;
+	lower(cc, (uint64_t)((double)cc->cwnd * (keep > MAX_MD ? keep : MAX_MD)));
+	cc->md_at = now;
+}
+
+static void fulfil(struct uet_nscc *cc, uint64_t now)
+{
+	bool period = now >= cc->adjust_end;
+
+	if (!period && cc->received_bytes <= (uint64_t)ADJUST_MTUS * cc->config.mtu)
+		return;
+	cc->cwnd += (uint64_t)(cc->inc_bytes / (double)cc->cwnd);
+	if (period) {
+		cc->cwnd += (uint64_t)cc->eta;
+		cc->adjust_end = now + cc->base_rtt;
+	}
+	cc->cwnd = min_u64(cc->cwnd, cc->max_wnd);
+	cc->inc_bytes = 0;
+	cc->received_bytes = 0;
+}
+
+/* A round trip of many times the shortest is a thread that didn't run, unless it goes on.
+ */
+static bool believed(struct uet_nscc *cc, uint64_t rtt, uint64_t now)
+{
+	if (rtt <= BELIEF * (cc->base_rtt + cc->config.jitter)) {
+		cc->late_since = 0;
+		return true;
+	}
+	if (cc->late_since == 0)
+		cc->late_since = now ? now : 1;
+	if (now - cc->late_since >= PATIENCE)
+		return true;
+	cc->count.late++;
+	return false;
+}
+
+/* A sample above target that wasn't marked, on a path that does mark, is noise. */
+static void average(struct uet_nscc *cc, uint64_t delay, bool ce)
+{
+	double sample = (double)delay;
+
+	if (!ce && delay > cc->target)
+		sample = 0.25 * (double)cc->base_rtt;
+	cc->avg_delay += AVG_WEIGHT * (sample - cc->avg_delay);
+}
+
+static void quadrant(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce,
+		     uint64_t now)
+{
+	if (delay < cc->target && !ce) {
+		if (!fast_increase(cc, n, delay))
+			cc->inc_bytes +=
+				cc->alpha * (double)n * (double)(cc->target - delay);
+	} else if (!ce) {
+		cc->inc_bytes += cc->fi * (double)n;
+	} else if (delay >= cc->target) {
+		decrease(cc, now);
+	}
+}
+
+uint64_t uet_nscc_ack(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint64_t now)
+{
+	uint64_t n = count_received(cc, ack);
+	uint64_t delay, longest;
+	bool ce = ack->ce;
+
+	cc->count.acks++;
+	cc->count.marks += ack->ce;
+	if (penalty(cc, ack, n) || !ack->has_rtt)
+		return n;
+	cc->count.samples++;
+	note_rtt(cc, ack->rtt, now);
+	if (!believed(cc, ack->rtt, now))
+		return n;
+	longest = BELIEF * (cc->base_rtt + cc->config.jitter);
+	delay = min_u64(ack->rtt, longest);
+	delay = delay > cc->base_rtt ? delay - cc->base_rtt : 0;
+	/* Rule H2. */
+	if (!ack->path_marks && delay >= cc->target)
+		ce = true;
+	average(cc, delay, ce);
+	if (quick_adapt(cc, false, ce, delay, now))
+		return n;
+	quadrant(cc, n, delay, ce, now);
+	fulfil(cc, now);
+	return n;
+}
+
+void uet_nscc_nack(struct uet_nscc *cc, uint32_t size, bool trimmed, uint64_t now)
+{
+	cc->inflight -= size;
+	if (!trimmed)
+		return;
+	cc->avg_delay += AVG_WEIGHT * ((double)cc->base_rtt - cc->avg_delay);
+	cc->bytes_ignored += size;
+	cc->trigger_qa = true;
+	if (!quick_adapt(cc, true, true, 0, now))
+		lower(cc, cc->cwnd > size ? cc->cwnd - size : 0);
+}
+
+void uet_nscc_lost(struct uet_nscc *cc, uint32_t size, bool evidence, uint64_t now)
+{
+	cc->inflight -= size;
+	if (!evidence)
+		return;
+	cc->bytes_ignored += size;
+	cc->count.losses++;
+	if (now >= cc->loss_end) {
+		cc->loss_floor = cc->cwnd / 2;
+		cc->loss_end = now + cc->base_rtt + cc->target;
+	}
+	if (cc->cwnd > cc->loss_floor + size)
+		lower(cc, cc->cwnd - size);
+}
+
+void uet_nscc_base(struct uet_nscc *cc, uint64_t rtt, uint64_t now)
+{
+	note_rtt(cc, rtt, now);
+}
