@@ -109,3 +109,12 @@ check_PROGRAMS += %D%/test_uet_wire
 TESTS += %D%/test_uet_wire
 %C%_test_uet_wire_SOURCES = %D%/uet_wire.c %D%/random.c
 %C%_test_uet_wire_LDADD = prov/libprov.la
+
+FUZZERS += %D%/fuzz_uet_pds
+%C%_fuzz_uet_pds_SOURCES = %D%/uet_pds.c %D%/engine.c
+%C%_fuzz_uet_pds_LDADD = prov/libprov.la
+%C%_fuzz_uet_pds_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_uet_pds
+TESTS += %D%/test_uet_pds
+%C%_test_uet_pds_SOURCES = %D%/uet_pds.c %D%/random.c
+%C%_test_uet_pds_LDADD = prov/libprov.la
