@@ -14,6 +14,7 @@ static const char *const wire_names[] = {
 	[PROV_WIRE_AUTO] = NULL,
 	[PROV_WIRE_SHM] = "shm",
 	[PROV_WIRE_VERBS] = "verbs",
+	[PROV_WIRE_UET] = "uet",
 };
 
 /* FI_WEFT_WIRE and FI_WEFT_SHM allow it. */
@@ -21,7 +22,8 @@ static bool wire_wanted(const struct wire_ops *w, const struct prov_params *para
 {
 	const char *only = wire_names[params->wire];
 
-	return (!only || strcmp(only, w->name) == 0) && (w->remote || params->shm);
+	return (only ? strcmp(only, w->name) == 0 : !w->asked) &&
+	       (w->remote || params->shm);
 }
 
 static bool wire_there(const struct wire_ops *w, const char **devices)

@@ -23,7 +23,7 @@ static const char *const words_cma[] = {"auto", "0", "1", NULL};
 static const char *const words_mr_demand[] = {"none",	  "raw", "rma_event",
 					      "endpoint", "all", NULL};
 static const char *const words_monitor[] = {"auto", "userfaultfd", "disabled", NULL};
-static const char *const words_wire[] = {"auto", "shm", "verbs", NULL};
+static const char *const words_wire[] = {"auto", "shm", "verbs", "uet", NULL};
 static const char *const words_switch[] = {"auto", "off", "on", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
@@ -141,10 +141,11 @@ const struct prov_param prov_param_table[] = {
 		.name = "wire",
 		.words = words_wire,
 		.initial = PROV_WIRE_AUTO,
-		.max = PROV_WIRE_VERBS,
+		.max = PROV_WIRE_UET,
 		.offset = offsetof(struct prov_params, wire),
 		.text = "which entries fi_getinfo has: auto all that can be used, shm "
-			"the one of this host alone, verbs those of RDMA devices",
+			"the one of this host alone, verbs those of RDMA devices, uet "
+			"the one over UDP, which is never there by itself",
 	},
 	{
 		.name = "rails",
@@ -225,6 +226,13 @@ const struct prov_param prov_param_table[] = {
 		.text = "queue pairs that place data out of order, so that switches can "
 			"spread their packets: auto uses them where both ends can, on "
 			"fails where this host can't",
+	},
+	{
+		.name = "uet_shim",
+		.absent = "none",
+		.offset = offsetof(struct prov_params, uet_shim),
+		.text = "for tests: a bad network for the wire over UDP, as in "
+			"seed=1,drop=0.01,reorder=0.1:500",
 	},
 	{
 		.name = "verbs_fork",

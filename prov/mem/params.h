@@ -51,7 +51,7 @@ enum prov_fork { PROV_FORK_AUTO, PROV_FORK_OFF, PROV_FORK_ON };
 enum prov_monitor { PROV_MONITOR_AUTO, PROV_MONITOR_USERFAULTFD, PROV_MONITOR_DISABLED };
 
 /* Which wire fi_getinfo has entries for. */
-enum prov_wire { PROV_WIRE_AUTO, PROV_WIRE_SHM, PROV_WIRE_VERBS };
+enum prov_wire { PROV_WIRE_AUTO, PROV_WIRE_SHM, PROV_WIRE_VERBS, PROV_WIRE_UET };
 
 struct prov_params {
 	uint64_t connect_timeout_ms;
@@ -77,8 +77,9 @@ struct prov_params {
 	uint64_t pkey_index;
 	uint64_t service_level;
 	uint64_t hop_limit;
-	uint64_t verbs_ooo;  /* enum prov_ooo */
-	uint64_t verbs_fork; /* enum prov_fork */
+	uint64_t verbs_ooo;   /* enum prov_ooo */
+	const char *uet_shim; /* a bad network, for tests (wire/uet/uet_shim.h) */
+	uint64_t verbs_fork;  /* enum prov_fork */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */

@@ -185,6 +185,7 @@ struct wire_ops {
 	const char *what;      /* one line for people */
 	struct wire_caps caps; /* the most that a link of this wire can do */
 	bool remote;	       /* reaches peers on other hosts */
+	bool asked;	       /* used only where it is asked for by name */
 
 	/* Why this wire can't be used just now, in words (good until the thread calls it
 	 * again); NULL: it can, and *devices names what it uses, or is NULL. No such

@@ -5,6 +5,7 @@
 #include "prov/wire/wire.h"
 
 #include "prov/wire/shm/shm.h"
+#include "prov/wire/uet/uet.h"
 #ifdef HAVE_VERBS
 #include "prov/wire/verbs/verbs.h"
 #endif
@@ -14,6 +15,7 @@ const struct wire_ops *const wire_table[] = {
 #ifdef HAVE_VERBS
 	&verbs_wire_ops,
 #endif
+	&uet_wire_ops,
 };
 
 const struct wire_slot wire_slot_none = {.room = -1};

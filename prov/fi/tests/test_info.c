@@ -294,9 +294,10 @@ static void entries_are(struct prov_params params, const char *want, const char 
 	static const struct wire_ops here = {.name = "shm"};
 	static const struct wire_ops wide = {
 		.name = "verbs", .remote = true, .absent = fake_absent};
-	static const struct wire_ops *const wires[] = {&here, &wide};
+	static const struct wire_ops shy = {.name = "uet", .remote = true, .asked = true};
+	static const struct wire_ops *const wires[] = {&here, &wide, &shy};
 	struct wfi_entry e[WFI_ENTRIES_MAX];
-	size_t n = wfi_entries_of(wires, 2, &params, e);
+	size_t n = wfi_entries_of(wires, 3, &params, e);
 	char got[2048] = "";
 
 	for (size_t i = 0; i < n; i++) {
@@ -305,8 +306,9 @@ static void entries_are(struct prov_params params, const char *want, const char 
 		snprintf(got + at, sizeof(got) - at, "%s%s%s%s ", e[i].name,
 			 e[i].remote ? " remote" : "", e[i].near ? " joined" : "",
 			 e[i].wire == &wide ? " alone" : "");
-		tap_ok(!e[i].near || (e[i].wire == &joined_wire_ops &&
-				      e[i].near == &here && e[i].far == &wide),
+		tap_ok(!e[i].near ||
+			       (e[i].wire == &joined_wire_ops && e[i].near == &here &&
+				(e[i].far == &wide || e[i].far == &shy)),
 		       "both wires");
 	}
 	tap_is_str(got, want, what);
@@ -334,6 +336,8 @@ static void test_entries(void)
 		    "verbs:mlx5_0+mlx5_1 remote joined ", "FI_WEFT_WIRE=verbs");
 	entries_are((struct prov_params){0}, "verbs:mlx5_0+mlx5_1 remote alone ",
 		    "FI_WEFT_SHM=0: without shared memory");
+	entries_are((struct prov_params){.shm = 1, .wire = PROV_WIRE_UET},
+		    "uet remote joined ", "FI_WEFT_WIRE=uet, which is in no other list");
 	its_devices = NULL;
 	entries_are((struct prov_params){0}, "verbs remote alone ", "no names");
 	tap_ok(wfi_entry_is(&e, "verbs:mlx5_0+mlx5_1") && wfi_entry_is(&e, "verbs") &&

@@ -1,8 +1,14 @@
 # The Linux side of the uet wire: sockets, and what stands between them and the wire.
 PROV_SOURCES += \
+	%D%/uet.c %D%/uet.h \
+	%D%/uet_crc.c %D%/uet_crc.h \
 	%D%/uet_crypto.c %D%/uet_crypto.h \
+	%D%/uet_ep.c %D%/uet_ep.h \
+	%D%/uet_hello.c %D%/uet_hello.h \
+	%D%/uet_link.c %D%/uet_link.h \
 	%D%/uet_recv.c %D%/uet_recv.h \
 	%D%/uet_replay.h \
+	%D%/uet_rma.c %D%/uet_rma.h \
 	%D%/uet_seal.c %D%/uet_seal.h \
 	%D%/uet_send.c %D%/uet_send.h \
 	%D%/uet_shim.c %D%/uet_shim.h \
@@ -23,3 +29,12 @@ TESTS += %D%/tests/test_uet_seal
 %C%_tests_test_uet_seal_SOURCES = %D%/tests/test_uet_seal.c
 %C%_tests_test_uet_seal_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_uet_hello
+TESTS += %D%/tests/test_uet_hello
+%C%_tests_test_uet_hello_SOURCES = %D%/tests/test_uet_hello.c
+%C%_tests_test_uet_hello_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet
+TESTS += %D%/tests/test_uet
+%C%_tests_test_uet_SOURCES = %D%/tests/test_uet.c
+%C%_tests_test_uet_LDADD = prov/libprov.la

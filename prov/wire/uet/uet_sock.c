@@ -329,6 +329,16 @@ size_t uet_sock_room(const struct uet_sock *sock, unsigned path,
 	return ((size_t)mtu > UINT16_MAX ? UINT16_MAX : (size_t)mtu) - overhead;
 }
 
+void uet_sock_fragment(struct uet_sock *sock, unsigned path)
+{
+	if (sock->family == AF_INET6)
+		option(sock->path[path].fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+		       IPV6_PMTUDISC_DONT);
+	else
+		option(sock->path[path].fd, IPPROTO_IP, IP_MTU_DISCOVER,
+		       IP_PMTUDISC_DONT);
+}
+
 /* ---- errors that came back --------------------------------------------------------- */
 
 static void news_addr(struct wire_addr *to, const struct sockaddr_storage *from)

@@ -88,6 +88,10 @@ size_t uet_sock_overhead(const struct wire_addr *to);
 size_t uet_sock_room(const struct uet_sock *sock, unsigned path,
 		     const struct wire_addr *to, int *err);
 
+/* From now on what is too long for its way is cut by this host, and put together by the
+ * peer's: for what was made before the way got narrower. */
+void uet_sock_fragment(struct uet_sock *sock, unsigned path);
+
 /* What became of datagrams that were sent earlier: */
 struct uet_sock_news {
 	struct wire_addr to; /* where it was sent to; no host: not known */

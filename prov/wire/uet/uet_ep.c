@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoints; see uet_ep.h. */
+#include "config.h"
+
+#include "prov/wire/uet/uet_ep.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+#include "prov/wire/uet/uet.h"
+#include "prov/wire/uet/uet_link.h"
+#include "prov/wire/uet/uet_recv.h"
+
+/* What is asked of the system for each endpoint and each path. */
+#define RCVBUF ((size_t)4 << 20)
+#define SNDBUF ((size_t)1 << 20)
+/* Headers and checksum of a packet of a message. */
+#define PACKET_HEAD (12 + 44 + UET_CRC_BYTES)
+/* Polls without anything before the kernel is asked for errors. */
+#define IDLE_LOOK 256
+/* An endpoint that closes waits as long for what it sent to arrive, and for its peers to
+ * hear of the end. */
+#define LINGER_NS UINT64_C(3000000000)
+#define BYE_NS	  UINT64_C(60000000)
+/* Peers say that they are there. */
+#define PING_NS UINT64_C(1000000000)
+/* A peer that makes no calls doesn't answer: it is not gone for that. */
+#define GIVE_UP_NS UINT64_C(60000000000)
+
+uint64_t uet_ep_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* ---- names of peers ---------------------------------------------------------------- */
+
+void uet_ep_peer(const struct wire_addr *addr, struct uet_peer *peer)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	memset(peer, 0, sizeof(*peer));
+	peer->fep = uet_door_port(addr);
+	if (addr->sa.sa_family == AF_INET6) {
+		memcpy(peer->host, &addr->in6.sin6_addr, 16);
+		return;
+	}
+	memcpy(peer->host, mapped, sizeof(mapped));
+	memcpy(peer->host + 12, &addr->in.sin_addr, 4);
+}
+
+void uet_ep_door(const struct uet_peer *peer, int family, struct wire_addr *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->sa.sa_family = (sa_family_t)family;
+	if (family == AF_INET6) {
+		addr->in6.sin6_port = htons((uint16_t)peer->fep);
+		memcpy(&addr->in6.sin6_addr, peer->host, 16);
+		return;
+	}
+	addr->in.sin_port = htons((uint16_t)peer->fep);
+	memcpy(&addr->in.sin_addr, peer->host + 12, 4);
+}
+
+uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err)
+{
+	size_t room = uet_sock_room(ep->sock, 0, to, err);
+
+	if (!room)
+		return 0;
+	if (room < UET_PART_MIN + PACKET_HEAD) {
+		*err = -EMSGSIZE;
+		return 0;
+	}
+	room -= PACKET_HEAD;
+	return room < UET_PART_MAX ? (uint32_t)room : UET_PART_MAX;
+}
+
+/* ---- leaving ----------------------------------------------------------------------- */
+
+static void prepare(struct wire_ep *ep, uint32_t i)
+{
+	struct uet_ep_out *o = &ep->out[i];
+	const struct uet_out *out = &o->out;
+	uint32_t crc = uet_crc(0, out->head, out->head_len);
+	uint8_t type = out->head[0] >> 3;
+	struct uet_tx *tx = &ep->tx[i];
+
+	uet_ep_door(&out->peer, ep->sock->family, &o->to);
+	crc = uet_crc(crc, out->payload, out->payload_len);
+	o->crc = be32_of(crc);
+	*tx = (struct uet_tx){
+		.to = &o->to,
+		.len = out->head_len + out->payload_len + UET_CRC_BYTES,
+		.path = (uint8_t)((out->path == UET_PATH_ECHO ? out->entropy
+							      : out->path) %
+				  ep->sock->paths),
+		.tos = out->cls == UET_CLASS_DATA ? UET_ECN_ECT : 0,
+		.kind = type == UET_ACK || type == UET_ACK_CC ? UET_TX_ACK : UET_TX_DATA};
+	tx->iov[tx->iov_count++] =
+		(struct iovec){(void *)(uintptr_t)out->head, out->head_len};
+	if (out->payload_len)
+		tx->iov[tx->iov_count++] =
+			(struct iovec){(void *)(uintptr_t)out->payload, out->payload_len};
+	tx->iov[tx->iov_count++] = (struct iovec){&o->crc, sizeof(o->crc)};
+}
+
+static size_t to_kernel(void *arg, const struct uet_tx *tx, size_t count)
+{
+	return uet_send(((struct wire_ep *)arg)->sock, tx, count);
+}
+
+/* What waits for the kernel; false: it has no room. */
+static bool push(struct wire_ep *ep, uint64_t now)
+{
+	while (ep->out_at < ep->outs) {
+		uint32_t run = 0;
+		size_t gone;
+
+		/* Forgotten ones have no length; no door can't be sent to. */
+		while (ep->out_at + run < ep->outs && ep->tx[ep->out_at + run].len &&
+		       uet_door_port(ep->tx[ep->out_at + run].to))
+			run++;
+		if (!run) {
+			ep->out_at++;
+			continue;
+		}
+		gone = uet_shim_send(ep->shim, &ep->tx[ep->out_at], run, now, to_kernel,
+				     ep);
+		ep->out_at += (uint32_t)gone;
+		if (gone < run)
+			return false;
+	}
+	return true;
+}
+
+void uet_ep_flush(struct wire_ep *ep, uint64_t now)
+{
+	while (push(ep, now)) {
+		ep->outs = ep->out_at = 0;
+		while (ep->outs < UET_EP_BATCH &&
+		       uet_pds_next(ep->pds, now, &ep->out[ep->outs].out))
+			prepare(ep, ep->outs++);
+		if (!ep->outs)
+			return;
+	}
+}
+
+void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len)
+{
+	uintptr_t from = (uintptr_t)memory;
+
+	for (uint32_t i = ep->out_at; i < ep->outs; i++) {
+		uintptr_t at = (uintptr_t)ep->out[i].out.payload;
+
+		if (at && at - from < len)
+			ep->tx[i].len = 0;
+	}
+}
+
+/* ---- arriving ---------------------------------------------------------------------- */
+
+static void on_dgram(void *arg, const struct uet_dgram *d)
+{
+	struct wire_ep *ep = arg;
+	struct uet_in in = {.ce = (d->tos & UET_TOS_ECN) == UET_ECN_CE,
+			    .stamp = d->stamp};
+	uint64_t now = uet_ep_now();
+	struct uet_pkt pkt;
+	struct be32 crc;
+	size_t len;
+
+	if (d->len <= UET_CRC_BYTES) {
+		ep->garbled++;
+		return;
+	}
+	len = d->len - UET_CRC_BYTES;
+	memcpy(&crc, d->data + len, sizeof(crc));
+	if (be32_get(crc) != uet_crc(0, d->data, len) ||
+	    uet_pkt_parse(d->data, len, UET_PART_MAX, &pkt)) {
+		ep->garbled++;
+		return;
+	}
+	uet_ep_peer(&d->from, &in.from);
+	in.entropy = (uint16_t)in.from.fep;
+	/* Its door is what it says; a packet that doesn't say it needs a context. */
+	in.from.fep = pkt.pds.next == UET_NEXT_REQ_STD && pkt.pds.type != UET_CP &&
+				      pkt.req.initiator <= UINT16_MAX
+			      ? pkt.req.initiator
+			      : 0;
+	if (in.stamp > now)
+		in.stamp = now;
+	uet_pds_rx(ep->pds, &in, &pkt, now);
+}
+
+static struct wire_link *link_to(struct wire_ep *ep, const struct wire_addr *to)
+{
+	list_foreach (pos, &ep->links) {
+		struct wire_link *link = container_of(pos, struct wire_link, node);
+
+		if (wire_addr_equal(&link->base.peer, to))
+			return link;
+	}
+	return NULL;
+}
+
+/* A way is narrower than it was: what was made for it before is cut by the kernel. */
+static void narrower(struct wire_ep *ep, const struct uet_sock_news *news)
+{
+	uet_sock_fragment(ep->sock, news->path);
+	list_foreach (pos, &ep->links) {
+		struct wire_link *link = container_of(pos, struct wire_link, node);
+
+		if (wire_addr_equal(&link->base.peer, &news->to) &&
+		    news->room >= UET_PART_MIN + PACKET_HEAD &&
+		    news->room - PACKET_HEAD < link->part)
+			link->part = (uint32_t)(news->room - PACKET_HEAD);
+	}
+}
+
+/* The kernel, or a host on the way, has an answer to what was sent. */
+static void look_for_news(struct wire_ep *ep, bool all)
+{
+	struct uet_sock_news news;
+
+	while (uet_sock_news(ep->sock, all, &news)) {
+		struct wire_link *link;
+
+		if (news.err == -FI_EMSGSIZE) {
+			narrower(ep, &news);
+			continue;
+		}
+		/* Only a host that is there says that nobody listens. */
+		if (news.err != -FI_ECONNREFUSED)
+			continue;
+		while ((link = link_to(ep, &news.to)) && link->state != UET_LINK_OVER)
+			uet_link_over(link, link->state == UET_LINK_UP
+						    ? -FI_ECONNRESET
+						    : -FI_ECONNREFUSED);
+	}
+}
+
+/* ---- progress ---------------------------------------------------------------------- */
+
+static void reap(struct wire_ep *ep)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&ep->dead))) {
+		struct wire_link *link = container_of(node, struct wire_link, node);
+
+		if (link->pdc)
+			uet_pdc_abort(link->pdc, -ECONNRESET, uet_ep_now());
+		uet_link_free(link);
+	}
+}
+
+static void pump_all(struct wire_ep *ep, uint64_t now)
+{
+	struct list todo, *node;
+
+	if (list_empty(&ep->pump))
+		return;
+	/* Those that find no room come back to the list. */
+	list_init(&todo);
+	while ((node = list_pop_front(&ep->pump)))
+		list_push_back(&todo, node);
+	while ((node = list_pop_front(&todo)))
+		uet_link_pump(container_of(node, struct wire_link, pump), now);
+}
+
+static void ping_all(struct wire_ep *ep, uint64_t now)
+{
+	if (now < ep->ping_at)
+		return;
+	ep->ping_at = now + PING_NS;
+	list_foreach (pos, &ep->links) {
+		struct wire_link *link = container_of(pos, struct wire_link, node);
+
+		if (link->state == UET_LINK_UP && link->pdc &&
+		    !uet_pdc_open_packets(link->pdc))
+			uet_link_say(link, UET_SAID_PING, 0, now);
+	}
+}
+
+/* All but what the layers above are told. */
+static int turn(struct wire_ep *ep, int budget)
+{
+	int n = (int)uet_recv(ep->sock, (size_t)budget, on_dgram, ep);
+	uint64_t now = uet_ep_now();
+
+	if (uet_pds_due(ep->pds) <= now)
+		uet_pds_tick(ep->pds, now);
+	uet_shim_poll(ep->shim, now, to_kernel, ep);
+	ep->idle = n ? 0 : ep->idle + 1;
+	look_for_news(ep, ep->idle % IDLE_LOOK == IDLE_LOOK - 1);
+	ping_all(ep, now);
+	pump_all(ep, now);
+	uet_ep_flush(ep, now);
+	return n;
+}
+
+static int tell_all(struct wire_ep *ep, int budget)
+{
+	struct list todo, *node;
+	int n = 0;
+
+	list_init(&todo);
+	while ((node = list_pop_front(&ep->news)))
+		list_push_back(&todo, node);
+	while ((node = list_pop_front(&todo)))
+		n += uet_link_tell(container_of(node, struct wire_link, news), budget);
+	return n;
+}
+
+int uet_progress(struct wire_ep *ep, int budget)
+{
+	int n;
+
+	ep->busy = true;
+	reap(ep);
+	n = turn(ep, budget);
+	if (!list_empty(&ep->news)) {
+		uint64_t now;
+
+		n += tell_all(ep, budget);
+		now = uet_ep_now();
+		pump_all(ep, now);
+		uet_ep_flush(ep, now);
+	}
+	ep->busy = false;
+	return n;
+}
+
+int uet_arm(struct wire_ep *ep)
+{
+	struct pollfd p = {.fd = ep->sock->epoll, .events = POLLIN};
+
+	look_for_news(ep, true);
+	if (!list_empty(&ep->news) || !list_empty(&ep->dead) || ep->out_at < ep->outs)
+		return -FI_EAGAIN;
+	return poll(&p, 1, 0) > 0 || uet_look_due(ep) <= uet_ep_now() ? -FI_EAGAIN : 0;
+}
+
+int uet_fd(struct wire_ep *ep)
+{
+	return ep->sock->epoll;
+}
+
+uint64_t uet_look_due(struct wire_ep *ep)
+{
+	uint64_t due = uet_pds_due(ep->pds), shim = uet_shim_due(ep->shim);
+
+	due = shim < due ? shim : due;
+	return list_empty(&ep->links) || due < ep->ping_at ? due : ep->ping_at;
+}
+
+/* Nobody reads or writes a key's memory but progress, which says when it does. */
+int uet_quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline_ns)
+{
+	while (atomic_load(&ep->using_any) && atomic_load(&ep->using_key) == key) {
+		if (uet_ep_now() >= deadline_ns)
+			return -FI_EBUSY;
+	}
+	return 0;
+}
+
+/* ---- opening, closing -------------------------------------------------------------- */
+
+static uint64_t random_number(void *arg)
+{
+	uint64_t n = 0;
+
+	(void)arg;
+	/* Without random bytes the clock: another start than the last one's. */
+	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != sizeof(n))
+		n = uet_ep_now() * UINT64_C(0x9e3779b97f4a7c15);
+	return n;
+}
+
+static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
+{
+	struct uet_sock_config config = {.door = attr->addr,
+					 .any = attr->addr_any,
+					 .paths = UET_EP_PATHS,
+					 .rcvbuf = RCVBUF,
+					 .sndbuf = SNDBUF};
+	int ret = uet_sock_open(&config, &ep->sock);
+
+	if (ret)
+		return ret;
+	if (ep->sock->warning[0])
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "%s\n", ep->sock->warning);
+	ep->base.addr = ep->sock->addr;
+	if (!wire_addr_has_host(&ep->base.addr))
+		wire_addr_find_host(&ep->base.addr);
+	return 0;
+}
+
+static int open_pds(struct wire_ep *ep)
+{
+	struct uet_pds_config config = {
+		.mtu = UET_PART_MAX,
+		.give_up = GIVE_UP_NS,
+		.cc = {.link = UINT64_C(1250000000), .first_rtt = 100000},
+		.path = {.paths = UET_EP_PATHS,
+			 .burst = 4,
+			 .strikes = 3,
+			 .retry_min = 10000000,
+			 .retry_max = 1000000000},
+		.random = random_number,
+		.events = &uet_link_events,
+		.arg = ep};
+
+	return uet_pds_open(&config, &ep->pds);
+}
+
+/* A network that is asked for and can't be had isn't replaced by a good one. */
+static int open_shim(struct wire_ep *ep)
+{
+	const char *text = prov_params()->uet_shim, *why;
+	struct uet_shim_config config;
+
+	if (!text)
+		return 0;
+	if (!uet_shim_parse(text, &config, &why)) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"FI_WEFT_UET_SHIM: \"%s\" is no setting: %s\n", text, why);
+		return -FI_EINVAL;
+	}
+	ep->shim = uet_shim_open(&config);
+	return ep->shim ? 0 : -FI_ENOMEM;
+}
+
+static void ep_free(struct wire_ep *ep)
+{
+	uet_pds_close(ep->pds);
+	uet_sock_close(ep->sock);
+	uet_shim_close(ep->shim);
+	if (ep->view)
+		mem_keyview_close(ep->view);
+	free(ep);
+}
+
+int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
+{
+	struct wire_ep *ep;
+	int ret;
+
+	if (attr->addr.context) {
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"the uet wire has no endpoints with several contexts: "
+			"FI_WEFT_WIRE must be another for them\n");
+		return -FI_EOPNOTSUPP;
+	}
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->base.ops = &uet_wire_ops;
+	ep->events = attr->events;
+	ep->arg = attr->arg;
+	ep->incarnation = attr->incarnation;
+	ep->keys = attr->keys;
+	list_init(&ep->links);
+	list_init(&ep->dead);
+	list_init(&ep->news);
+	list_init(&ep->pump);
+	ret = mem_keyview_own(attr->keys, &ep->view);
+	if (!ret)
+		ret = open_sock(ep, attr);
+	if (!ret)
+		ret = open_pds(ep);
+	if (!ret)
+		ret = open_shim(ep);
+	if (ret) {
+		ep_free(ep);
+		return ret;
+	}
+	*out = ep;
+	return 0;
+}
+
+static bool all_quiet(const struct wire_ep *ep)
+{
+	list_foreach (pos, &ep->links) {
+		if (!uet_link_quiet(container_of(pos, struct wire_link, node)))
+			return false;
+	}
+	return true;
+}
+
+/* Until everything arrived, or that time is over. Tells nobody. */
+static void linger(struct wire_ep *ep, uint64_t ns)
+{
+	uint64_t end = uet_ep_now() + ns;
+
+	while (!all_quiet(ep) && uet_ep_now() < end) {
+		struct pollfd p = {.fd = ep->sock->fd, .events = POLLIN};
+
+		if (!turn(ep, 64))
+			poll(&p, 1, 1);
+	}
+}
+
+void uet_ep_close(struct wire_ep *ep)
+{
+	ep->busy = true;
+	linger(ep, LINGER_NS);
+	list_foreach (pos, &ep->links) {
+		struct wire_link *link = container_of(pos, struct wire_link, node);
+
+		if (link->pdc && link->base.peer_incarnation &&
+		    link->state != UET_LINK_OVER)
+			uet_link_say(link, UET_SAID_BYE, 0, uet_ep_now());
+	}
+	linger(ep, BYE_NS);
+	while (!list_empty(&ep->links)) {
+		struct list *node = list_pop_front(&ep->links);
+
+		list_push_back(&ep->dead, node);
+	}
+	reap(ep);
+	ep_free(ep);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An endpoint of the uet wire: sockets, the delivery machine, the links over it. */
+#ifndef WEFT_WIRE_UET_UET_EP_H
+#define WEFT_WIRE_UET_UET_EP_H
+
+#include <arpa/inet.h>
+#include <stdatomic.h>
+
+#include "prov/mem/keytab.h"
+#include "prov/wire/uet/uet_crc.h"
+#include "prov/wire/uet/uet_pds.h"
+#include "prov/wire/uet/uet_send.h"
+#include "prov/wire/uet/uet_shim.h"
+#include "prov/wire/uet/uet_sock.h"
+#include "prov/wire/wire.h"
+#include "util/list.h"
+
+#define UET_EP_PATHS 8u
+/* Packets that are handed to the kernel at once. */
+#define UET_EP_BATCH 32u
+
+struct uet_ep_out {
+	struct uet_out out;
+	struct wire_addr to;
+	struct be32 crc;
+};
+
+struct wire_ep {
+	struct wire_ep_base base;
+	const struct wire_events *events;
+	void *arg;
+	uint64_t incarnation;
+	struct mem_keytab *keys;
+	struct mem_keyview *view;
+	struct uet_sock *sock;
+	struct uet_pds *pds;
+	struct uet_shim *shim; /* NULL: none */
+	struct list links;
+	struct list dead; /* to be freed at the next progress */
+	struct list news; /* links with something to tell */
+	struct list pump;
+	bool busy; /* inside of progress: it sends what there is at its end */
+	uint32_t idle;
+	struct wire_addr from; /* of the datagram that is being looked at */
+	uint64_t ping_at;
+	/* The key that a peer's packet is using just now (quiesce). */
+	_Atomic(uint64_t) using_key;
+	_Atomic(bool) using_any;
+	/* What the kernel had no room for, from `out_at` to `outs`. */
+	uint32_t outs, out_at;
+	struct uet_ep_out out[UET_EP_BATCH];
+	struct uet_tx tx[UET_EP_BATCH];
+	uint64_t garbled; /* datagrams that are none of ours */
+};
+
+uint64_t uet_ep_now(void);
+
+static inline uint16_t uet_door_port(const struct wire_addr *a)
+{
+	return ntohs(a->sa.sa_family == AF_INET6 ? a->in6.sin6_port : a->in.sin_port);
+}
+
+/* Sends what is due. */
+void uet_ep_flush(struct wire_ep *ep, uint64_t now);
+/* That memory is given back: packets that wait for the kernel with it are forgotten. */
+void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len);
+/* The host of a peer, as the delivery machine wants it, and the address of its door. */
+void uet_ep_peer(const struct wire_addr *addr, struct uet_peer *peer);
+void uet_ep_door(const struct uet_peer *peer, int family, struct wire_addr *addr);
+/* Payload of one packet on the way to a peer; 0: it can't be reached, *err says why. */
+uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err);
+
+/* The wire's table. */
+int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep);
+void uet_ep_close(struct wire_ep *ep);
+int uet_progress(struct wire_ep *ep, int budget);
+int uet_arm(struct wire_ep *ep);
+int uet_fd(struct wire_ep *ep);
+uint64_t uet_look_due(struct wire_ep *ep);
+int uet_quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline_ns);
+
+#endif

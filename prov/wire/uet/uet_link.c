@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Links; see uet_link.h. */
+#include "config.h"
+
+#include "prov/wire/uet/uet_link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "prov/mem/params.h"
+#include "prov/wire/uet/uet.h"
+#include "prov/wire/uet/uet_rma.h"
+
+/* Message ids go round, and 0 is none. */
+#define IDS 65535u
+/* A link says that it is there as often. */
+#define PING_NS UINT64_C(1000000000)
+
+static uint16_t id_of(uint64_t number)
+{
+	return (uint16_t)(1 + number % IDS);
+}
+
+/* ---- coming, going ----------------------------------------------------------------- */
+
+struct wire_link *uet_link_new(struct wire_ep *ep, const struct wire_addr *peer)
+{
+	struct wire_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->base = (struct wire_link_base){
+		.ops = &uet_wire_ops, .ep = ep, .peer = *peer, .slot = &wire_slot_none};
+	link->ping_at = uet_ep_now() + PING_NS;
+	list_init(&link->news);
+	list_init(&link->pump);
+	list_init(&link->pending);
+	for (unsigned i = 0; i < UET_OPS; i++)
+		list_init(&link->op[i].node);
+	list_push_back(&ep->links, &link->node);
+	return link;
+}
+
+void uet_link_free(struct wire_link *link)
+{
+	list_remove(&link->news);
+	list_remove(&link->pump);
+	list_remove(&link->node);
+	for (unsigned i = 0; i < UET_MSGS; i++) {
+		free(link->out_msg[i].bytes);
+		free(link->in_msg[i].bytes);
+	}
+	for (unsigned i = 0; i < UET_ANSWERS; i++)
+		free(link->answer[i].bytes);
+	free(link);
+}
+
+void uet_link_has_news(struct wire_link *link)
+{
+	if (list_empty(&link->news))
+		list_push_back(&link->base.ep->news, &link->news);
+}
+
+void uet_link_has_work(struct wire_link *link)
+{
+	if (list_empty(&link->pump))
+		list_push_back(&link->base.ep->pump, &link->pump);
+}
+
+bool uet_link_quiet(const struct wire_link *link)
+{
+	return link->state != UET_LINK_UP || !link->pdc ||
+	       (link->tail == link->head && !uet_pdc_open_packets(link->pdc));
+}
+
+void uet_link_over(struct wire_link *link, int err)
+{
+	if (link->state == UET_LINK_OVER)
+		return;
+	/* Who was never told of it need not hear that it ends. */
+	link->tell_down = link->wanted || link->state == UET_LINK_UP;
+	link->state = UET_LINK_OVER;
+	link->err = err;
+	link->abort = link->pdc != NULL;
+	uet_link_has_news(link);
+}
+
+/* ---- what the ends say to each other ----------------------------------------------- */
+
+int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t now)
+{
+	bool sizes = kind == UET_SAID_HELLO || kind == UET_SAID_ANSWER;
+	struct uet_hello hello = {.kind = kind,
+				  .err = err,
+				  .incarnation = link->base.ep->incarnation,
+				  .to = link->base.peer_incarnation,
+				  .part = sizes ? link->part : 0,
+				  .packet = sizes ? UET_PACKET : 0};
+	struct uet_hello_bytes *bytes = malloc(sizeof(*bytes));
+	struct uet_ses_req req = {.op = UET_OP_SEND,
+				  .som = true,
+				  .eom = true,
+				  .message = 1,
+				  .index = UET_INDEX_LINK,
+				  .initiator = uet_door_port(&link->base.ep->base.addr),
+				  .length = sizeof(*bytes),
+				  .part = sizeof(*bytes)};
+	uint8_t ses[UET_SES_MAX];
+	struct uet_send send = {.ses = ses,
+				.next = UET_NEXT_REQ_STD,
+				.ar = true,
+				.payload = bytes,
+				.payload_len = sizeof(*bytes)};
+	int ret;
+
+	if (!bytes)
+		return -FI_ENOMEM;
+	uet_hello_put(bytes, &hello);
+	send.ses_len = (uint32_t)uet_req_put(ses, &req);
+	send.cookie = bytes; /* outside of the link: on_done frees it */
+	ret = uet_pdc_send(link->pdc, &send, now);
+	if (ret)
+		free(bytes);
+	return ret;
+}
+
+static void link_up(struct wire_link *link)
+{
+	link->state = UET_LINK_UP;
+	link->base.caps = uet_wire_ops.caps;
+	link->tell_up = true;
+	uet_link_has_news(link);
+	uet_link_has_work(link);
+}
+
+static enum uet_verdict said(struct wire_link *link, const struct uet_pkt *pkt)
+{
+	uint64_t mine = link->base.ep->incarnation, now = uet_ep_now();
+	struct uet_hello h;
+
+	if (!uet_hello_parse(pkt->payload, pkt->payload_len, &h) ||
+	    (h.to && h.to != mine) ||
+	    (link->base.peer_incarnation &&
+	     h.incarnation != link->base.peer_incarnation)) {
+		uet_link_over(link, -FI_ECONNRESET);
+		return UET_TAKEN;
+	}
+	if (h.kind == UET_SAID_HELLO && link->state == UET_LINK_ANSWERED) {
+		/* What both ends can take. */
+		link->part = h.part < link->part ? h.part : link->part;
+		if (uet_link_say(link, UET_SAID_ANSWER, 0, now))
+			uet_link_over(link, -FI_ECONNRESET);
+	} else if (h.kind == UET_SAID_ANSWER && link->state == UET_LINK_DIALLED &&
+		   h.part <= link->part) {
+		link->part = h.part;
+		link->base.peer_incarnation = h.incarnation;
+		link_up(link);
+		if (uet_link_say(link, UET_SAID_READY, 0, now))
+			uet_link_over(link, -FI_ECONNRESET);
+	} else if (h.kind == UET_SAID_READY && link->state == UET_LINK_ANSWERED) {
+		link_up(link);
+	} else if (h.kind == UET_SAID_REFUSE) {
+		uet_link_over(link, -(int)h.err);
+	} else if (h.kind == UET_SAID_BYE) {
+		uet_link_over(link, -FI_ESHUTDOWN);
+	} else if (h.kind != UET_SAID_PING) {
+		uet_link_over(link, -FI_ECONNRESET);
+	}
+	return UET_TAKEN;
+}
+
+/* ---- packets of the layers above --------------------------------------------------- */
+
+void *uet_pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls)
+{
+	uint64_t most = cls == WIRE_CONTROL ? UET_MSGS : UET_MSGS_DATA;
+	struct uet_msg_out *m = &link->out_msg[link->head % UET_MSGS];
+
+	if (link->state != UET_LINK_UP || link->head - link->tail >= most ||
+	    len > UET_PACKET)
+		return NULL;
+	if (!m->bytes)
+		m->bytes = malloc(UET_PACKET);
+	return m->bytes;
+}
+
+void uet_pkt_commit(struct wire_link *link, void *pkt, size_t len)
+{
+	struct uet_msg_out *m = &link->out_msg[link->head % UET_MSGS];
+	uint64_t now;
+
+	(void)pkt;
+	*m = (struct uet_msg_out){.len = (uint32_t)len, .bytes = m->bytes};
+	link->head++;
+	uet_link_has_work(link);
+	if (link->base.ep->busy)
+		return;
+	now = uet_ep_now();
+	uet_link_pump(link, now);
+	uet_ep_flush(link->base.ep, now);
+}
+
+/* One packet of the message that is next; false: the context has no room. */
+static bool cut(struct wire_link *link, uint64_t now)
+{
+	struct uet_msg_out *m = &link->out_msg[link->next % UET_MSGS];
+	uint32_t left = m->len - link->at;
+	uint32_t part = left < link->part ? left : link->part;
+	struct uet_ses_req req = {.op = UET_OP_SEND,
+				  .som = link->at == 0,
+				  .eom = part == left,
+				  .message = id_of(link->next),
+				  .index = UET_INDEX_PACKETS,
+				  .initiator = uet_door_port(&link->base.ep->base.addr),
+				  .at = link->at,
+				  .length = m->len,
+				  .part = part};
+	uint8_t ses[UET_SES_MAX];
+	struct uet_send send = {.ses = ses,
+				.next = UET_NEXT_REQ_STD,
+				.ar = part == left &&
+				      link->head - link->tail > UET_MSGS / 4,
+				.payload = m->bytes + link->at,
+				.payload_len = part,
+				.cookie = m};
+
+	send.ses_len = (uint32_t)uet_req_put(ses, &req);
+	if (uet_pdc_send(link->pdc, &send, now))
+		return false;
+	m->left++;
+	link->at += part;
+	if (part == left) {
+		m->cut = true;
+		link->next++;
+		link->at = 0;
+	}
+	return true;
+}
+
+void uet_link_pump(struct wire_link *link, uint64_t now)
+{
+	list_remove(&link->pump);
+	if (link->state != UET_LINK_UP || !link->pdc)
+		return;
+	while (link->next < link->head) {
+		if (!cut(link, now)) {
+			uet_link_has_work(link);
+			return;
+		}
+	}
+	if (!uet_rma_pump(link, now))
+		uet_link_has_work(link);
+}
+
+static void msg_done(struct wire_link *link, struct uet_msg_out *m)
+{
+	m->left--;
+	while (link->tail < link->next && link->out_msg[link->tail % UET_MSGS].cut &&
+	       !link->out_msg[link->tail % UET_MSGS].left)
+		link->tail++;
+}
+
+/* Into its message's place, whatever came before it. */
+static enum uet_verdict place(struct wire_link *link, const struct uet_pkt *pkt)
+{
+	uint32_t ahead = (uint32_t)((pkt->req.message + IDS - id_of(link->in)) % IDS);
+	struct uet_msg_in *m = &link->in_msg[(link->in + ahead) % UET_MSGS];
+
+	/* Its sender has all that came before, so it isn't much further than we are. */
+	if (ahead >= UET_MSGS && ahead < 2 * UET_MSGS)
+		return UET_NO_BUFFER;
+	if (ahead >= UET_MSGS || !pkt->req.length || pkt->req.length > UET_PACKET ||
+	    (m->len && m->len != pkt->req.length) || pkt->req.at > pkt->req.length ||
+	    pkt->payload_len > pkt->req.length - pkt->req.at) {
+		uet_link_over(link, -FI_ECONNRESET);
+		return UET_TAKEN;
+	}
+	if (!m->bytes)
+		m->bytes = malloc(UET_PACKET);
+	if (!m->bytes)
+		return UET_NO_BUFFER;
+	memcpy(m->bytes + pkt->req.at, pkt->payload, pkt->payload_len);
+	m->len = pkt->req.length;
+	m->got += pkt->payload_len;
+	if (ahead == 0 && m->got >= m->len)
+		uet_link_has_news(link);
+	return UET_TAKEN;
+}
+
+/* ---- the delivery machine's events ------------------------------------------------- */
+
+static enum uet_verdict on_request(void *arg, struct uet_pdc *pdc,
+				   const struct uet_pkt *pkt, bool room,
+				   struct uet_reply *reply)
+{
+	struct wire_link *link = uet_pdc_ctx(pdc);
+
+	(void)arg;
+	if (!link || link->state == UET_LINK_OVER)
+		return UET_TAKEN;
+	if (pkt->pds.next == UET_NEXT_RESP_DATA)
+		return uet_rma_request(link, pkt, room, reply);
+	if (pkt->pds.next == UET_NEXT_REQ_STD) {
+		if (pkt->req.index == UET_INDEX_LINK && pkt->req.op == UET_OP_SEND)
+			return said(link, pkt);
+		if (pkt->req.index == UET_INDEX_PACKETS && pkt->req.op == UET_OP_SEND)
+			return place(link, pkt);
+		if (pkt->req.index == UET_INDEX_MEMORY &&
+		    (pkt->req.op == UET_OP_WRITE || pkt->req.op == UET_OP_READ))
+			return uet_rma_request(link, pkt, room, reply);
+	}
+	uet_link_over(link, -FI_ECONNRESET);
+	return UET_TAKEN;
+}
+
+static void on_done(void *arg, struct uet_pdc *pdc, void *cookie, int err,
+		    const struct uet_pkt *resp)
+{
+	struct wire_link *link = uet_pdc_ctx(pdc);
+	struct wire_ep *ep = arg;
+	uint8_t *at = cookie;
+
+	if (!link)
+		return;
+	if (at >= (uint8_t *)link->out_msg &&
+	    at < (uint8_t *)(link->out_msg + UET_MSGS)) {
+		uet_ep_forget(ep, ((struct uet_msg_out *)cookie)->bytes, UET_PACKET);
+		msg_done(link, cookie);
+		uet_link_has_work(link);
+	} else if (at >= (uint8_t *)link->op && at < (uint8_t *)(link->op + UET_OPS)) {
+		struct uet_move *op = cookie;
+
+		for (uint32_t i = 0; i < op->local_count; i++)
+			uet_ep_forget(ep, op->local[i].iov_base, op->local[i].iov_len);
+		uet_rma_done(link, op, err, resp);
+		uet_link_has_work(link);
+	} else if (at >= (uint8_t *)link->answer &&
+		   at < (uint8_t *)(link->answer + UET_ANSWERS)) {
+		struct uet_answer *a = cookie;
+
+		uet_ep_forget(ep, a->bytes, UET_PART_MAX);
+		a->used = false;
+	} else {
+		uet_ep_forget(ep, cookie, sizeof(struct uet_hello_bytes));
+		free(cookie);
+	}
+}
+
+/* The first packet must say who it is. */
+static int on_opened(void *arg, struct uet_pdc *pdc, const struct uet_pkt *pkt)
+{
+	struct wire_ep *ep = arg;
+	struct wire_link *link;
+	struct wire_addr door;
+	struct uet_hello h;
+	int err;
+
+	if (pkt->pds.next != UET_NEXT_REQ_STD || pkt->req.op != UET_OP_SEND ||
+	    pkt->req.index != UET_INDEX_LINK ||
+	    !uet_hello_parse(pkt->payload, pkt->payload_len, &h) ||
+	    h.kind != UET_SAID_HELLO)
+		return -EPROTO;
+	uet_ep_door(uet_pdc_peer(pdc), ep->base.addr.sa.sa_family, &door);
+	link = uet_link_new(ep, &door);
+	if (!link)
+		return -ENOMEM;
+	link->state = UET_LINK_ANSWERED;
+	link->base.peer_incarnation = h.incarnation;
+	link->part = uet_ep_part(ep, &door, &err);
+	if (!link->part) {
+		uet_link_free(link);
+		return -EHOSTUNREACH;
+	}
+	link->pdc = pdc;
+	uet_pdc_set_ctx(pdc, link);
+	return 0;
+}
+
+static void on_closed(void *arg, struct uet_pdc *pdc, int err, uint8_t code)
+{
+	struct wire_link *link = uet_pdc_ctx(pdc);
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	(void)arg;
+	if (!link)
+		return;
+	link->pdc = NULL;
+	link->abort = false;
+	if (link->state == UET_LINK_UP)
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "peer %s is gone: %s%s%s\n",
+			wire_addr_text(&link->base.peer, text),
+			err == -ETIMEDOUT ? "it doesn't answer" : strerror(-err),
+			code ? ", it said " : "", code ? uet_nack_name(code) : "");
+	uet_link_over(link,
+		      link->state == UET_LINK_UP ? -FI_ECONNRESET : -FI_ECONNREFUSED);
+	uet_link_has_news(link);
+}
+
+const struct uet_pds_events uet_link_events = {
+	.request = on_request, .done = on_done, .opened = on_opened, .closed = on_closed};
+
+/* ---- telling ----------------------------------------------------------------------- */
+
+static int tell_packets(struct wire_link *link, int budget)
+{
+	struct wire_ep *ep = link->base.ep;
+	int n = 0;
+
+	while (n < budget && !link->gone) {
+		struct uet_msg_in *m = &link->in_msg[link->in % UET_MSGS];
+
+		if (!m->len || m->got < m->len)
+			return n;
+		ep->events->packet(ep->arg, link, m->bytes, m->len);
+		m->len = m->got = 0;
+		link->in++;
+		n++;
+	}
+	if (!link->gone)
+		uet_link_has_news(link);
+	return n;
+}
+
+static int tell_ops(struct wire_link *link)
+{
+	struct wire_ep *ep = link->base.ep;
+	int n = 0;
+
+	for (unsigned i = 0; i < UET_OPS && link->over && !link->gone; i++) {
+		struct uet_move *op = &link->op[i];
+
+		if (!op->used || !op->over)
+			continue;
+		op->used = false;
+		link->over--;
+		n++;
+		ep->events->segment_done(ep->arg, link, op->user, op->err);
+	}
+	return n;
+}
+
+int uet_link_tell(struct wire_link *link, int budget)
+{
+	struct wire_ep *ep = link->base.ep;
+	int n = 0;
+
+	if (link->abort && link->pdc) {
+		link->abort = false;
+		uet_pdc_abort(link->pdc, -ECONNRESET, uet_ep_now());
+	}
+	if (link->tell_up && !link->gone) {
+		link->tell_up = false;
+		n++;
+		ep->events->link_up(ep->arg, link);
+	}
+	if (!link->gone && (link->state == UET_LINK_UP || link->tell_down))
+		n += tell_packets(link, budget);
+	if (link->state == UET_LINK_OVER)
+		uet_rma_fail(link, -FI_ECONNRESET);
+	n += tell_ops(link);
+	if (link->gone || link->state != UET_LINK_OVER || !list_empty(&link->news))
+		return n;
+	link->gone = true;
+	list_remove(&link->node);
+	list_push_back(&ep->dead, &link->node);
+	if (link->tell_down)
+		ep->events->link_down(ep->arg, link, link->err);
+	return n + 1;
+}
+
+/* ---- the wire's calls -------------------------------------------------------------- */
+
+int uet_dial(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
+	     struct wire_link **out)
+{
+	uint64_t now = uet_ep_now();
+	struct wire_link *link;
+	struct uet_peer peer;
+	uint32_t part;
+	int err = 0;
+
+	/* Endpoints with contexts aren't there: see README.md. */
+	if (to->sa.sa_family != ep->base.addr.sa.sa_family || to->context)
+		return -FI_EHOSTUNREACH;
+	part = uet_ep_part(ep, to, &err);
+	if (!part)
+		return -FI_EHOSTUNREACH;
+	link = uet_link_new(ep, to);
+	if (!link)
+		return -FI_ENOMEM;
+	link->wanted = true;
+	link->part = part;
+	link->base.peer_ctx = peer_ctx;
+	uet_ep_peer(to, &peer);
+	err = uet_pdc_dial(ep->pds, &peer, false, link, now, &link->pdc);
+	if (!err) {
+		err = uet_link_say(link, UET_SAID_HELLO, 0, now);
+		if (err)
+			uet_pdc_abort(link->pdc, -ECONNRESET, now);
+	}
+	if (err) {
+		uet_link_free(link);
+		return err == -EAGAIN ? -FI_EAGAIN : -FI_ENOMEM;
+	}
+	*out = link;
+	uet_ep_flush(ep, now);
+	return 0;
+}
+
+void uet_hangup(struct wire_link *link)
+{
+	struct wire_ep *ep = link->base.ep;
+	uint64_t now = uet_ep_now();
+
+	link->gone = true;
+	link->state = UET_LINK_OVER;
+	if (link->pdc && link->base.peer_incarnation &&
+	    uet_link_say(link, UET_SAID_BYE, 0, now) == 0)
+		uet_ep_flush(ep, now);
+	list_remove(&link->node);
+	list_push_back(&ep->dead, &link->node);
+}
+
+uint32_t uet_events(struct wire_link *link)
+{
+	return link->events;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A link: one delivery context, in which each end numbers its messages. Packets of the
+ * layers above are messages to resource index 1; they arrive in any order and are handed
+ * up in the order of their numbers (rule E5), each when all its bytes are there (H3).
+ *
+ * The link ends when its context does, so that nothing is ever sent again on another
+ * (rule H1).
+ */
+#ifndef WEFT_WIRE_UET_UET_LINK_H
+#define WEFT_WIRE_UET_UET_LINK_H
+
+#include "prov/wire/uet/uet_ep.h"
+#include "prov/wire/uet/uet_hello.h"
+#include "prov/wire/uet/uet_pds.h"
+#include "prov/wire/wire.h"
+#include "util/list.h"
+
+/* Longest packet of the layers above: one of the transport's where the way is wide. */
+#define UET_PACKET 8192u
+/* Messages under way in each direction; data leaves the rest to control (rule B3). */
+#define UET_MSGS      64u
+#define UET_MSGS_DATA 48u
+/* Puts and gets under way; answers to the peer's gets. */
+#define UET_OPS	    64u
+#define UET_ANSWERS 32u
+
+/* Resource indices. */
+enum uet_index { UET_INDEX_LINK, UET_INDEX_PACKETS, UET_INDEX_MEMORY };
+
+struct uet_msg_out {
+	bool cut; /* all of it was given to the context */
+	uint32_t len;
+	uint32_t left; /* packets that the peer may not have */
+	uint8_t *bytes;
+};
+
+struct uet_msg_in {
+	uint32_t len; /* 0: nothing of it arrived */
+	uint32_t got;
+	uint8_t *bytes;
+};
+
+/* A put or a get of ours. */
+struct uet_move {
+	bool used;
+	bool get;
+	bool over; /* to be reported */
+	int err;
+	uint16_t turn; /* how often it was used: part of its message id */
+	uint32_t left; /* packets that the peer may not have */
+	uint32_t local_count;
+	struct iovec local[4];
+	struct wire_remote remote;
+	size_t len;
+	size_t cut;  /* bytes that were given to the context, or asked for */
+	size_t came; /* get: bytes that arrived */
+	void *user;
+	struct list node; /* of the link's pending */
+};
+
+/* What a get of the peer asked for. */
+struct uet_answer {
+	bool used;
+	uint8_t *bytes;
+};
+
+enum uet_link_state {
+	UET_LINK_DIALLED,  /* waits for an answer */
+	UET_LINK_ANSWERED, /* waits until the dialler is ready */
+	UET_LINK_UP,
+	UET_LINK_OVER /* nothing is sent any more; to be reported, then freed */
+};
+
+struct wire_link {
+	struct wire_link_base base;
+	struct list node;    /* of the endpoint's links, or of the dead */
+	struct list news;    /* of the endpoint's news; empty: none */
+	struct list pump;    /* of those with something to cut */
+	struct uet_pdc *pdc; /* NULL: over */
+	uint8_t state;
+	bool tell_up;
+	bool tell_down;
+	bool gone;   /* nobody above knows it any more */
+	bool abort;  /* the context is to be ended, outside of its events */
+	bool wanted; /* dialled by us */
+	int err;     /* why it is over */
+	uint32_t part;
+	uint32_t events; /* MEM_EVENTS_* of the peer */
+	uint64_t ping_at;
+	/* Numbers of messages: out.tail <= out.next <= out.head. */
+	uint64_t head, next, tail;
+	uint32_t at; /* of `next`: bytes that were cut */
+	uint64_t in;
+	struct uet_msg_out out_msg[UET_MSGS];
+	struct uet_msg_in in_msg[UET_MSGS];
+	struct uet_move op[UET_OPS];
+	struct uet_answer answer[UET_ANSWERS];
+	struct list pending; /* ops that are not all cut */
+	uint32_t over;	     /* ops to be reported */
+};
+
+/* NULL: no memory. Listed with the endpoint. */
+struct wire_link *uet_link_new(struct wire_ep *ep, const struct wire_addr *peer);
+void uet_link_free(struct wire_link *link);
+
+/* Says something to the other end; 0 or the context's error. */
+int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t now);
+/* Cuts what is queued into the context. */
+void uet_link_pump(struct wire_link *link, uint64_t now);
+/* It is over, for that reason; told by uet_link_tell. */
+void uet_link_over(struct wire_link *link, int err);
+/* Upcalls that are due, at most about `budget` packets. Returns how many. */
+int uet_link_tell(struct wire_link *link, int budget);
+/* Something is to be told, or cut. */
+void uet_link_has_news(struct wire_link *link);
+void uet_link_has_work(struct wire_link *link);
+/* Everything that was committed is with the peer. */
+bool uet_link_quiet(const struct wire_link *link);
+
+/* Events of the delivery machine. */
+extern const struct uet_pds_events uet_link_events;
+
+/* The wire's table. */
+int uet_dial(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
+	     struct wire_link **link);
+void uet_hangup(struct wire_link *link);
+void *uet_pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls);
+void uet_pkt_commit(struct wire_link *link, void *pkt, size_t len);
+uint32_t uet_events(struct wire_link *link);
+
+#endif
