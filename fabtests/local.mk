@@ -181,6 +181,12 @@ TESTS += %D%/own/rekey
 %C%_own_rekey_SOURCES = %D%/own/rekey.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
 %C%_own_rekey_LDADD = $(LIBFABRIC_LIBS)
 
+# Run by emuverbs/tests/cut.t: somebody has to cut the ways.
+check_PROGRAMS += %D%/own/cut
+TEST_HELPERS += %D%/own/cut
+%C%_own_cut_SOURCES = %D%/own/cut.c %D%/own/remote.c %D%/own/remote.h $(fabtests_own)
+%C%_own_cut_LDADD = $(LIBFABRIC_LIBS)
+
 # Long by name: see soak.
 fabtests_soak = $(fabtests_own) %D%/own/soak.c %D%/own/soak.h
 

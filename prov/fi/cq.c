@@ -4,6 +4,7 @@
 
 #include "prov/fi/cq.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,10 @@ static struct wfi_cq_fault *fault_alloc(struct wfi_cq *cq,
 
 	if (fault) {
 		fault->error = *error;
+		if (error->text) {
+			snprintf(fault->text, sizeof(fault->text), "%s", error->text);
+			fault->error.text = fault->text;
+		}
 		return fault;
 	}
 	FI_WARN(&weft_provider, FI_LOG_CQ,

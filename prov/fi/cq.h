@@ -35,8 +35,9 @@ struct wfi_cq_entry {
 struct wfi_cq_error {
 	struct wfi_cq_entry entry;
 	size_t olen;
-	int err;	/* > 0, fi_errno */
-	int prov_errno; /* text by fi_cq_strerror */
+	int err;	  /* > 0, fi_errno */
+	int prov_errno;	  /* text by fi_cq_strerror */
+	const char *text; /* that says more; copied. NULL: none */
 };
 
 int wfi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,

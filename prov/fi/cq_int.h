@@ -11,6 +11,8 @@
 #include "util/list.h"
 #include "util/lock_note.h"
 
+#define WFI_FAULT_TEXT 160
+
 struct wfi_cq {
 	struct fid_cq fid; /* first: libfabric casts */
 	struct wfi_domain *domain;
@@ -36,6 +38,9 @@ struct wfi_cq {
 	struct wfi_wait wait;
 	enum fi_cq_format format;
 	enum fi_wait_obj wait_obj;
+	/* Of the error that was read last: what fi_cq_strerror says of it. */
+	int fault_errno;
+	char fault_text[WFI_FAULT_TEXT];
 };
 
 static inline bool wfi_cq_has_room(const struct wfi_cq *cq)
@@ -66,6 +71,7 @@ struct wfi_cq_fault {
 	struct list node;
 	uint64_t position;
 	struct wfi_cq_error error;
+	char text[WFI_FAULT_TEXT]; /* error.text's, if there is one */
 };
 
 /* As a member of a wait set. */

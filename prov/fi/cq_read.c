@@ -285,6 +285,9 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 	if (!list_empty(&cq->errors) && cq_first_fault(cq)->position == cq->head) {
 		fault = cq_first_fault(cq);
 		list_remove(&fault->node);
+		cq->fault_errno = fault->error.prov_errno;
+		snprintf(cq->fault_text, sizeof(cq->fault_text), "%s",
+			 fault->error.text ? fault->error.text : "");
 	}
 	wfi_domain_unlock(cq->domain);
 	if (!fault)
@@ -294,17 +297,23 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 	return 1;
 }
 
+/* Of the error that was read last, while its number is asked for: more than that. Without
+ * room of the caller's it is good until the next is read. */
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data,
 			       char *buf, size_t len)
 {
 	const char *text = fi_strerror(prov_errno < 0 ? -prov_errno : prov_errno);
+	struct wfi_cq *cq = cq_cast(fid);
 
-	(void)fid;
 	(void)err_data;
+	wfi_domain_lock(cq->domain);
+	if (cq->fault_text[0] && cq->fault_errno == prov_errno)
+		text = cq->fault_text;
 	if (buf && len) {
 		snprintf(buf, len, "%s", text);
-		return buf;
+		text = buf;
 	}
+	wfi_domain_unlock(cq->domain);
 	return text;
 }
 

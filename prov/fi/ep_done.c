@@ -2,6 +2,8 @@
 /* Completions of the engine, on their way to queues and counters. Domain lock held. */
 #include "config.h"
 
+#include <stdio.h>
+
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
 #include "prov/fi/mr.h"
@@ -22,7 +24,10 @@ static inline struct wfi_cq_entry entry_of(const struct proto_done *d)
 /* As the engine has it, into a queue. */
 void wfi_ep_report(struct wfi_cq *cq, const struct proto_done *d)
 {
-	struct wfi_cq_error e = {.entry = entry_of(d), .olen = d->olen, .err = d->err};
+	struct wfi_cq_error e = {.entry = entry_of(d),
+				 .olen = d->olen,
+				 .err = d->err,
+				 .prov_errno = d->err};
 
 	if (d->err) {
 		wfi_cq_write_error(cq, &e);
@@ -32,13 +37,26 @@ void wfi_ep_report(struct wfi_cq *cq, const struct proto_done *d)
 }
 
 LOCK_HELD(lock_domain)
-static void write_error(struct wfi_cq *cq, const struct proto_done *d)
+static void write_error(const struct wfi_ep *ep, struct wfi_cq *cq,
+			const struct proto_done *d)
 {
-	struct wfi_cq_error e = {.entry = entry_of(d), .olen = d->olen, .err = d->err};
+	const struct proto_blame *blame = ep->proto ? proto_ep_blame(ep->proto) : NULL;
+	struct wfi_cq_error e = {.entry = entry_of(d),
+				 .olen = d->olen,
+				 .err = d->err,
+				 .prov_errno = d->err};
+	char peer[WIRE_ADDR_TEXT_MAX], text[WFI_FAULT_TEXT];
 
-	if (cq) {
-		wfi_cq_write_error(cq, &e);
+	if (!cq) {
+		return;
 	}
+	if (blame && blame->peer) {
+		snprintf(text, sizeof(text), "%s: %s%s%s",
+			 wire_addr_text(blame->peer, peer), fi_strerror(d->err),
+			 blame->why ? ": " : "", blame->why ? blame->why : "");
+		e.text = text;
+	}
+	wfi_cq_write_error(cq, &e);
 }
 
 /* The counter of an operation, from its direction flag. */
@@ -61,7 +79,7 @@ LOCK_HELD(lock_domain) static void tx_done(void *arg, const struct proto_done *d
 	}
 
 	if (__builtin_expect(d->err, 0)) {
-		write_error(ep->tx_cq, d);
+		write_error(ep, ep->tx_cq, d);
 		wfi_cntr_inc_error(cntr);
 		return;
 	}
@@ -85,7 +103,7 @@ LOCK_HELD(lock_domain) static void rx_done(void *arg, const struct proto_done *d
 		return;
 	}
 	if (__builtin_expect(d->err, 0)) {
-		write_error(ep->rx_cq, d);
+		write_error(ep, ep->rx_cq, d);
 		wfi_cntr_inc_error(cntr);
 		return;
 	}

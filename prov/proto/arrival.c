@@ -103,6 +103,12 @@ void arrival_complete(struct proto_ep *ep, struct arrival *a, int err)
 			      .source = a->peer->source,
 			      .err = err};
 
+	if (unlikely(err)) {
+		proto_blame_set(ep, a->peer);
+		rx_finish(ep, &a->claim, &r);
+		proto_blame_clear(ep);
+		return;
+	}
 	rx_finish(ep, &a->claim, &r);
 }
 

@@ -86,11 +86,32 @@ static void on_link_up(void *arg, struct wire_link *link)
 	peer_link_up(&ep->peers, link);
 }
 
+const struct proto_blame *proto_ep_blame(const struct proto_ep *ep)
+{
+	return &ep->blame;
+}
+
+/* What was on its way ends before its link does. */
+void proto_blame_set(struct proto_ep *ep, const struct proto_peer *pp)
+{
+	ep->blame.peer = &pp->peer.addr;
+	ep->blame.why = ep->down_why;
+	if (!ep->blame.why && pp->peer.state == PEER_UP && pp->peer.link)
+		ep->blame.why = wire_link_base(pp->peer.link)->why;
+}
+
+void proto_blame_clear(struct proto_ep *ep)
+{
+	ep->blame = (struct proto_blame){NULL, NULL};
+}
+
 static void on_link_down(void *arg, struct wire_link *link, int err)
 {
 	struct proto_ep *ep = arg;
 
+	ep->down_why = wire_link_base(link)->why;
 	peer_link_down(&ep->peers, link, err);
+	ep->down_why = NULL;
 }
 
 static const struct wire_events events = {

@@ -59,6 +59,14 @@ struct proto_done {
 	bool report;
 };
 
+/* While an operation's error is told: the peer that it was with, and, where that is
+ * known, why it can't be reached. */
+struct proto_blame {
+	const struct wire_addr *peer; /* NULL: none */
+	const char *why;	      /* or NULL */
+};
+const struct proto_blame *proto_ep_blame(const struct proto_ep *ep);
+
 struct proto_up {
 	void (*tx_done)(void *arg, const struct proto_done *d);
 	void (*rx_done)(void *arg, const struct proto_done *d);

@@ -155,7 +155,13 @@ struct proto_ep {
 	uint64_t atomic_access;	  /* what peers' atomics may do */
 	struct mem_keyview *keys; /* our own table, for them; or NULL */
 	struct mem_probe probe;
+	struct proto_blame blame;
+	const char *down_why; /* of the link that goes down just now */
 };
+
+/* Around an upcall that tells an error of an operation with that peer. */
+void proto_blame_set(struct proto_ep *ep, const struct proto_peer *pp);
+void proto_blame_clear(struct proto_ep *ep);
 
 /* What is done on a link is its own wire's; an endpoint may have links of two. */
 static inline const struct wire_ops *link_ops(struct wire_link *link)

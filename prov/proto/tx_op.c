@@ -142,6 +142,7 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 			       .source = FI_ADDR_NOTAVAIL,
 			       .report = err || (tx->flags & PROTO_REPORT),
 			       .err = -err};
+	struct proto_peer *pp = tx->peer;
 
 	if (tx->state == TX_RMA || tx->state == TX_EVENT || tx->state == TX_OVER ||
 	    tx->state == TX_ORPHAN) {
@@ -164,9 +165,16 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	list_remove(&tx->node);
 	tx_set_state(tx, TX_FREE);
 	pool_release(&ep->tx, tx);
-	if (!ep->closing) {
-		ep->up->tx_done(ep->arg, &d);
+	if (ep->closing) {
+		return;
 	}
+	if (unlikely(err)) {
+		proto_blame_set(ep, pp);
+		ep->up->tx_done(ep->arg, &d);
+		proto_blame_clear(ep);
+		return;
+	}
+	ep->up->tx_done(ep->arg, &d);
 }
 
 void tx_fail(struct proto_ep *ep, struct tx *tx, int err)

@@ -384,6 +384,8 @@ struct wire_link_base {
 	struct wire_caps caps;	      /* of this link, once up */
 	const struct wire_slot *slot; /* never NULL, never another; see there */
 	struct wire_link *doomed;     /* prov/peer's: the next one to hang up */
+	/* Set before link_down where an errno says too little; a constant. */
+	const char *why;
 };
 
 static inline struct wire_ep_base *wire_ep_base(struct wire_ep *ep)

@@ -107,7 +107,7 @@ static void link_cut(struct verbs_link *link, bool chan, int err)
 		verbs_helper_kick(link->ep->helper);
 	}
 	link->call = NULL;
-	verbs_resume_drop(link);
+	verbs_resume_drop(link, err);
 	list_remove(&link->news);
 	list_remove(&link->member);
 }
@@ -447,11 +447,17 @@ int verbs_link_news(struct verbs_link *link)
 		/* The peer's end of the control channel died, and it can't call. */
 		link->chan.broken = link->chan.broken || link->dialler;
 		verbs_link_chore(link);
-	} else if (link->state == VERBS_LINK_UP)
+	} else if (link->state == VERBS_LINK_UP) {
+		/* The peer gave it up first. */
+		if (err != -FI_ESHUTDOWN)
+			link->base.why = link->resuming || link->chan.broken
+						 ? VERBS_WHY_RAILS
+						 : VERBS_WHY_CUT;
 		verbs_link_end(link, err == -FI_ESHUTDOWN ? err : -FI_ECONNRESET);
-	else if (link->state == VERBS_LINK_CLOSING)
+	} else if (link->state == VERBS_LINK_CLOSING) {
 		link->faulty = true;
-	else
+	} else {
 		verbs_link_finish(link, err);
+	}
 	return 1;
 }

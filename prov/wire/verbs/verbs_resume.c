@@ -150,6 +150,7 @@ static void gave_up(struct verbs_link *link, const char *why)
 	FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
 		"link to %s: its control channel can't be made anew: %s\n",
 		wire_addr_text(&link->base.peer, text), why);
+	link->base.why = why;
 	verbs_link_end(link, -FI_ECONNRESET);
 }
 
@@ -158,7 +159,7 @@ void verbs_resume_run(struct verbs_link *link, uint64_t now)
 	if (!link->resuming || link->faulty)
 		return;
 	if (now >= link->resume_until) {
-		gave_up(link, "no rail reaches it");
+		gave_up(link, VERBS_WHY_RAILS);
 		return;
 	}
 	if (link->dialler && !link->next_call && now >= link->resume_due)
@@ -428,10 +429,11 @@ void verbs_resume_event(struct verbs_link *link, const struct verbs_door_event *
 	verbs_ep_news(link->ep, link);
 }
 
-void verbs_resume_drop(struct verbs_link *link)
+void verbs_resume_drop(struct verbs_link *link, int err)
 {
+	/* The peer may take it for the link's already. */
 	if (link->next_call)
-		verbs_call_drop(link->next_call, 0);
+		verbs_call_drop(link->next_call, err);
 	link->next_call = NULL;
 	free(link->next_card);
 	link->next_card = NULL;

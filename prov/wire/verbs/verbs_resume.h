@@ -12,6 +12,11 @@
 
 #include "prov/wire/verbs/verbs_link.h"
 
+/* Why a link ended whose channel could not be made anew. */
+#define VERBS_WHY_RAILS "no rail reaches it any more"
+/* Or by the peer, which says nothing when it dies and when it gives up. */
+#define VERBS_WHY_CUT "it cut its connection"
+
 /* The control channel is of no use any more. Endpoint lock, as those below. */
 void verbs_resume_start(struct verbs_link *link);
 /* What is due; verbs_link_wake says when the next is. */
@@ -27,7 +32,7 @@ bool verbs_resume_hello(struct verbs_ep *ep, struct verbs_call *call,
 			const struct verbs_card *card);
 /* An event of the new call. */
 void verbs_resume_event(struct verbs_link *link, const struct verbs_door_event *ev);
-/* The link is over: gives calls up. */
-void verbs_resume_drop(struct verbs_link *link);
+/* The link is over: gives calls up, with that error. */
+void verbs_resume_drop(struct verbs_link *link, int err);
 
 #endif
