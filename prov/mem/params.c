@@ -169,6 +169,16 @@ const struct prov_param prov_param_table[] = {
 			"CLASS:KEY=VALUE,...;...",
 	},
 	{
+		.name = "numbered",
+		.words = words_bool,
+		.initial = 0,
+		.max = 1,
+		.offset = offsetof(struct prov_params, numbered),
+		.text = "every write to another host is done when its target has heard "
+			"of it, and is not written again after that, for programs that "
+			"poll memory; must be the same in all processes",
+	},
+	{
 		.name = "fabric_map",
 		.absent = "none",
 		.offset = offsetof(struct prov_params, fabric_map),

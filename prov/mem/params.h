@@ -80,6 +80,7 @@ struct prov_params {
 	uint64_t verbs_ooo;   /* enum prov_ooo */
 	const char *uet_shim; /* a bad network, for tests (wire/uet/uet_shim.h) */
 	uint64_t verbs_fork;  /* enum prov_fork */
+	uint64_t numbered;    /* 0 or 1: every write to another host has a number */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */

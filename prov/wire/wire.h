@@ -100,7 +100,7 @@ struct wire_remote {
 
 /*
  * What the target of put_notify hears. The link carries it and doesn't look into it; the
- * target can't trust it.
+ * target can't trust it. data and op are not both 0.
  */
 struct wire_notice {
 	uint64_t data;

@@ -27,6 +27,8 @@ void verbs_card_fill(struct verbs_ep *ep)
 
 	memset(card, 0, sizeof(*card));
 	verbs_dev_card(dev, card);
+	if (prov_params()->numbered)
+		card->features |= VERBS_CARD_NUMBERED;
 	card->door = ep->base.addr;
 	card->incarnation = ep->incarnation;
 	card->packet = VERBS_PACKET;
@@ -96,6 +98,9 @@ static void on_arrived(void *arg, const struct dqplb_event *ev)
 	struct verbs_link *link = arg;
 	const struct wire_notice n = {.data = ev->data, .op = ev->op};
 
+	/* A put that has its number for the sake of failover only. */
+	if (n.data == 0 && n.op == 0)
+		return;
 	if (link->state == VERBS_LINK_UP)
 		link->ep->events->arrived(link->ep->arg, (struct wire_link *)(void *)link,
 					  &n, ev->len);

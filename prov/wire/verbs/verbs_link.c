@@ -411,6 +411,8 @@ bool verbs_link_heard(struct verbs_link *link)
 	link->base.peer = link->peer.door;
 	link->base.peer_incarnation = link->peer.incarnation;
 	link->base.caps.inlined = verbs_qp_inlined(ep);
+	if (verbs_link_numbers(link))
+		link->base.caps.passive = false;
 	link->base.caps.max_packet =
 		link->terms.packet < VERBS_PACKET ? link->terms.packet : VERBS_PACKET;
 	if (!link->dialler)

@@ -114,6 +114,12 @@ static inline unsigned verbs_link_side(const struct verbs_link *link)
 	return link->dialler ? 0 : 1;
 }
 
+/* Every put has a number: both ends are to (FI_WEFT_NUMBERED). */
+static inline bool verbs_link_numbers(const struct verbs_link *link)
+{
+	return link->terms.features & VERBS_CARD_NUMBERED;
+}
+
 /* Door events. Mutex. */
 void verbs_link_hello(struct verbs_ep *ep, struct verbs_call *call,
 		      const struct verbs_card *card);

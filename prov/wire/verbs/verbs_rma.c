@@ -161,19 +161,20 @@ static void op_start(struct verbs_op *op)
 {
 	struct verbs_link *link = op->link;
 	struct dqplb_xfer *x = &op->xfer;
-	bool last;
+	bool told, numbered;
 
 	if (op->len)
 		op_part(op);
 	else
 		x->len = 0;
-	last = op->done + x->len == op->len;
-	x->kind = !op->put	       ? DQPLB_READ
-		  : op->notify && last ? DQPLB_NUMBERED
-				       : DQPLB_WRITE;
+	told = op->notify && op->done + x->len == op->len;
+	numbered = told || (op->put && verbs_link_numbers(link));
+	x->kind = !op->put ? DQPLB_READ : numbered ? DQPLB_NUMBERED : DQPLB_WRITE;
 	x->ordered = false;
-	x->bare = false;
-	if (x->kind == DQPLB_NUMBERED) {
+	x->bare = numbered;
+	x->data = 0;
+	x->op = 0;
+	if (told) {
 		x->ordered = op->notice.ordered;
 		x->data = op->notice.data;
 		x->op = op->notice.op;
@@ -189,7 +190,7 @@ static void op_start(struct verbs_op *op)
 		list_push_back(&link->ops_failed, &op->node);
 		verbs_link_dirty(link);
 	}
-	if (x->kind == DQPLB_NUMBERED && !list_empty(&op->turn))
+	if (told && !list_empty(&op->turn))
 		notice_leave(op);
 }
 
@@ -365,8 +366,10 @@ static void op_over(struct verbs_op *op)
 		return;
 	}
 	op->done += op->xfer.len;
-	/* What the peer hears of with the last part must be there before that. */
-	if (op->lanes && (op->done < op->len ? op->notify : op->placed)) {
+	/* What the peer hears of with the last part must be there before that. What is
+	 * numbered has been heard of already. */
+	if (op->lanes && !verbs_link_numbers(op->link) &&
+	    (op->done < op->len ? op->notify : op->placed)) {
 		list_remove(&op->node);
 		verbs_flush_add(op->link, op);
 		return;

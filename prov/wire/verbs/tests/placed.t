@@ -19,6 +19,11 @@ emulated test_placed "$tmp/two" "" "2 devices out of order"
 printf 'fault %s\n' "emu0 each=90 lose-ack" "emu1 each=130 lose-segment" >"$tmp/faults"
 PLACED_WANT=1 emulated test_placed "$tmp/two" "$tmp/faults" "queue pairs die"
 
+# Puts with numbers: what was heard of isn't written again.
+printf '%s\n' 'emuverbs 1' 'device emu0 gid=10.1.0.1 rnr=fatal' >"$tmp/prompt"
+printf 'fault %s\n' "emu0 each=41 lose-ack" >"$tmp/faults"
+FI_WEFT_NUMBERED=1 emulated test_placed "$tmp/prompt" "$tmp/faults" "numbered"
+
 # As an application meets it: the target looks without any call.
 FI_LOG_LEVEL=info "$run" --config "$tmp/two" timeout 200 "$build/fabtests/own/levels" \
 	>"$tmp/out" 2>"$tmp/err"
