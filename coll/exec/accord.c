@@ -310,3 +310,21 @@ void accord_lengths(struct slot *slot, const char *how, uint64_t theirs)
 	accord_begin(req, req->call.call, text, -1);
 	req_probe(req, slot->inst.peer);
 }
+
+void accord_place(struct exec_req *req, const struct ctl_msg *msg)
+{
+	const struct exec_peer *peer = req->peer_of[msg->src];
+
+	if (req->state != EXEC_RUNNING || req->accord.on || !msg->status.place || !peer)
+		return;
+	for (uint64_t i = req->base; i < req->next; i++) {
+		struct slot *slot = &req->slot[i & (req->slots - 1)];
+
+		if (slot->peer != peer || slot->inst.kind != PLAN_RECV ||
+		    slot->k != msg->status.place_k || !slot->op)
+			continue;
+		if (slot->bytes != msg->status.place_bytes)
+			accord_lengths(slot, "sends", msg->status.place_bytes);
+		return;
+	}
+}

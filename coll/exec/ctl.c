@@ -11,7 +11,7 @@
 #include "coll/exec/name.h"
 #include "weft/weft.h"
 
-#define CTL_MAGIC UINT32_C(0x57464332) /* "WFC2": a layout of its own gets a new one */
+#define CTL_MAGIC UINT32_C(0x57464333) /* "WFC3": a layout of its own gets a new one */
 
 struct ctl_wire_header {
 	uint32_t magic;
@@ -69,9 +69,12 @@ static_assert(sizeof(struct ctl_wire_call) == 16, "wire format");
 struct ctl_wire_status {
 	struct ctl_wire_call call;
 	int32_t waits_for;
-	uint32_t pad;
+	uint32_t place_k;
+	uint64_t place_bytes;
+	uint8_t place;
+	uint8_t pad[7];
 };
-static_assert(sizeof(struct ctl_wire_status) == 24, "wire format");
+static_assert(sizeof(struct ctl_wire_status) == 40, "wire format");
 
 static_assert(sizeof(struct ctl_wire_header) +
 			      CTL_HANDLE_MAX * sizeof(struct ctl_wire_handle) +
@@ -126,9 +129,12 @@ static struct ctl_wire_call ctl_encode_call(const struct sig_call *c)
 
 static size_t ctl_encode_status(const struct ctl_status *status, char *to)
 {
-	struct ctl_wire_status w = {
-		.call = ctl_encode_call(&status->call),
-		.waits_for = (int32_t)htole32((uint32_t)status->waits_for)};
+	struct ctl_wire_status w = {.call = ctl_encode_call(&status->call),
+				    .waits_for =
+					    (int32_t)htole32((uint32_t)status->waits_for),
+				    .place_k = htole32(status->place_k),
+				    .place_bytes = htole64(status->place_bytes),
+				    .place = status->place};
 
 	memcpy(to, &w, sizeof(w));
 	return sizeof(w);
@@ -292,6 +298,11 @@ static bool ctl_decode_status(const char *at, size_t len, int32_t size,
 	memcpy(&w, at, sizeof(w));
 	status->call = ctl_decode_call(&w.call);
 	status->waits_for = (int32_t)le32toh((uint32_t)w.waits_for);
+	if (w.place > 1)
+		return false;
+	status->place = w.place;
+	status->place_k = le32toh(w.place_k);
+	status->place_bytes = le64toh(w.place_bytes);
 	return status->waits_for >= -1 && status->waits_for < size;
 }
 

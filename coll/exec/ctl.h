@@ -67,7 +67,10 @@ struct ctl_fail {
 
 struct ctl_status {
 	struct sig_call call;
-	int32_t waits_for; /* rank, or -1 */
+	int32_t waits_for;    /* rank, or -1 */
+	bool place;	      /* and so for a place of the receiver's: */
+	uint32_t place_k;     /* of this pair */
+	uint64_t place_bytes; /* that would be put there */
 };
 
 /* Calls msg.call, msg.call - 1, ... of the sender. */

@@ -117,6 +117,13 @@ struct stage {
 	struct mem_entry *mr; /* as local buffer, once it was needed */
 };
 
+/* A look for a message where a put was to come; one at a time. */
+struct peek {
+	bool busy;
+	uint32_t comm, call;
+	uint64_t number; /* of the slot */
+};
+
 /* Ranks disagree: the request stands still until somebody gives the verdict. */
 struct accord {
 	bool on;
@@ -247,6 +254,7 @@ struct exec {
 	struct list stages; /* free memory, largest last used first */
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
+	struct peek peek;
 	uint32_t ctl_sends; /* in flight */
 	uint32_t held;	    /* registrations, by exec_hold() */
 	uint32_t rounds;    /* of progress in which something moved */
@@ -320,6 +328,9 @@ uint32_t slot_pieces(const struct slot *slot, enum slot_range which, struct iove
 int rx_start(struct slot *slot);
 void rx_flush(struct exec_req *req);
 void rx_filled(struct slot *slot);
+/* Begins to look, slot by slot from this number on, whether a peer sent a message where
+ * it was to put: it has another length for the pair. */
+void rx_peek(struct exec_req *req, uint64_t from);
 int tx_start(struct slot *slot);
 void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready);
 bool local_run(struct exec_req *req);
@@ -357,6 +368,8 @@ void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig);
 void accord_status(struct exec_req *req, const struct ctl_msg *msg);
 /* The peer of the slot `how` ("sends", "expects") another number of bytes. */
 void accord_lengths(struct slot *slot, const char *how, uint64_t theirs);
+/* The other rank waits for a place, where we wait for a message. */
+void accord_place(struct exec_req *req, const struct ctl_msg *msg);
 bool accord_clock(struct exec_req *req, int64_t now);
 void accord_report(struct exec *x, const struct ctl_msg *msg);
 void accord_past(struct exec *x, const struct ctl_msg *msg);

@@ -157,6 +157,7 @@ static void event_probe(struct exec_req *req, const struct ctl_msg *msg)
 
 	ctl_io_send(req->x, msg->src, &answer);
 	accord_status(req, msg);
+	accord_place(req, msg);
 }
 
 static void event_status(struct exec_req *req, const struct ctl_msg *msg)

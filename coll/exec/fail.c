@@ -267,7 +267,16 @@ void req_probe(struct exec_req *req, int32_t rank)
 		.pair = req->call.pair,
 		.sig = req->sig,
 		.status = {.call = req->call.id, .waits_for = req_waits_for(req, NULL)}};
+	const struct exec_peer *peer = req->peer_of[rank];
 
+	if (peer && !list_empty(&peer->waiting)) {
+		const struct slot *slot =
+			container_of(peer->waiting.next, struct slot, link);
+
+		msg.status.place = true;
+		msg.status.place_k = slot->k;
+		msg.status.place_bytes = slot->bytes;
+	}
 	ctl_io_send(req->x, rank, &msg);
 }
 
@@ -287,6 +296,8 @@ static void req_probe_all(struct exec_req *req, int64_t now)
 		req_probe(req, slot->inst.peer);
 		left--;
 	}
+	if (req->bind.disp && !req->x->peek.busy)
+		rx_peek(req, req->base);
 }
 
 bool req_clock(struct exec_req *req, int64_t now)

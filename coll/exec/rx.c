@@ -155,6 +155,68 @@ int rx_start(struct slot *slot)
 	return 0;
 }
 
+/* ---- a message where a put was to come
+ * ----------------------------------------------- */
+
+/* The open place of this number, announced already. */
+static struct slot *rx_open(struct exec_req *req, uint64_t number)
+{
+	struct slot *slot = &req->slot[number & (req->slots - 1)];
+
+	return number >= req->base && number < req->next && slot->place_open &&
+			       list_empty(&slot->link)
+		       ? slot
+		       : NULL;
+}
+
+static void rx_peek_done(struct net_op *op, const struct net_result *result)
+{
+	struct exec *x = op->owner;
+	const struct peek *peek = &x->peek;
+	struct exec_req *req = engine_find(x, peek->comm, peek->call, UINT32_MAX, -1);
+	struct slot *slot;
+
+	net_op_release(&x->net, op);
+	x->peek.busy = false;
+	if (!req || req->state != EXEC_RUNNING || req->accord.on)
+		return;
+	slot = rx_open(req, peek->number);
+	if (slot && !result->err)
+		accord_lengths(slot, "sends", result->len);
+	else
+		rx_peek(req, peek->number + 1);
+}
+
+/* Only lengths that were bound late, which no signature has, come to this. */
+void rx_peek(struct exec_req *req, uint64_t from)
+{
+	struct exec *x = req->x;
+	struct slot *slot = NULL;
+	struct net_op *op;
+
+	for (; from < req->next && !slot; from++)
+		slot = rx_open(req, from);
+	op = slot ? net_op_alloc(&x->net) : NULL;
+	if (!op)
+		return;
+	op->done = rx_peek_done;
+	op->owner = x;
+	op->peer = slot->inst.peer;
+	x->peek = (struct peek){.busy = true,
+				.comm = req->call.comm,
+				.call = req->call.call,
+				.number = from - 1};
+	if (fi_trecvmsg(x->net.ep,
+			&(struct fi_msg_tagged){.addr = x->net.addr[slot->inst.peer],
+						.tag = slot_tag(slot),
+						.context = op},
+			FI_PEEK | FI_COMPLETION)) {
+		/* Where nobody can look, such a call ends by its deadline. */
+		net_op_release(&x->net, op);
+		x->peek.busy = false;
+	}
+}
+
 /* ---- READY
  * --------------------------------------------------------------------------- */
 

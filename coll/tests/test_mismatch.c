@@ -323,35 +323,76 @@ static int trial_run(struct ranks *r, const struct trial *t, struct weft_ctx *ct
 	return bad;
 }
 
-static int world_body(struct ranks *r)
+/* A context, and a communicator that nothing of a trial may harm. */
+static int world_open(struct ranks *r, struct weft_ctx **ctx, struct weft_comm **other)
 {
 	const struct world *w = r->arg;
 	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
 	struct net_attr net = w->net;
-	struct weft_comm *other;
-	struct weft_ctx *ctx;
-	uint32_t state = w->seed;
-	int bad = RANKS_GOOD;
 
 	opts.boot = &r->boot;
 	opts.timeout_us = DEADLINE_US;
 	net.provider = w->provider;
-	if (ctx_open(&opts, &net, &ctx) != WEFT_SUCCESS)
+	if (ctx_open(&opts, &net, ctx) != WEFT_SUCCESS)
 		return strstr(weft_error_detail(), "no libfabric")
 			       ? RANKS_ABSENT
 			       : ranks_say(r, "open: %s", weft_error_detail());
-	if (weft_comm_create(ctx, NULL, &other) != WEFT_SUCCESS)
+	if (weft_comm_create(*ctx, NULL, other) != WEFT_SUCCESS)
 		return ranks_say(r, "comm: %s", weft_error_detail());
+	return RANKS_GOOD;
+}
+
+static int world_close(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *other)
+{
+	if (weft_comm_destroy(other) != WEFT_SUCCESS ||
+	    weft_ctx_close(ctx) != WEFT_SUCCESS)
+		return ranks_say(r, "close: %s", weft_error_detail());
+	return RANKS_GOOD;
+}
+
+static int world_body(struct ranks *r)
+{
+	const struct world *w = r->arg;
+	struct weft_comm *other;
+	struct weft_ctx *ctx;
+	uint32_t state = w->seed;
+	int bad = world_open(r, &ctx, &other);
+
 	for (int i = 0; i < TRIALS && r->size > 1 && !bad; i++) {
 		struct trial t;
 
 		trial_draw(&t, r->size, &state);
 		bad = trial_run(r, &t, ctx, other);
 	}
-	if (!bad && (weft_comm_destroy(other) != WEFT_SUCCESS ||
-		     weft_ctx_close(ctx) != WEFT_SUCCESS))
-		return ranks_say(r, "close: %s", weft_error_detail());
-	return bad;
+	return bad ? bad : world_close(r, ctx, other);
+}
+
+/*
+ * Lengths on both sides of where a message ends and a put begins: what one rank sends
+ * without being asked another wants to have put, and has no receive for; and the other
+ * way round. Small ones have left their sender long before.
+ */
+static int lengths_body(struct ranks *r)
+{
+	static const uint64_t counts[][2] = {
+		{200000, 100}, {200000, 40000}, {100, 200000}, {40000, 200000}};
+	struct weft_comm *other;
+	struct weft_ctx *ctx;
+	int bad = world_open(r, &ctx, &other);
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && !bad; i++) {
+		struct trial t = {.same = {.coll = WEFT_COLL_GATHERV,
+					   .type = WEFT_FP64,
+					   .count = counts[i][0],
+					   .root = 1},
+				  .odd = 2,
+				  .field = "count"};
+
+		t.other = t.same;
+		t.other.count = counts[i][1];
+		bad = trial_run(r, &t, ctx, other);
+	}
+	return bad ? bad : world_close(r, ctx, other);
 }
 
 /* Buffers of failed calls are leaked on purpose. */
@@ -379,6 +420,8 @@ int main(void)
 			tap_skip(1, "provider %s is not on this machine", names[i]);
 			continue;
 		}
+		tap_ok(ranks_run(3, RUN_TIMEOUT, lengths_body, &w, end),
+		       "%s: a message here, a put there", names[i]);
 		for (int k = 0; k < all; k++) {
 			const int32_t size = 2 + (int32_t)draw(&state, 7);
 

@@ -114,7 +114,10 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		msg.kind = number == 4 ? CTL_PROBE : CTL_STATUS;
 		msg.status = (struct ctl_status){
 			.call = {.count = 100, .type = WEFT_FP32, .algorithm = 5},
-			.waits_for = -1};
+			.waits_for = 1,
+			.place = true,
+			.place_k = 3,
+			.place_bytes = 1600000};
 		break;
 	case 6:
 	case 7:

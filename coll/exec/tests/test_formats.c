@@ -128,7 +128,10 @@ static void test_messages(void)
 		.kind = CTL_PROBE,
 		.src = 2,
 		.status = {.call = {.count = 77, .algorithm = 1, .root = -1, .coll = 3},
-			   .waits_for = -1}};
+			   .waits_for = 1,
+			   .place = true,
+			   .place_k = 70000,
+			   .place_bytes = UINT64_C(1) << 33}};
 	struct ctl_msg past = {.kind = CTL_PAST, .src = 2, .call = 3};
 	struct ctl_msg revoked = {.kind = CTL_REVOKED, .src = 2, .call = 12};
 
