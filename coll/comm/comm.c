@@ -2,6 +2,7 @@
 /* Communicators: creating and destroying. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "coll/api/error.h"
@@ -11,7 +12,8 @@
 
 enum weft_result comm_opts_check(const struct weft_comm_opts *opts)
 {
-	if (opts->size < sizeof(*opts))
+	/* Callers that were built before there was `groups` want none. */
+	if (opts->size < offsetof(struct weft_comm_opts, groups))
 		return error_set(WEFT_ERR_ARG,
 				 "weft_comm_opts.size is %zu, this library needs %zu: "
 				 "initialise it with WEFT_COMM_OPTS_INIT",
@@ -20,7 +22,16 @@ enum weft_result comm_opts_check(const struct weft_comm_opts *opts)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "weft_comm_opts.flags is 0x%llx, no flag is defined",
 				 (unsigned long long)opts->flags);
+	if (comm_opts_groups(opts) > COMM_GROUPS_MAX)
+		return error_set(WEFT_ERR_ARG,
+				 "weft_comm_opts.groups is %u, the most is %u",
+				 opts->groups, COMM_GROUPS_MAX);
 	return WEFT_SUCCESS;
+}
+
+uint32_t comm_opts_groups(const struct weft_comm_opts *opts)
+{
+	return opts && opts->size >= sizeof(*opts) ? opts->groups : 0;
 }
 
 /* What ranks tell each other of a communicator of all of them. */
@@ -59,12 +70,13 @@ static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 }
 
 enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks,
-			   int32_t size, int32_t rank, struct weft_comm **out)
+			   int32_t size, int32_t rank, uint32_t groups,
+			   struct weft_comm **out)
 {
 	struct weft_comm *comm;
 	enum weft_result result;
 
-	if (number > NAME_COMM_MAX)
+	if (number > NAME_COMM_MAX || groups > NAME_COMM_MAX - number)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "a context names at most %u communicators in its life, "
 				 "all are used: open another context",
@@ -79,8 +91,9 @@ enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks
 	}
 	comm->ctx = ctx;
 	comm->number = number;
-	if (ctx->next_comm <= number)
-		ctx->next_comm = number + 1;
+	comm->groups = groups;
+	if (ctx->next_comm <= number + groups)
+		ctx->next_comm = number + groups + 1;
 	comm->rank = rank;
 	comm->size = size;
 	comm->ranks = ranks;
@@ -94,14 +107,15 @@ enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks
 }
 
 LOCK_HELD(lock_context)
-static enum weft_result comm_open(struct weft_ctx *ctx, struct weft_comm **out)
+static enum weft_result comm_open(struct weft_ctx *ctx, uint32_t groups,
+				  struct weft_comm **out)
 {
 	uint32_t number = 0;
 	enum weft_result result = comm_agree(ctx, &number);
 
 	if (result == WEFT_SUCCESS)
 		result = comm_make(ctx, number, NULL, boot_size(ctx->boot),
-				   boot_rank(ctx->boot), out);
+				   boot_rank(ctx->boot), groups, out);
 	if (result == WEFT_SUCCESS)
 		ctx->created++;
 	return result;
@@ -121,7 +135,7 @@ enum weft_result weft_comm_create(struct weft_ctx *ctx, const struct weft_comm_o
 	if (result != WEFT_SUCCESS)
 		return result;
 	ctx_lock(ctx);
-	result = comm_open(ctx, comm);
+	result = comm_open(ctx, comm_opts_groups(opts), comm);
 	ctx_unlock(ctx);
 	return result;
 }
@@ -136,6 +150,11 @@ LOCK_HELD(lock_context) static enum weft_result comm_close(struct weft_comm *com
 				 "weft_comm_destroy: %d requests are open, wait for them "
 				 "first, and free those that are persistent",
 				 comm->open_reqs);
+	if (comm->wins)
+		return error_set(
+			WEFT_ERR_BUSY,
+			"weft_comm_destroy: %d windows exist, destroy them first",
+			comm->wins);
 	if (!comm_reqs_settle(comm))
 		return error_set(
 			WEFT_ERR_BUSY,
@@ -164,6 +183,7 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 		free(comm->tables);
 		free(comm->ranks);
 		free(comm->cards);
+		free(comm->win_cards);
 		free(comm);
 	}
 	return result;

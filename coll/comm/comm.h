@@ -61,6 +61,11 @@ struct weft_comm {
 	int open_reqs;	       /* owned by callers */
 	struct list group;     /* requests of the blocking messages of a group */
 	bool grouping;	       /* between weft_group_begin() and _end() */
+	uint32_t groups;       /* numbers behind its own that are for groups */
+	uint32_t next_group;   /* of them */
+	uint32_t next_win;     /* number of the next window */
+	int wins;	       /* that exist */
+	void *win_cards;       /* of windows: peers may write there as long as it lives */
 	void *cards;	       /* of splits: peers may write there as long as it lives */
 	uint64_t *tables; /* of (v) forms: two of 2 * size + 1; NULL until one comes */
 };
@@ -113,8 +118,12 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
  * communicator when it succeeds. The number is above all that the members have used. */
 LOCK_HELD(lock_context)
 enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks,
-			   int32_t size, int32_t rank, struct weft_comm **comm);
+			   int32_t size, int32_t rank, uint32_t groups,
+			   struct weft_comm **comm);
 enum weft_result comm_opts_check(const struct weft_comm_opts *opts);
+/* Numbers behind the communicator's own that are for its groups. */
+uint32_t comm_opts_groups(const struct weft_comm_opts *opts);
+#define COMM_GROUPS_MAX 256u
 
 /* comm_plan.c: a plan for the call, built or remembered; returned by comm_plan_put(). */
 LOCK_HELD(lock_context)

@@ -76,6 +76,15 @@ struct ctl_wire_status {
 };
 static_assert(sizeof(struct ctl_wire_status) == 40, "wire format");
 
+struct ctl_wire_win {
+	uint32_t index;
+	uint32_t pad;
+	uint64_t offset;
+	uint64_t length;
+	uint64_t value;
+};
+static_assert(sizeof(struct ctl_wire_win) == 32, "wire format");
+
 static_assert(sizeof(struct ctl_wire_header) +
 			      CTL_HANDLE_MAX * sizeof(struct ctl_wire_handle) +
 			      CTL_ENTRY_MAX * sizeof(struct ctl_wire_entry) <=
@@ -161,6 +170,17 @@ static size_t ctl_encode_fail(const struct ctl_fail *fail, char *to)
 	return sizeof(w);
 }
 
+static size_t ctl_encode_win(const struct ctl_win *win, char *to)
+{
+	struct ctl_wire_win w = {.index = htole32(win->index),
+				 .offset = htole64(win->offset),
+				 .length = htole64(win->length),
+				 .value = htole64(win->value)};
+
+	memcpy(to, &w, sizeof(w));
+	return sizeof(w);
+}
+
 size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 {
 	const bool ready = msg->kind == CTL_READY;
@@ -194,6 +214,11 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 		break;
 	case CTL_PAST:
 		body = ctl_encode_past(&msg->past, at);
+		break;
+	case CTL_WIN_SIGNAL:
+	case CTL_WIN_PUT:
+	case CTL_WIN_GET:
+		body = ctl_encode_win(&msg->win, at);
 		break;
 	case CTL_REVOKED:
 		break;
@@ -306,6 +331,20 @@ static bool ctl_decode_status(const char *at, size_t len, int32_t size,
 	return status->waits_for >= -1 && status->waits_for < size;
 }
 
+static bool ctl_decode_win(const char *at, size_t len, struct ctl_win *win)
+{
+	struct ctl_wire_win w;
+
+	if (len != sizeof(w))
+		return false;
+	memcpy(&w, at, sizeof(w));
+	*win = (struct ctl_win){.index = le32toh(w.index),
+				.offset = le64toh(w.offset),
+				.length = le64toh(w.length),
+				.value = le64toh(w.value)};
+	return true;
+}
+
 bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 {
 	const char *at = (const char *)buf + sizeof(struct ctl_wire_header);
@@ -344,6 +383,10 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 	case CTL_PAST:
 		msg->past.entries = w.entries;
 		return ctl_decode_past(at, len, &msg->past);
+	case CTL_WIN_SIGNAL:
+	case CTL_WIN_PUT:
+	case CTL_WIN_GET:
+		return ctl_decode_win(at, len, &msg->win);
 	}
 	return false;
 }

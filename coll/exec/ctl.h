@@ -28,6 +28,9 @@ enum ctl_kind {
 	CTL_REPORT,  /* ranks disagree, says the sender: asks for the verdict */
 	CTL_VERDICT, /* what every rank shall say about it */
 	CTL_PAST,    /* the last calls that the sender started */
+	CTL_WIN_SIGNAL, /* of a window, whose number is msg.call: adds to a word */
+	CTL_WIN_PUT,	/* a message for it is under way */
+	CTL_WIN_GET,	/* asks for a message from it */
 };
 
 enum ctl_choice { CTL_CHOICE_MESSAGE = 0, CTL_CHOICE_PUT = 1 };
@@ -79,6 +82,13 @@ struct ctl_past {
 	struct sig_call call[CTL_PAST_MAX];
 };
 
+struct ctl_win {
+	uint32_t index;	 /* signal: the word; else the number of the message */
+	uint64_t offset; /* bytes of the receiver's part */
+	uint64_t length; /* signal: the puts that it covers */
+	uint64_t value;	 /* signal: what is added */
+};
+
 struct ctl_msg {
 	enum ctl_kind kind;
 	int32_t src; /* rank */
@@ -91,6 +101,7 @@ struct ctl_msg {
 		struct ctl_fail fail;
 		struct ctl_status status;
 		struct ctl_past past;
+		struct ctl_win win;
 	};
 };
 

@@ -89,6 +89,7 @@ static void engine_free(struct exec *x)
 	}
 	mem_fini(&x->mem);
 	net_close(&x->net);
+	wins_fini(x);
 	for (int32_t i = 0; x->handles && i < x->size; i++)
 		free(x->handles[i]);
 	free(x->handles);
@@ -109,6 +110,7 @@ static struct exec *engine_alloc(struct boot *boot)
 		list_init(&x->bucket[i]);
 	list_init(&x->stash);
 	sinks_init(x);
+	wins_init(x);
 	list_init(&x->stages);
 	list_init(&x->ctl_free);
 	list_init(&x->ctl_out);
@@ -334,6 +336,11 @@ enum weft_result exec_comm_open(struct exec *x, uint32_t comm, const int32_t *ra
 	return WEFT_SUCCESS;
 }
 
+void exec_comm_seed(struct exec *x, uint32_t comm, uint64_t seed)
+{
+	x->comms[comm].past = sig_past_add(0, seed);
+}
+
 void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_result result,
 		    const char *text)
 {
@@ -509,6 +516,8 @@ bool exec_progress(struct exec *x)
 	bool clock;
 
 	if (ctl_io_waits(x) && ctl_io_progress(x))
+		moved = true;
+	if (!list_empty(&x->win_retry) && win_progress(x))
 		moved = true;
 	/* Where things move, nothing is late: the clock is looked at now and then. */
 	clock = !moved || ++x->rounds % ROUNDS_TIMED == 0;

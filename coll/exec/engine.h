@@ -251,7 +251,10 @@ struct exec {
 	uint32_t stashed;
 	struct pool readys, peers, stashes, sinks_pool;
 	struct list sinks;
-	struct list stages; /* free memory, largest last used first */
+	struct list stages;    /* free memory, largest last used first */
+	struct list wins;      /* struct exec_win */
+	struct list win_retry; /* struct win_op, to be posted again */
+	struct pool win_ops, win_lates;
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
 	struct peek peek;
@@ -360,6 +363,14 @@ void sinks_init(struct exec *x);
 void sink_open(struct exec *x, const struct ctl_msg *fail);
 void sinks_fini(struct exec *x);
 void sink_close(struct exec *x, uint32_t comm);
+
+/* ---- win.c: windows ---- */
+void wins_init(struct exec *x);
+void wins_fini(struct exec *x);
+bool win_progress(struct exec *x);
+void win_ctl(struct exec *x, const struct ctl_msg *msg);
+void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t src);
+void win_peer_lost(struct exec *x, int32_t rank, const char *why);
 
 /* ---- accord.c: ranks that disagree about a call ---- */
 /* Something with another signature than the request's came from rank. */

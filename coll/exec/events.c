@@ -37,10 +37,15 @@ void event_data(void *arg, uint64_t word)
 {
 	struct exec *x = arg;
 	const struct name name = name_unpack(word);
-	struct exec_req *req = engine_find(x, name.comm, name.call, NAME_CALL_MASK, -1);
-	struct slot *slot =
-		req && name.kind == NAME_PUT ? event_slot(req, name.index) : NULL;
+	struct exec_req *req;
+	struct slot *slot;
 
+	if (name.kind == NAME_WIN) {
+		win_data(x, name.comm, name.call, name.index);
+		return;
+	}
+	req = engine_find(x, name.comm, name.call, NAME_CALL_MASK, -1);
+	slot = req && name.kind == NAME_PUT ? event_slot(req, name.index) : NULL;
 	if (!slot) {
 		x->garbage++;
 		return;
@@ -195,6 +200,9 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 		break;
 	case CTL_REPORT:
 	case CTL_PAST:
+	case CTL_WIN_SIGNAL:
+	case CTL_WIN_PUT:
+	case CTL_WIN_GET:
 		break; /* of no call in particular: event_ctl() */
 	}
 }
@@ -297,6 +305,10 @@ void event_ctl(struct exec *x, const struct ctl_msg *msg)
 		accord_past(x, msg);
 		return;
 	}
+	if (msg->kind >= CTL_WIN_SIGNAL) {
+		win_ctl(x, msg);
+		return;
+	}
 	req = engine_find(x, msg->comm, msg->call, UINT32_MAX, msg->pair ? msg->src : -1);
 	if (msg->kind == CTL_READY)
 		event_handles(x, msg->src, &msg->ready);
@@ -351,6 +363,7 @@ static bool req_needs(const struct exec_req *req, const struct exec_peer *peer)
 
 void event_peer_lost(struct exec *x, int32_t rank, const char *why)
 {
+	win_peer_lost(x, rank, why);
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 		struct exec_peer *peer = req->peer_of[rank];

@@ -62,6 +62,9 @@ LOCK_HELD(lock_context) void exec_hold_end(struct exec *x, struct mem_entry **ho
 LOCK_HELD(lock_context)
 enum weft_result exec_comm_open(struct exec *x, uint32_t comm, const int32_t *ranks,
 				int32_t count, int32_t self);
+/* What ranks must agree about before the first call, as if it were one. */
+LOCK_HELD(lock_context)
+void exec_comm_seed(struct exec *x, uint32_t comm, uint64_t seed);
 LOCK_HELD(lock_context) void exec_comm_close(struct exec *x, uint32_t comm);
 /* Why a communicator failed first; WEFT_SUCCESS when it did not. */
 LOCK_HELD(lock_context)

@@ -13,6 +13,10 @@
  * no source, so its index is the receiver's own number of the RECV (low bits of the
  * plan's instance number), which READY gave to the sender.
  *
+ * Of a window the number stands for the call; the index of a put's word is the rank that
+ * wrote, that of a message its number among those that one of the two ranks named, times
+ * two, and one more for gets.
+ *
  * Call numbers and indices are truncated: a name is unique among what can be in flight at
  * a time, because a rank has far fewer than 2^19 open calls and a window of far fewer
  * than 2^29 instances.
@@ -24,6 +28,7 @@
 #include <stdint.h>
 
 enum name_kind {
+	NAME_WIN = 0, /* of a window, whose number is in place of the call: see below */
 	NAME_MESSAGE = 1, /* tag of a payload message: index is k */
 	NAME_PUT = 2,	  /* remote CQ data of a put: index is the RECV's number */
 	NAME_PAIR = 3,	  /* tag of a message of one rank to another: call as in pair.h */

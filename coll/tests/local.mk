@@ -78,3 +78,13 @@ check_PROGRAMS += %D%/test_dynamic
 TESTS += %D%/test_dynamic
 %C%_test_dynamic_SOURCES = %D%/test_dynamic.c %D%/ranks.c
 %C%_test_dynamic_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_groups
+TESTS += %D%/test_groups
+%C%_test_groups_SOURCES = %D%/test_groups.c %D%/ranks.c
+%C%_test_groups_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_windows
+TESTS += %D%/test_windows
+%C%_test_windows_SOURCES = %D%/test_windows.c %D%/ranks.c
+%C%_test_windows_LDADD = coll/libcoll.la

@@ -222,8 +222,10 @@ WEFT_API enum weft_result weft_mem_free(struct weft_ctx *ctx, void *addr);
  */
 
 struct weft_comm_opts {
-	size_t size; /* sizeof(struct weft_comm_opts) */
-	uint64_t flags;
+	size_t size;	 /* sizeof(struct weft_comm_opts) */
+	uint64_t flags;	 /* none defined: 0 */
+	uint32_t groups; /* that weft_comm_group() shall make of it, the same on all
+			  * ranks; 256 at most */
 };
 #define WEFT_COMM_OPTS_INIT                           \
 	{                                             \
@@ -260,6 +262,19 @@ WEFT_API enum weft_result weft_comm_split(struct weft_comm *comm, int32_t color,
 WEFT_API enum weft_result weft_comm_dup(struct weft_comm *comm,
 					const struct weft_comm_opts *opts,
 					struct weft_comm **out);
+
+/*
+ * A communicator of the ranks of comm that the list names, in its order, without any
+ * communication: as many as comm was created for (weft_comm_opts.groups). All ranks of
+ * comm call it, in the same order as each other; those of one group give the same list,
+ * lists of one call have no rank in common, and who joins none gives count 0, and gets
+ * NULL. Lists that differ are a mismatch in the first collective of the group. Errors:
+ * ARG (a rank that is none, or twice, or not the own one), UNSUPPORTED (no group left).
+ */
+WEFT_API enum weft_result weft_comm_group(struct weft_comm *comm, const int32_t *ranks,
+					  int32_t count,
+					  const struct weft_comm_opts *opts,
+					  struct weft_comm **out);
 
 /*
  * Local. BUSY while requests are open or memory may still be written by a peer. That is
@@ -772,5 +787,6 @@ WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_ca
 #endif
 
 #include <weft/weft_dynamic.h> /* all-to-allv with lengths known only when it runs */
+#include <weft/weft_win.h> /* windows: memory that ranks write and read by themselves */
 
 #endif

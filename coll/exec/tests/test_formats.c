@@ -133,6 +133,11 @@ static void test_messages(void)
 			   .place_k = 70000,
 			   .place_bytes = UINT64_C(1) << 33}};
 	struct ctl_msg past = {.kind = CTL_PAST, .src = 2, .call = 3};
+	struct ctl_msg signal = {
+		.kind = CTL_WIN_SIGNAL,
+		.src = 2,
+		.call = 1,
+		.win = {.index = 7, .offset = 1, .length = UINT64_MAX, .value = 3}};
 	struct ctl_msg revoked = {.kind = CTL_REVOKED, .src = 2, .call = 12};
 
 	strcpy(fail.fail.text, "no answer from rank 3");
@@ -147,6 +152,9 @@ static void test_messages(void)
 	past.past.call[CTL_PAST_MAX - 1] = (struct sig_call){.count = 9, .root = 1};
 	check_message(past, "PAST");
 	check_message(revoked, "REVOKED");
+	check_message(signal, "WIN_SIGNAL");
+	signal.kind = CTL_WIN_GET;
+	check_message(signal, "WIN_GET");
 }
 
 static void refuse(struct ctl_msg msg, const char *what)
