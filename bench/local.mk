@@ -1,6 +1,6 @@
 # Benchmarks beside peers: see the README.md. The programs are built with everything else, so
 # that they always compile; coll_mpi.c and mpi_pair.c are built by bench/coll and bench/mpi, with an MPI's compiler.
-bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe
+bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe %D%/startup
 EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/mpi_pair.c %D%/lib/common.sh %D%/lib/floor.sh %D%/lib/ucx.sh \
 	%D%/lib/p2p.awk %D%/lib/coll.awk %D%/lib/mpi.awk
 
@@ -25,6 +25,11 @@ noinst_PROGRAMS += %D%/moe_ranks
 %C%_moe_ranks_SOURCES = %D%/moe_ranks.c $(bench_say)
 %C%_moe_ranks_LDADD = libweft.la -lm
 
+# One rank of bench/startup.
+noinst_PROGRAMS += %D%/startup_rank
+%C%_startup_rank_SOURCES = %D%/startup_rank.c $(bench_say)
+%C%_startup_rank_LDADD = libweft.la
+
 # Of prov/dqplb alone, from inside.
 noinst_PROGRAMS += %D%/dqplb
 %C%_dqplb_SOURCES = %D%/dqplb.c $(bench_say)
@@ -33,7 +38,8 @@ noinst_PROGRAMS += %D%/dqplb
 CLEANFILES += %D%/coll_mpi %D%/mpi_pair
 
 bench_tests = %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t \
-	%D%/tests/mpi.t %D%/tests/dqplb.t %D%/tests/moe.t
+	%D%/tests/mpi.t %D%/tests/dqplb.t %D%/tests/moe.t \
+	%D%/tests/startup.t
 PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 
@@ -41,7 +47,7 @@ EXTRA_DIST += $(bench_tests)
 # that moved too much: the script has said so, and the next one runs.
 bench: all
 	@for b in 'instructions --quick' 'p2p --vs shm --quick' 'p2p --vs ucx --quick' \
-			'coll --quick' 'mpi --quick' 'moe --quick'; do \
+			'coll --quick' 'mpi --quick' 'moe --quick' 'startup --quick'; do \
 		echo "== bench/$$b"; \
 		WEFT_TOP_BUILDDIR='$(abs_top_builddir)' '$(abs_top_srcdir)'/bench/$$b; \
 		status=$$?; \
