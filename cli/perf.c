@@ -40,6 +40,7 @@ static const char help_text[] =
 	"      --budget SECONDS   what all measurements together may take, about; "
 	"default 20\n"
 	"      --iters N      calls per measurement, 1 to 2000, whatever they take\n"
+	"      --explain      why each algorithm was chosen, behind its row\n"
 	"      --stats        what was moved how, per operation\n"
 	"      --json         one JSON document in place of the tables\n"
 	"  -h, --help\n"
@@ -97,6 +98,7 @@ enum {
 	OPT_BUDGET,
 	OPT_ITERS,
 	OPT_STATS,
+	OPT_EXPLAIN,
 	OPT_JSON
 };
 
@@ -112,6 +114,7 @@ static const struct option option_table[] = {
 	{"budget", required_argument, NULL, OPT_BUDGET},
 	{"iters", required_argument, NULL, OPT_ITERS},
 	{"stats", no_argument, NULL, OPT_STATS},
+	{"explain", no_argument, NULL, OPT_EXPLAIN},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -175,6 +178,9 @@ static const char *take_option(struct perf_opts *o, int c, const char *value,
 			       : "--iters must be 1 to 2000, not";
 	case OPT_STATS:
 		o->stats = true;
+		return NULL;
+	case OPT_EXPLAIN:
+		o->explain = true;
 		return NULL;
 	default:
 		o->json = true;

@@ -23,7 +23,7 @@ struct perf_opts {
 	const char *algorithm;
 	enum weft_type type;
 	enum weft_op op;
-	bool in_place, stats, json;
+	bool in_place, stats, explain, json;
 	int argc;
 	char **argv; /* for the report */
 };
@@ -56,6 +56,7 @@ struct perf_row {
 	uint64_t bytes; /* per rank, as the call's count says */
 	uint64_t count;
 	const char *algorithm;
+	const char *why; /* it was chosen; NULL: nobody asks */
 	int64_t iters;
 	double median_us, p99_us;
 	double alg_gbps, bus_gbps; /* 1e9 bytes per second */

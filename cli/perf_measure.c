@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cli/perf.h"
+#include "coll/comm/comm.h"
 
 enum {
 	FULL_CHECK_BYTES = 4096, /* up to here every call is checked in full */
@@ -198,6 +199,28 @@ const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t co
 	return weft_algorithm(p->comm, &call, &opts);
 }
 
+/* Who chose it, and by what the library goes. */
+static const char *algorithm_why(const struct perf *p, const struct perf_op *op,
+				 uint64_t count, const char *algorithm)
+{
+	const struct algo *forced = p->ctx->force[op->coll].algo;
+	const struct plan_call call = {
+		.rank = p->rank,
+		.size = p->size,
+		.count = count,
+		.elem_size = op->sized ? (uint32_t)p->elem : 1,
+		.in_place = p->opts->in_place && op->in_place,
+		.fetches = exec_fetches(p->ctx->exec),
+		.crowded = exec_is_crowded(p->ctx->exec),
+	};
+
+	if (p->opts->algorithm)
+		return "--algo names it";
+	if (forced && strcmp(forced->name, algorithm) == 0)
+		return "WEFT_ALGO names it";
+	return algo_why(weft_coll_name(op->coll), &call);
+}
+
 bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		  int64_t budget_us, struct perf_row *row)
 {
@@ -211,6 +234,8 @@ bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		fprintf(stderr, "weft perf: %s\n", weft_error_detail());
 		return false;
 	}
+	if (p->opts->explain)
+		row->why = algorithm_why(p, op, count, row->algorithm);
 	memset(p->times, 0, (PERF_FLAGS + PERF_ITERS_MAX) * sizeof(*p->times));
 	/* The first call connects and exchanges handles: it is checked, not timed. */
 	return cell_call(&c, false, &ns) &&

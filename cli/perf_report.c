@@ -162,6 +162,8 @@ static void row_json(struct perf_report *r, const struct perf_row *row)
 	json_real(&r->json, "p99_us", row->p99_us);
 	json_real(&r->json, "algorithm_gb_per_s", row->alg_gbps);
 	json_real(&r->json, "bus_gb_per_s", row->bus_gbps);
+	if (row->why)
+		json_text(&r->json, "why", row->why);
 	json_bool(&r->json, "ok", row->wrong == 0);
 	json_object_end(&r->json);
 }
@@ -179,9 +181,10 @@ static void row_text(const struct perf_report *r, const struct perf_row *row)
 		bandwidth(row->bus_gbps, bus);
 	snprintf(calls, sizeof(calls), "%" PRId64 "%s", row->iters,
 		 row->iters < CALLS_FEW ? "*" : "");
-	printf("%6s %-18s %5s %9s %9s %8s %8s %6s\n", size, row->algorithm, calls,
+	printf("%6s %-18s %5s %9s %9s %8s %8s %6s%s%s\n", size, row->algorithm, calls,
 	       figure(row->median_us, median), figure(row->p99_us, p99), alg, bus,
-	       row->wrong ? "WRONG" : "ok");
+	       row->wrong ? "WRONG" : "ok", row->why ? "  " : "",
+	       row->why ? row->why : "");
 	fflush(stdout);
 }
 

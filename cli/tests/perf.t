@@ -199,4 +199,16 @@ fi
 timeout 60 "$weft" info >&- 2>"$tmp/err"
 ok "standard output is closed: status 1" test $? = 1
 
+# Who chose, and why.
+explain() {
+	timeout 60 "$weft" run -n 3 "$weft" perf allreduce --sizes 8:8 --iters 2 --explain "$@" \
+		>"$tmp/why" 2>&1
+}
+ok "--explain runs" explain
+ok "and says what the library goes by" grep -q 'ok  a short vector takes the fewest rounds' "$tmp/why"
+explain --algo ring
+ok "or who named it" grep -q 'ok  --algo names it' "$tmp/why"
+WEFT_ALGO=allreduce=ring explain
+ok "in the environment, too" grep -q 'ok  WEFT_ALGO names it' "$tmp/why"
+
 done_testing

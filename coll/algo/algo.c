@@ -202,36 +202,59 @@ static uint64_t product(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &c) ? UINT64_MAX : c;
 }
 
-static const char *preferred_allreduce(uint64_t bytes, uint64_t n)
+/* A choice, and in words why: what it goes by, not more. */
+struct choice {
+	const char *name;
+	const char *why;
+};
+
+static struct choice preferred_allreduce(uint64_t bytes, uint64_t n)
 {
 	const bool odd = n & (n - 1);
 
 	if (bytes <= (n > 2 ? ALLREDUCE_SHORT : ALLREDUCE_TWO))
-		return "recursive-doubling";
+		return (struct choice){"recursive-doubling",
+				       "a short vector takes the fewest rounds"};
 	if (odd ? bytes >= ALLREDUCE_ODD_TOTAL && bytes / n >= ALLREDUCE_ODD_BLOCK
 		: bytes / n >= ALLREDUCE_BLOCK)
-		return "ring";
-	return n > 2 ? "halving-doubling" : "recursive-doubling";
+		return (struct choice){"ring", "each rank's block of the vector is long "
+					       "enough for its many steps"};
+	if (n > 2)
+		return (struct choice){"halving-doubling",
+				       "too long for whole vectors, too short for many "
+				       "steps"};
+	return (struct choice){"recursive-doubling", "two ranks need one round"};
 }
 
-static const char *preferred_broadcast(const struct plan_call *call, uint64_t bytes,
-				       uint64_t n)
+static struct choice preferred_broadcast(const struct plan_call *call, uint64_t bytes,
+					 uint64_t n)
 {
 	const bool tree = bytes <= BROADCAST_TINY && !call->crowded;
 
 	if (n < FLAT_RANKS_FROM || n > (tree ? FLAT_RANKS_TINY : FLAT_RANKS))
-		return "binomial";
-	return bytes <= BROADCAST_SHORT || call->fetches ? "flat" : "binomial";
+		return (struct choice){"binomial", "for so many ranks a tree is quicker "
+						   "than the root alone"};
+	if (bytes <= BROADCAST_SHORT)
+		return (struct choice){"flat", "few ranks and few bytes: the root serves "
+					       "all"};
+	if (call->fetches)
+		return (struct choice){"flat", "few ranks, which fetch what is long at "
+					       "the same time"};
+	return (struct choice){"binomial", "long, and the root would send it to one "
+					   "after the other"};
 }
 
-static const char *preferred_alltoall(uint64_t bytes, uint64_t n)
+static struct choice preferred_alltoall(uint64_t bytes, uint64_t n)
 {
 	if (bytes <= ALLTOALL_TINY && n > ALLTOALL_TINY_RANKS)
-		return "bruck";
-	return bytes < ALLTOALL_LONG ? "direct" : "pairwise";
+		return (struct choice){"bruck", "tiny blocks for many ranks go in few "
+						"rounds"};
+	if (bytes < ALLTOALL_LONG)
+		return (struct choice){"direct", "the starts of short blocks overlap"};
+	return (struct choice){"pairwise", "of long blocks a link carries one at a time"};
 }
 
-static const char *preferred(const char *coll, const struct plan_call *call)
+static struct choice preferred(const char *coll, const struct plan_call *call)
 {
 	uint64_t bytes = product(call->count, call->elem_size);
 	uint64_t n = call->size > 0 ? (uint64_t)call->size : 1;
@@ -241,28 +264,54 @@ static const char *preferred(const char *coll, const struct plan_call *call)
 	if (!strcmp(coll, "broadcast"))
 		return preferred_broadcast(call, bytes, n);
 	if (!strcmp(coll, "allgather"))
-		return bytes >= ALLGATHER_RING_BLOCK ? "ring" : "recursive-doubling";
+		return bytes >= ALLGATHER_RING_BLOCK
+			       ? (struct choice){"ring",
+						 "long blocks are cut, and passed "
+						 "on while they come"}
+			       : (struct choice){"recursive-doubling",
+						 "few rounds, and no more bytes"};
 	if (!strcmp(coll, "allgatherv"))
-		return product(bytes, n) >= ALLGATHERV_RING ? "ring"
-							    : "recursive-doubling";
+		return product(bytes, n) >= ALLGATHERV_RING
+			       ? (struct choice){"ring",
+						 "nobody waits for the longest of "
+						 "many blocks"}
+			       : (struct choice){"recursive-doubling",
+						 "few rounds, and no more bytes"};
 	if (!strcmp(coll, "reduce_scatter") || !strcmp(coll, "reduce_scatterv"))
 		return n > 2 && product(bytes, n) <= REDUCE_SCATTER_SHORT
-			       ? "recursive-halving"
-			       : "ring";
+			       ? (struct choice){"recursive-halving",
+						 "short blocks take few rounds"}
+			       : (struct choice){"ring",
+						 "works while it waits, in little "
+						 "memory"};
 	if (!strcmp(coll, "alltoall"))
 		return preferred_alltoall(bytes, n);
 	if (!strcmp(coll, "reduce"))
 		return n > 2 && bytes >= REDUCE_LONG && bytes / n >= REDUCE_BLOCK
-			       ? "chain"
-			       : "binomial";
+			       ? (struct choice){"chain", "a long vector passes in many "
+							  "chunks"}
+			       : (struct choice){"binomial", "few levels"};
 	if (!strcmp(coll, "gather") || !strcmp(coll, "scatter"))
-		return bytes <= ROOT_SHORT && n > ROOT_RANKS ? "binomial" : "direct";
-	return NULL;
+		return bytes <= ROOT_SHORT && n > ROOT_RANKS
+			       ? (struct choice){"binomial", "short blocks of many ranks "
+							     "go together"}
+			       : (struct choice){"direct", "each block goes once"};
+	return (struct choice){NULL, "the first of its list"};
+}
+
+const char *algo_why(const char *coll, const struct plan_call *call)
+{
+	const struct choice choice = preferred(coll, call);
+	const struct algo *algo = algo_choose(coll, call);
+
+	if (choice.name && algo && strcmp(algo->name, choice.name) != 0)
+		return "what is better otherwise cannot do such a call";
+	return choice.why;
 }
 
 const struct algo *algo_choose(const char *coll, const struct plan_call *call)
 {
-	const char *name = preferred(coll, call);
+	const char *name = preferred(coll, call).name;
 	const struct algo *first = NULL;
 
 	for (size_t i = 0; i < algo_count; i++) {

@@ -37,6 +37,9 @@ const struct algo *algo_at(const char *coll, uint8_t index);
 /* The default choice for a call; never NULL for a collective that exists. */
 const struct algo *algo_choose(const char *coll, const struct plan_call *call);
 
+/* What that choice goes by, in words. */
+const char *algo_why(const char *coll, const struct plan_call *call);
+
 /* "ring, recursive-doubling": those there are for a collective, for messages. */
 void algo_list(const char *coll, char *text, size_t len);
 
