@@ -141,9 +141,11 @@ static int differ_body(struct ranks *r, struct weft_ctx *ctx)
 		got = weft_barrier(group, NULL);
 	if (got != WEFT_ERR_MISMATCH && got != WEFT_ERR_COMM)
 		return ranks_say(r, "%s: %s", weft_strerror(got), weft_error_detail());
-	while (weft_comm_destroy(group) == WEFT_ERR_BUSY) {
+	for (int i = 0; weft_comm_destroy(group) != WEFT_SUCCESS; i++) {
 		const struct timespec nap = {.tv_nsec = 1000000};
 
+		if (i == 60000)
+			return said(r, "destroy");
 		nanosleep(&nap, NULL);
 	}
 	/* Nobody leaves while others want an answer. */

@@ -282,6 +282,9 @@ static int dies_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *co
 	(void)ctx;
 	if (weft_win_create(comm, part, sizeof(part), NULL, &win) != WEFT_SUCCESS)
 		return said(r, "create");
+	/* Not before all have it: what it sent last may be lost with it. */
+	if (!ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
 	if (r->rank + 1 == r->size)
 		raise(SIGKILL);
 	/* Its signal never comes. */
