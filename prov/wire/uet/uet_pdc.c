@@ -156,20 +156,41 @@ static struct uet_pdc *known(struct uet_pds *pds, const struct uet_peer *peer,
 	return NULL;
 }
 
+/* All are in use: the one that was left alone the longest. */
+static struct uet_pdc *longest_idle(struct uet_pds *pds, uint64_t now)
+{
+	struct uet_pdc *best = NULL;
+
+	for (uint32_t i = 0; i < pds->config.contexts; i++) {
+		struct uet_pdc *pdc = &pds->pdc[i];
+
+		if (!pdc->initiator && is_idle(pdc, now) &&
+		    (!best || pdc->tx.heard_at < best->tx.heard_at))
+			best = pdc;
+	}
+	return best;
+}
+
 /* Room for one more of this peer's. What peers have that were heard of lately is never
- * taken from them, whoever asks. */
+ * taken from them, whoever asks; peers that died without a word must not fill the place
+ * for ever. */
 static bool make_room(struct uet_pds *pds, const struct uet_peer *peer, uint64_t now)
 {
 	struct uet_pdc *idle;
+	bool full = count_of(pds, peer, now, &idle) >= pds->config.per_peer;
 
-	if (count_of(pds, peer, now, &idle) >= pds->config.per_peer) {
-		if (!idle)
-			return false;
-		pds->stats.reaped++;
-		uet_pdc_end(idle, -ETIMEDOUT, 0, now);
-		uet_pdc_free(idle);
-	}
-	return pds->half < pds->config.half_open && !list_empty(&pds->free);
+	if (pds->half >= pds->config.half_open)
+		return false;
+	if (!full && !list_empty(&pds->free))
+		return true;
+	if (!full)
+		idle = longest_idle(pds, now);
+	if (!idle)
+		return false;
+	pds->stats.reaped++;
+	uet_pdc_end(idle, -ETIMEDOUT, 0, now);
+	uet_pdc_free(idle);
+	return true;
 }
 
 struct uet_pdc *uet_pdc_accept(struct uet_pds *pds, const struct uet_in *in,
