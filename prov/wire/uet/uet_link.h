@@ -23,7 +23,7 @@
 #define UET_MSGS_DATA 48u
 /* Puts and gets under way; answers to the peer's gets. */
 #define UET_OPS	    64u
-#define UET_ANSWERS 32u
+#define UET_ANSWERS 64u
 
 /* Resource indices. */
 enum uet_index { UET_INDEX_LINK, UET_INDEX_PACKETS, UET_INDEX_MEMORY };
@@ -53,8 +53,9 @@ struct uet_move {
 	struct iovec local[4];
 	struct wire_remote remote;
 	size_t len;
-	size_t cut;  /* bytes that were given to the context, or asked for */
-	size_t came; /* get: bytes that arrived */
+	size_t cut;	/* bytes that were given to the context, or asked for */
+	size_t came;	/* get: bytes that arrived */
+	uint32_t asked; /* get: packets whose bytes haven't */
 	void *user;
 	struct list node; /* of the link's pending */
 };
@@ -98,6 +99,7 @@ struct wire_link {
 	struct uet_answer answer[UET_ANSWERS];
 	struct list pending; /* ops that are not all cut */
 	uint32_t over;	     /* ops to be reported */
+	uint32_t asked;	     /* of all gets: at most UET_ANSWERS, which the peer has */
 };
 
 /* NULL: no memory. Listed with the endpoint. */

@@ -89,6 +89,8 @@ static void op_check(struct wire_link *link, struct uet_move *op)
 	if (op->left || !all)
 		return;
 	list_remove(&op->node);
+	link->asked -= op->asked;
+	op->asked = 0;
 	op_over(link, op);
 }
 
@@ -119,6 +121,9 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 	size_t piece;
 	int ret;
 
+	/* More than the peer can answer at once would only be refused. */
+	if (op->get && link->asked >= UET_ANSWERS)
+		return -FI_EAGAIN;
 	send.payload = local_at(op, op->cut, &piece);
 	if (op->get) /* pieces of our own memory don't matter until it comes */
 		piece = op->len - op->cut;
@@ -139,6 +144,8 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 		return ret;
 	op->cut += req.part;
 	op->left++;
+	op->asked += op->get;
+	link->asked += op->get;
 	return 0;
 }
 
@@ -343,6 +350,11 @@ static enum uet_verdict came(struct wire_link *link, const struct uet_pkt *pkt)
 		left -= piece;
 	}
 	op->came += pkt->payload_len;
+	if (op->asked) {
+		op->asked--;
+		link->asked--;
+		uet_link_has_work(link);
+	}
 	op_check(link, op);
 	return UET_TAKEN;
 }

@@ -311,6 +311,44 @@ static void test_moves(const char *network, unsigned rounds)
 	side_close(&b);
 }
 
+/* More at once than the peer has room for. */
+static void test_many(void)
+{
+	static uint8_t back[MEMORY];
+	const size_t len = MEMORY / 30;
+	unsigned started = 0, refused = 0;
+	uint64_t end = uet_ep_now() + WAIT_NS;
+	struct side a, b;
+
+	side_open(&a);
+	side_open(&b);
+	if (!dial(&a, &b))
+		tap_bail("no link");
+	fill(b.memory, 1, MEMORY);
+	while (started < 300 && uet_ep_now() < end) {
+		size_t at = started % 30 * len;
+		struct iovec iov = {back + at, len};
+		struct wire_segment seg = {
+			.local = &iov,
+			.local_count = 1,
+			.remote = {.addr = (uintptr_t)b.memory + at, .key = b.key},
+			.len = len,
+			.cookie = &a};
+
+		if (uet_wire_ops.get(a.dialled, &seg) == 0) {
+			started++;
+			continue;
+		}
+		refused++;
+		turn(&a, &b);
+	}
+	tap_ok(until(&a, &b, &a.segments, 300) && !a.errors && refused &&
+		       memcmp(back, b.memory, MEMORY) == 0,
+	       "many gets at once");
+	side_close(&a);
+	side_close(&b);
+}
+
 static void test_refused(void)
 {
 	struct mem_region region = {
@@ -519,6 +557,7 @@ int main(int argc, char **argv)
 		test_packets(network[i], count);
 	for (unsigned i = 0; i < PATTERNS; i++)
 		test_moves(network[i], tap_short() ? 2 : 4);
+	test_many();
 	test_refused();
 	test_ends();
 	test_kill();
