@@ -541,7 +541,7 @@ static void test_fork(void)
 		tap_bail("dial");
 	pid = tap_fork();
 	if (pid == 0) {
-		alarm(10);
+		alarm(60);
 		shm_wire_ops.ep_close(a.ep);
 		_exit(0);
 	}
