@@ -72,6 +72,8 @@ network_up()
 				interface_up rail$rail "$(address $rail "$self")"
 		fi || return
 	done
+	# By which programs find their host's address, when nobody names one (Open MPI).
+	ip route add default dev rail0
 }
 
 # Names of both guests, and no name server that anybody would wait for.
