@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "cli/usage.h"
+
+#define SILENT_MS 10000
 
 static bool is_spokesman(void)
 {
@@ -43,10 +46,20 @@ int usage_option(const char *command, int c, char *const *argv)
 	return usage_error(command, "there is no option", given);
 }
 
+/* The launcher stops all ranks when the first has failed: who has nothing to say leaves
+ * that to rank 0, which else might be stopped before it has said what is wrong. */
+static void leave_to_spokesman(void)
+{
+	if (!is_spokesman())
+		poll(NULL, 0, SILENT_MS);
+}
+
 int usage_finish(const char *command, int status)
 {
 	bool failed;
 
+	if (status == 2)
+		leave_to_spokesman();
 	errno = 0;
 	failed = fflush(stdout) != 0 || ferror(stdout);
 	/* What failed may have been written long ago, with nothing left to write now, and

@@ -7,7 +7,8 @@
 #define WEFT_CLI_USAGE_H
 
 /* "weft COMMAND: WHAT "VALUE"; see weft COMMAND --help". value may be NULL. Returns 2,
- * the status of wrong usage. Of the ranks of a job only rank 0 says it. */
+ * the status of wrong usage. Of the ranks of a job only rank 0 says it; the others end
+ * when they are stopped, or after 10 s (usage_finish()). */
 int usage_error(const char *command, const char *what, const char *value);
 
 /* What getopt_long() refused: c is '?' or ':', which the option string asks for by its

@@ -10,6 +10,8 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 number=0
 failed=0
+# Sleeps of this run and no other's.
+export u=$$
 
 ok() { # STATUS NAME
 	number=$((number + 1))
@@ -68,12 +70,12 @@ echo input | timeout 20 "$weft" run -n 2 cat >"$dir/out" 2>"$dir/err"
 ok $? "rank 0 reads standard input, rank 1 nothing"
 
 # ---- statuses
-run 7 "exit status of a rank" -n 3 sh -c '[ $WEFT_RANK = 1 ] && exit 7; exec sleep 1001'
+run 7 "exit status of a rank" -n 3 sh -c '[ $WEFT_RANK = 1 ] && exit 7; exec sleep 1001.$u'
 said 'rank 1 .*status 7; stopping the other 2 ranks' "the rank is named"
-gone 1001 "the others are stopped"
-run 137 "a rank is killed" -n 3 sh -c '[ $WEFT_RANK = 2 ] && kill -9 $$; exec sleep 1002'
+gone "1001.$u" "the others are stopped"
+run 137 "a rank is killed" -n 3 sh -c '[ $WEFT_RANK = 2 ] && kill -9 $$; exec sleep 1002.$u'
 said 'rank 2 .*signal 9 (Killed)' "signal and rank are named"
-gone 1002 "the others are stopped"
+gone "1002.$u" "the others are stopped"
 run 137 "death in the middle of a job" -n 4 "$build/cli/tests/rank_boot" die
 said 'weft run: rank 1 .*signal 9' "the one that died is blamed, not those that noticed"
 run 143 "a rank ends itself by SIGTERM" -n 2 sh -c 'kill -TERM $$; sleep 5'
@@ -85,11 +87,11 @@ run 126 "a file that is no program" -n 2 "$dir/text"
 
 # ---- time, signals
 begin=$SECONDS
-run 124 "--timeout" -n 3 --timeout 4 sh -c '[ $WEFT_RANK = 1 ] || exec sleep 1003'
+run 124 "--timeout" -n 3 --timeout 4 sh -c '[ $WEFT_RANK = 1 ] || exec sleep 1003.$u'
 said 'ranks 0, 2 still running' "names the ranks that still ran"
 [ $((SECONDS - begin)) -lt 40 ]
 ok $? "long before the 1003 s are over"
-gone 1003 "and stops them"
+gone "1003.$u" "and stops them"
 run 124 "--timeout against ranks that ignore SIGTERM" -n 1 --timeout 0.3 sh -c 'trap "" TERM; while :; do sleep 0.2; done'
 for sig in TERM INT; do
 	# A shell's background jobs ignore SIGINT, and what a shell finds ignored it can't
@@ -107,22 +109,22 @@ for sig in TERM INT; do
 	[ $status -eq "$want" ] && [ "$(grep -c got "$dir/out")" -eq 2 ]
 	ok $? "SIG$sig is passed on; exit status $want"
 done
-"$weft" run -n 2 sh -c 'sleep 1004 & exec sleep 1005' >"$dir/out" 2>"$dir/err" &
+"$weft" run -n 2 sh -c 'sleep 1004.$u & exec sleep 1005.$u' >"$dir/out" 2>"$dir/err" &
 pid=$!
 for _ in $(seq 600); do
-	[ "$(pgrep -c -f '^sleep 100[45]$')" -eq 4 ] && break
+	[ "$(pgrep -c -f "^sleep 100[45].$u\$")" -eq 4 ] && break
 	sleep 0.1
 done
 disown "$pid" # or the shell reports its death
 kill -9 "$pid"
-gone 100[45] "the launcher is killed: ranks and their children die"
-run 0 "what a rank leaves running" -n 2 sh -c 'sleep 1006 & exit 0'
-gone 1006 "is killed"
+gone "100[45].$u" "the launcher is killed: ranks and their children die"
+run 0 "what a rank leaves running" -n 2 sh -c 'sleep 1006.$u & exit 0'
+gone "1006.$u" "is killed"
 
 # Libraries of libfabric install handlers of their own while the program is loaded.
 good=0
 for delay in 0.005 0.01 0.02 0.03 0.05; do
-	"$weft" run -n 1 sleep 1007 >"$dir/out" 2>"$dir/err" &
+	"$weft" run -n 1 sleep 1007.$u >"$dir/out" 2>"$dir/err" &
 	pid=$!
 	sleep $delay
 	kill -TERM "$pid"
