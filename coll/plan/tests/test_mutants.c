@@ -714,7 +714,7 @@ static bool result_good(const struct job *j, const struct interp_rank *k, int32_
 
 static bool schedule_good(const struct job *j, uint64_t *seed, char *why, size_t len)
 {
-	struct interp_rank rank[RANKS_MAX];
+	struct interp_rank rank[RANKS_MAX] = {0};
 	bool good;
 
 	for (int32_t r = 0; r < j->call.size; r++)
