@@ -172,7 +172,7 @@ static int numbered(void)
 	ends_open(&e);
 	e.helps = true;
 	for (int i = 0; i < WORDS; i++) {
-		_Atomic(uint64_t) *at = (_Atomic(uint64_t) *)(void *)e.to + i;
+		_Atomic(uint64_t) *words = (void *)e.to, *at = &words[i];
 		uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
 		int before = e.a.segments;
 
