@@ -38,8 +38,9 @@ bool fuzz_one(const uint8_t *data, size_t size)
 
 	if (good) {
 		fuzz_require(v.kind > 0 && v.kind < PKT_KINDS);
-		fuzz_require(!(v.flags &
-			       ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE | PKT_F_NAMED)));
+		fuzz_require(!(v.flags & ~(PKT_F_ALL | PKT_F_BULK | PKT_F_MORE |
+					   PKT_F_CHECK | PKT_F_NAMED)));
+		fuzz_require(!(v.flags & PKT_F_CHECK) || v.kind == PKT_ATOMIC);
 		if (v.kind == PKT_EAGER || v.kind == PKT_DATA || v.kind == PKT_RESULT) {
 			const uint8_t *at = v.payload;
 
@@ -120,6 +121,10 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		return pkt_put_result(room, 1, 0, 16) + 16;
 	case 16:
 		return pkt_put_rts(room, PKT_F_NAMED, 42, 7, 1, 200000, iov, names, 2);
+	case 17:
+		atomic.flags = PKT_F_CHECK | PKT_F_MORE;
+		atomic.total = atomic.len;
+		return pkt_put_atomic(room, &atomic);
 	default:
 		return 0;
 	}
