@@ -19,7 +19,8 @@ EXTRA_DIST += %D%/netns/README.md %D%/netns/run %D%/netns/bin/on %D%/netns/lib/i
 TESTS += %D%/netns/tests/netns.t
 PLAIN_TESTS += %D%/netns/tests/netns.t
 
-# Real devices of software in virtual machines (fabtests/softroce/run, by hand).
+# Real devices of software in virtual machines (fabtests/softroce/run, by hand, and its
+# list ci by quickstart check).
 EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/on \
 	%D%/softroce/guest/bin/rail %D%/softroce/guest/bin/softroce_do \
 	%D%/softroce/guest/failover.sh %D%/softroce/guest/init \

@@ -6,7 +6,8 @@
 
 tree=$tmp/tree
 bin=$tmp/bin
-mkdir -p "$tree/fabtests/clients" "$tree/fabtests/emuverbs" "$tree/tests" "$bin"
+mkdir -p "$tree/fabtests/clients" "$tree/fabtests/emuverbs" \
+	"$tree/fabtests/softroce" "$tree/tests" "$bin"
 cp "$top/quickstart" "$tree/"
 : >"$tree/configure.ac"
 
@@ -30,12 +31,12 @@ END
 
 # Only what quickstart needs, so that a tool can be missing.
 for tool in bash sh env cat sed grep awk find sort tail head wc tr cut cksum mkdir rm cp \
-	chmod ls nproc id tee make dirname date sleep diff timeout git touch nice; do
+	chmod ls nproc id tee make dirname date sleep diff timeout git touch nice gzip ldd; do
 	ln -s "$(command -v $tool)" "$bin/$tool"
 done
 for tool in gcc autoconf automake libtoolize autoreconf pkg-config fi_info clang \
 	clang-format cppcheck shellcheck mandoc dpkg-source xz unshare ip python3 mpirun mpicc \
-	spin; do
+	spin qemu-system-x86_64 busybox cpio depmod ib_send_lat; do
 	printf '#!/bin/bash\nexit 0\n' | executable "$bin/$tool"
 done
 
@@ -73,6 +74,10 @@ good() {
 	executable "$tree/fabtests/clients/run" <<-'END'
 		#!/bin/bash
 		echo "7 passed, 0 failed, 1 same failure on tcp"
+	END
+	executable "$tree/fabtests/softroce/run" <<-'END'
+		#!/bin/bash
+		echo "6 passed, 0 failed"
 	END
 	executable "$tree/tests/gate" <<-'END'
 		#!/bin/bash
@@ -121,43 +126,58 @@ expect "a build that fails" 1 '.'
 good
 quickstart gates
 # 3 of make check, 5 of lint, the plans, 24 of fabtests, 4 of them over
-# emulated devices, 7 of the clients, 2 of each of 4 gates, no temporary files left.
-expect "all tests good" 0 '^53 passed, 0 failed, 3 skipped$'
+# emulated devices, 7 of the clients, 6 in virtual machines, 2 of each of 4 gates, no temporary files left.
+expect "all tests good" 0 '^59 passed, 0 failed, 3 skipped$'
 quickstart check
-expect "all but the bare build" 0 '^51 passed, 0 failed, 3 skipped$'
+expect "all but the bare build" 0 '^57 passed, 0 failed, 3 skipped$'
 
 printf '#!/bin/bash\nexit 77\n' >"$tree/fabtests/clients/run"
 quickstart check
-expect "a client that is not installed" 0 '^38 passed, 0 failed, 3 skipped$'
+expect "a client that is not installed" 0 '^44 passed, 0 failed, 3 skipped$'
 printf '#!/bin/bash\necho 3 passed, 2 failed, 0 same failure on tcp; exit 1\n' \
 	>"$tree/fabtests/clients/run"
 quickstart check
-expect "a client's test that failed" 1 '^41 passed, 2 failed, 2 skipped$'
+expect "a client's test that failed" 1 '^47 passed, 2 failed, 2 skipped$'
+
+good
+printf '#!/bin/bash\necho softroce: no such kernel >&2; exit 77\n' >"$tree/fabtests/softroce/run"
+quickstart check
+expect "no virtual machines" 0 '^51 passed, 0 failed, 4 skipped$'
+ok "and it is said why" grep -q '| softroce: no such kernel$' "$tmp/out"
+printf '#!/bin/bash\necho 4 passed, 2 failed; exit 1\n' >"$tree/fabtests/softroce/run"
+quickstart check
+expect "tests that failed in them" 1 '^55 passed, 2 failed, 3 skipped$'
+printf '#!/bin/bash\necho 6 passed, 0 failed; exit 1\n' >"$tree/fabtests/softroce/run"
+quickstart check
+expect "their status counts too" 1 '^57 passed, 1 failed, 3 skipped$'
+printf '#!/bin/bash\necho no machine came up >&2; exit 1\n' >"$tree/fabtests/softroce/run"
+quickstart check
+expect "machines that did not come up" 1 '^51 passed, 1 failed, 3 skipped$'
 
 good
 printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
 quickstart gates
-expect "a test that failed" 1 '^53 passed, 1 failed, 3 skipped$'
+expect "a test that failed" 1 '^59 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
 quickstart gates
-expect "tests that could not be built" 1 '^50 passed, 1 failed, 2 skipped$'
+expect "tests that could not be built" 1 '^56 passed, 1 failed, 2 skipped$'
 
 good
 echo 'exit 1' >>"$tree/fabtests/upstream"
 quickstart gates
-expect "a command that fails in spite of its figures" 1 '^53 passed, 1 failed, 3 skipped$'
+expect "a command that fails in spite of its figures" 1 '^59 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
 quickstart gates
-expect "a command without figures" 1 '^48 passed, 1 failed, 2 skipped$'
+expect "a command without figures" 1 '^54 passed, 1 failed, 2 skipped$'
 
 good
 rm "$tree/fabtests/upstream"
 quickstart gates
-expect "a command that is not there" 1 '^29 passed, 1 failed, 3 skipped$'
+expect "a command that is not there" 1 '^35 passed, 1 failed, 3 skipped$'
 
 for gate in asan fuzz; do
 	good
@@ -167,14 +187,14 @@ for gate in asan fuzz; do
 		echo "gate \$1: 2 pass, 0 skip, 0 fail"
 	END
 	quickstart gates
-	expect "a gate that says nothing: $gate" 1 '^51 passed, 1 failed, 3 skipped$'
+	expect "a gate that says nothing: $gate" 1 '^57 passed, 1 failed, 3 skipped$'
 done
 
 good
 # shellcheck disable=SC2016 # expanded by the script that it is written to
 printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
 quickstart gates
-expect "a temporary file that was left" 1 '^52 passed, 1 failed, 3 skipped$'
+expect "a temporary file that was left" 1 '^58 passed, 1 failed, 3 skipped$'
 
 # Only of packages that are missing, with what and why; never with --no-install.
 good
@@ -191,7 +211,7 @@ quickstart check --no-install
 ok "--no-install does not call apt-get" test ! -e "$tmp/apt"
 ok "but says what is missing, and why" \
 	grep -q '^  shellcheck: static analysis of scripts$' "$tmp/out"
-expect "and goes on" 0 '^47 passed'
+expect "and goes on" 0 '^53 passed'
 if [ "$(id -u)" = 0 ]; then
 	quickstart
 	ok "the main job needs no tools of the tests" test ! -e "$tmp/apt"
@@ -199,7 +219,7 @@ if [ "$(id -u)" = 0 ]; then
 	ok "installing waits for a lock" grep -q 'holds the package lock; waiting' "$tmp/out"
 	ok "and then installs what is missing and no more" \
 		grep -qE 'install -y --no-install-recommends shellcheck ?$' "$tmp/apt"
-	expect "and goes on" 0 '^49 passed'
+	expect "and goes on" 0 '^55 passed'
 	printf '#!/bin/bash\necho "E: no such package"; exit 100\n' >"$bin/apt-get"
 	rm "$bin/gcc" "$bin/clang"
 	quickstart

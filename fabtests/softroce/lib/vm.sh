@@ -29,7 +29,7 @@ reaper_end()
 	local i
 
 	exec {life}>&-
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		kill -0 "$reaper" 2>/dev/null || return 0
 		sleep 0.05
 	done
