@@ -109,10 +109,14 @@ check_PROGRAMS += %D%/tests/test_placed
 TEST_HELPERS += %D%/tests/test_placed
 %C%_tests_test_placed_SOURCES = %D%/tests/test_placed.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_placed_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/test_left
+TEST_HELPERS += %D%/tests/test_left
+%C%_tests_test_left_SOURCES = %D%/tests/test_left.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_left_LDADD = prov/libprov.la
 endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
-	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t
-EXTRA_DIST += %D%/tests/placed.t \
+	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t
+EXTRA_DIST += %D%/tests/left.t %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh

@@ -127,7 +127,7 @@ int verbs_chan_open(struct verbs_link *link, uint32_t rail, struct verbs_qp **ou
 	else if (!qp->srq)
 		ret = receives_own(ep, qp, attr.receives);
 	if (ret) {
-		verbs_qp_close(ep, qp);
+		verbs_qp_leave(ep, qp);
 		return ret;
 	}
 	*out = qp;

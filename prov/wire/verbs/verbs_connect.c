@@ -18,6 +18,8 @@
 /* Receives of a lane, and events that may wait here, at most. */
 #define LANE_RECEIVES_MAX 256u
 #define RECORDS		  1024u
+/* Links that were given up half-made and wait for progress: no more are made meanwhile. */
+#define LEFT_MAX 256u
 
 void verbs_card_fill(struct verbs_ep *ep)
 {
@@ -81,15 +83,29 @@ static struct verbs_link *link_alloc(struct verbs_ep *ep)
 	return link;
 }
 
-/* Nobody has heard of it yet, or it is to be forgotten. Mutex. */
-static void link_drop(struct verbs_link *link)
+/* Nobody has heard of it yet. Whoever polls may know it by one of its queue pairs, so it
+ * is freed by progress. Mutex. */
+static void link_leave(struct verbs_link *link)
 {
-	for (uint32_t i = 0; i < DQPLB_LANES_MAX; i++)
-		verbs_lane_cut(link, i);
+	struct verbs_ep *ep = link->ep;
+	bool known = link->chan.qp && !verbs_qp_unheard(link->chan.qp);
+
+	for (uint32_t i = 0; i < DQPLB_LANES_MAX; i++) {
+		known = known || link->lane[i].qp;
+		verbs_lane_leave(link, i);
+	}
 	if (link->chan.qp)
-		verbs_qp_close(link->ep, link->chan.qp);
+		verbs_qp_leave(ep, link->chan.qp);
+	link->chan.qp = NULL;
 	list_remove(&link->member);
-	verbs_link_free(link);
+	verbs_link_set_state(link, VERBS_LINK_DOWN);
+	if (!known) {
+		verbs_link_free(link);
+		return;
+	}
+	list_push_back(&ep->left, &link->where);
+	ep->left_count++;
+	verbs_ep_ring(ep);
 }
 
 /* A remote event: the upper layer hears of it. */
@@ -253,7 +269,7 @@ int verbs_dial(struct wire_ep *wep, const struct wire_addr *to, void *peer_ctx,
 		verbs_helper_kick(ep->helper);
 	}
 	if (ret)
-		link_drop(link);
+		link_leave(link);
 	else
 		*out = (struct wire_link *)(void *)link;
 	pthread_mutex_unlock(&ep->mutex);
@@ -273,7 +289,7 @@ static void answer_lanes(struct verbs_link *link)
 		    verbs_lane_listen(link, i) == 0)
 			verbs_lane_up(link, i);
 		else
-			verbs_lane_cut(link, i);
+			verbs_lane_leave(link, i);
 	}
 	link->lanes_wanted = link->ep->dom->dev->rails;
 	if (link->lanes_wanted > link->lanes)
@@ -318,7 +334,7 @@ static void hello_lanes(struct verbs_link *link)
 			continue;
 		if (verbs_lane_connect(link, q->lane, q->rail, q->qpn, q->psn) ||
 		    verbs_lane_listen(link, q->lane))
-			verbs_lane_cut(link, q->lane);
+			verbs_lane_leave(link, q->lane);
 		if (q->lane + 1u > link->lanes_wanted)
 			link->lanes_wanted = q->lane + 1u;
 	}
@@ -365,7 +381,7 @@ static int hello_take(struct verbs_link *link, struct verbs_call *call,
 void verbs_link_hello(struct verbs_ep *ep, struct verbs_call *call,
 		      const struct verbs_card *card)
 {
-	struct verbs_link *link;
+	struct verbs_link *link = NULL;
 	int ret = -FI_ENOMEM;
 
 	if (card->round > 0) {
@@ -374,13 +390,14 @@ void verbs_link_hello(struct verbs_ep *ep, struct verbs_call *call,
 			verbs_call_drop(call, -FI_EHOSTUNREACH);
 		return;
 	}
-	link = link_alloc(ep);
+	if (ep->left_count < LEFT_MAX)
+		link = link_alloc(ep);
 	if (link)
 		ret = hello_take(link, call, card);
 	if (ret == 0)
 		return;
 	if (link)
-		link_drop(link);
+		link_leave(link);
 	verbs_call_drop(call, ret == -FI_EHOSTUNREACH ? ret : -FI_ECONNREFUSED);
 }
 

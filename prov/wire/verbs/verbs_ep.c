@@ -32,15 +32,20 @@ uint64_t verbs_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-void verbs_ep_news(struct verbs_ep *ep, struct verbs_link *link)
+void verbs_ep_ring(struct verbs_ep *ep)
 {
 	uint64_t one = 1;
 
-	if (list_empty(&link->news))
-		list_push_back(&ep->news, &link->news);
 	atomic_store(&ep->has_news, true);
 	if (write(ep->wake, &one, sizeof(one)) < 0)
 		return; /* it is full: who sleeps is awake already */
+}
+
+void verbs_ep_news(struct verbs_ep *ep, struct verbs_link *link)
+{
+	if (list_empty(&link->news))
+		list_push_back(&ep->news, &link->news);
+	verbs_ep_ring(ep);
 }
 
 static void on_door(void *arg, const struct verbs_door_event *ev)
@@ -132,6 +137,7 @@ static struct verbs_ep *ep_alloc(const struct wire_ep_attr *attr)
 	list_init(&ep->timed);
 	list_init(&ep->links);
 	list_init(&ep->news);
+	list_init(&ep->left);
 	list_init(&ep->retired);
 	pthread_mutex_init(&ep->mutex, NULL);
 	return ep;

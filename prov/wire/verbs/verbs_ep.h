@@ -81,6 +81,8 @@ struct verbs_ep {
 	struct verbs_helper *helper;
 	struct list links;	    /* mutex */
 	struct list news;	    /* mutex: links that progress must hear about */
+	struct list left;	    /* mutex: links that the helper thread gave up */
+	uint32_t left_count;	    /* mutex */
 	struct verbs_bufs receives; /* mutex */
 	uint32_t srq_extra;	    /* mutex: receives that busy links have */
 	struct list retired;	    /* mutex: queue pairs */
@@ -110,7 +112,8 @@ int verbs_arm(struct wire_ep *ep);
 int verbs_fd(struct wire_ep *ep);
 uint64_t verbs_look_due(struct wire_ep *ep);
 
-/* News for progress. Mutex held. */
+/* News for progress; of a link. Mutex held. */
+void verbs_ep_ring(struct verbs_ep *ep);
 void verbs_ep_news(struct verbs_ep *ep, struct verbs_link *link);
 
 #endif

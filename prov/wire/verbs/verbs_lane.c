@@ -73,7 +73,7 @@ int verbs_lane_prepare(struct verbs_link *link, uint32_t i, uint32_t rail,
 	}
 	ret = verbs_qp_receive(l->qp, attr.receives);
 	if (ret) {
-		verbs_qp_close(ep, l->qp);
+		verbs_qp_leave(ep, l->qp);
 		l->qp = NULL;
 		return ret;
 	}
@@ -190,13 +190,14 @@ void verbs_lane_settle(struct verbs_link *link, uint32_t i)
 							    : LANE_PAUSE_SHIFTS);
 }
 
-void verbs_lane_cut(struct verbs_link *link, uint32_t i)
+static void lane_end(struct verbs_link *link, uint32_t i,
+		     void (*give)(struct verbs_ep *ep, struct verbs_qp *qp))
 {
 	struct verbs_lane *l = &link->lane[i];
 
 	if (!l->qp)
 		return;
-	verbs_qp_close(link->ep, l->qp);
+	give(link->ep, l->qp);
 	l->qp = NULL;
 	l->receiving = false;
 	if (link->tx) {
@@ -204,6 +205,16 @@ void verbs_lane_cut(struct verbs_link *link, uint32_t i)
 		dqplb_tx_lane_drained(link->tx, i, l->incarnation);
 	}
 	lane_move(link, i, VERBS_LANE_CLOSED);
+}
+
+void verbs_lane_cut(struct verbs_link *link, uint32_t i)
+{
+	lane_end(link, i, verbs_qp_close);
+}
+
+void verbs_lane_leave(struct verbs_link *link, uint32_t i)
+{
+	lane_end(link, i, verbs_qp_leave);
 }
 
 void verbs_lanes_reported(struct verbs_link *link)

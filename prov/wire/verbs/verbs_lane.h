@@ -69,6 +69,9 @@ void verbs_lane_settle(struct verbs_link *link, uint32_t lane);
 /* Ends it at once, without a word: the link is over. Mutex. */
 void verbs_lane_cut(struct verbs_link *link, uint32_t lane);
 
+/* The same without the endpoint's lock: the link never was up. Mutex. */
+void verbs_lane_leave(struct verbs_link *link, uint32_t lane);
+
 /* More than the first lanes are wanted: a large transfer. */
 void verbs_lanes_want(struct verbs_link *link);
 /* Says what is owed, opens what is due. Returns when the next is due (UINT64_MAX: none

@@ -401,13 +401,17 @@ int verbs_link_run(struct verbs_link *link, bool idle)
 bool verbs_link_heard(struct verbs_link *link)
 {
 	struct verbs_ep *ep = link->ep;
+	bool left;
 
 	if (link->state != VERBS_LINK_DIALLING && link->state != VERBS_LINK_ANSWERED)
 		return false;
-	/* What the helper thread made of it is ours from here on. */
+	/* What the helper thread made of it is ours from here on; or it gave it up. */
 	pthread_mutex_lock(&ep->mutex);
 	link->news_up = false;
+	left = link->state == VERBS_LINK_DOWN;
 	pthread_mutex_unlock(&ep->mutex);
+	if (left)
+		return false;
 	link->base.peer = link->peer.door;
 	link->base.peer_incarnation = link->peer.incarnation;
 	link->base.caps.inlined = verbs_qp_inlined(ep);

@@ -122,6 +122,16 @@ static void stash_take(struct verbs_ep *ep, int *count)
 /* ---- everything else ----------------------------------------------------------------
  */
 
+/* Links that the helper thread gave up: nobody polls while this is done. Mutex. */
+static void left_take(struct verbs_ep *ep)
+{
+	struct list *n;
+
+	while ((n = list_pop_front(&ep->left)))
+		list_push_back(&ep->graves, n);
+	ep->left_count = 0;
+}
+
 static int news_take(struct verbs_ep *ep)
 {
 	int count = 0;
@@ -131,8 +141,10 @@ static int news_take(struct verbs_ep *ep)
 
 		pthread_mutex_lock(&ep->mutex);
 		n = list_pop_front(&ep->news);
-		if (!n)
+		if (!n) {
 			atomic_store(&ep->has_news, false);
+			left_take(ep);
+		}
 		pthread_mutex_unlock(&ep->mutex);
 		if (!n)
 			return count;
@@ -169,18 +181,22 @@ static void rail_look(struct verbs_ep *ep, uint32_t r)
 static void qp_event(struct ibv_qp *ib, bool last)
 {
 	struct verbs_qp *qp = ib ? ib->qp_context : NULL;
+	struct verbs_link *link;
 	uint64_t one = 1;
 
-	if (qp && last)
+	if (!qp)
+		return;
+	if (last)
 		qp->last = true;
-	if (!qp || !qp->link || qp->link->state != VERBS_LINK_UP)
+	link = qp->link;
+	if (!link || link->state != VERBS_LINK_UP)
 		return;
 	/* A lane says what happened by its completions; a control channel that has
 	 * nothing under way may have none. */
-	if (qp == qp->link->chan.qp)
-		qp->link->chan.broken = true;
-	verbs_link_chore(qp->link);
-	if (write(qp->link->ep->wake, &one, sizeof(one)) < 0)
+	if (qp == link->chan.qp)
+		link->chan.broken = true;
+	verbs_link_chore(link);
+	if (write(link->ep->wake, &one, sizeof(one)) < 0)
 		return; /* it is full: who sleeps is awake already */
 }
 
@@ -298,7 +314,7 @@ static int retired_look(struct verbs_ep *ep)
 	stash_take(ep, &count);
 	list_foreach (n, &over) {
 		const struct verbs_qp *qp = container_of(n, struct verbs_qp, where);
-		struct verbs_cq *cq = qp->srq->cq;
+		const struct verbs_cq *cq = qp->srq ? qp->srq->cq : qp->cq;
 
 		/* What was there when the event came. */
 		for (uint32_t i = 0; i <= cq->size / VERBS_POLL; i++)
@@ -365,6 +381,9 @@ int verbs_poll_closing(struct verbs_ep *ep, bool now)
 	list_foreach_safe (n, tmp, &ep->closing)
 		count += verbs_link_gone(container_of(n, struct verbs_link, where),
 					 now ? UINT64_MAX : verbs_now());
+	pthread_mutex_lock(&ep->mutex);
+	left_take(ep);
+	pthread_mutex_unlock(&ep->mutex);
 	graves_clear(ep);
 	return count;
 }

@@ -372,6 +372,28 @@ void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp)
 	atomic_store(&ep->has_retired, true);
 }
 
+bool verbs_qp_unheard(const struct verbs_qp *qp)
+{
+	return qp->srq && !qp->connected;
+}
+
+void verbs_qp_leave(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	if (verbs_qp_unheard(qp)) {
+		verbs_qp_destroy(ep, qp);
+		return;
+	}
+	if (qp->connected)
+		verbs_qp_error(ep, qp);
+	qp->link = NULL;
+	qp->due = verbs_now() + QP_LAST_NS;
+	/* Of its own receives none is lost to others. */
+	if (!qp->srq)
+		qp->last = true;
+	list_push_back(&ep->retired, &qp->where);
+	atomic_store(&ep->has_retired, true);
+}
+
 int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
 		     const struct verbs_card *card, uint32_t peer_rail, uint32_t qpn,
 		     uint32_t psn, uint8_t traffic_class)

@@ -13,7 +13,9 @@
  * lost to all others with the queue pair: closed by its owner, it stays as retired.
  *
  * Made and closed with the endpoint's mutex held (the helper thread makes some); posted
- * on and polled with the endpoint's lock held.
+ * on and polled with the endpoint's lock held. Whoever polls holds on to a queue pair and
+ * its link without the mutex: so both are freed with the endpoint's lock held only, and
+ * the helper thread, which has it not, leaves what it gives up to progress.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_QP_H
 #define WEFT_WIRE_VERBS_VERBS_QP_H
@@ -53,7 +55,7 @@ enum verbs_qp_state {
 
 struct verbs_qp {
 	struct ibv_qp *ib;
-	struct verbs_link *link; /* NULL: retired */
+	_Atomic(struct verbs_link *) link; /* NULL: retired */
 	struct verbs_cq *cq;
 	struct verbs_srq *srq;	   /* NULL: receives of its own */
 	struct verbs_buf *scratch; /* control: what reads bring, acknowledgements */
@@ -61,7 +63,7 @@ struct verbs_qp {
 	struct list where;	   /* ep->retired */
 	uint64_t due;		   /* retired: destroyed at the latest */
 	bool connected;		   /* the peer may have sent */
-	bool last;		   /* the device says that all its receives are out */
+	_Atomic(bool) last;	   /* the device says that all its receives are out */
 	uint32_t receives_extra;   /* of a busy link's */
 	enum verbs_qp_state state;
 	uint16_t slot;
@@ -121,6 +123,11 @@ int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
 /* From the return on nothing of it reads or writes memory, but for a control channel's
  * buffers. Mutex. */
 void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp);
+/* It never had anything that could be completed, so nobody who polls knows it. */
+bool verbs_qp_unheard(const struct verbs_qp *qp);
+/* The same without the endpoint's lock: progress destroys it. Of queue pairs that no
+ * memory of the application's was posted on. Mutex. */
+void verbs_qp_leave(struct verbs_ep *ep, struct verbs_qp *qp);
 /* Destroys one that was retired. Mutex. */
 void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp);
 
