@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/mem/params.h"
+#include "prov/wire/iface.h"
 
 static socklen_t family_len(sa_family_t family)
 {
@@ -151,7 +152,7 @@ bool wfi_addr_default(sa_family_t family, struct wire_addr *out)
 {
 	struct wire_addr addr = {.sa.sa_family = family};
 
-	if (addr_outward(family, out))
+	if (addr_outward(family, out) || wire_iface_find(family, out))
 		return true;
 	if (family == AF_INET6)
 		addr.in6.sin6_addr = in6addr_loopback;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "prov/wire/iface.h"
+
 bool wire_addr_from_sockaddr(struct wire_addr *out, const struct sockaddr *sa,
 			     socklen_t len)
 {
@@ -121,6 +123,14 @@ bool wire_addr_has_host(const struct wire_addr *a)
 	return a->in.sin_addr.s_addr != htonl(INADDR_ANY);
 }
 
+static void host_set(struct wire_addr *a, const struct wire_addr *from)
+{
+	if (a->sa.sa_family == AF_INET6)
+		a->in6.sin6_addr = from->in6.sin6_addr;
+	else
+		a->in.sin_addr = from->in.sin_addr;
+}
+
 void wire_addr_find_host(struct wire_addr *a)
 {
 	struct wire_addr out = {.sa.sa_family = a->sa.sa_family}, got;
@@ -143,11 +153,9 @@ void wire_addr_find_host(struct wire_addr *a)
 		return;
 	memset(&got, 0, sizeof(got));
 	if (connect(fd, &out.sa, len) == 0 && getsockname(fd, &got.sa, &len) == 0 &&
-	    wire_addr_has_host(&got)) {
-		if (a->sa.sa_family == AF_INET6)
-			a->in6.sin6_addr = got.in6.sin6_addr;
-		else
-			a->in.sin_addr = got.in.sin_addr;
-	}
+	    wire_addr_has_host(&got))
+		host_set(a, &got);
+	else if (wire_iface_find(a->sa.sa_family, &got))
+		host_set(a, &got);
 	close(fd);
 }

@@ -32,7 +32,8 @@ uint32_t wire_addr_hash(const struct wire_addr *a);
 /* Not 0.0.0.0 or [::]. */
 bool wire_addr_has_host(const struct wire_addr *a);
 /* Puts the local address there that routes outward, found by connecting a datagram socket
- * to an address that is reserved for documentation: no packet is sent. Else loopback. */
+ * to an address that is reserved for documentation: no packet is sent; where there is no
+ * such route, wire_iface_find's. Else loopback. */
 void wire_addr_find_host(struct wire_addr *a);
 
 #define WIRE_ADDR_TEXT_MAX 64

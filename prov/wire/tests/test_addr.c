@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "prov/wire/addr.h"
+#include "prov/wire/iface.h"
 #include "util/tap.h"
 
 static struct sockaddr_in v4(const char *host, uint16_t port)
@@ -106,8 +107,63 @@ static void test_hash(void)
 	tap_ok(used > N / 2, "hashes of neighbours spread (%d of %d)", used, N);
 }
 
-int main(void)
+static struct wire_iface iface(const char *host, bool up, bool running, bool loopback,
+			       bool rdma)
 {
+	struct wire_iface f = {
+		.up = up, .running = running, .loopback = loopback, .rdma = rdma};
+
+	if (inet_pton(AF_INET, host, &f.addr.in.sin_addr) == 1)
+		f.addr.sa.sa_family = AF_INET;
+	else if (inet_pton(AF_INET6, host, &f.addr.in6.sin6_addr) == 1)
+		f.addr.sa.sa_family = AF_INET6;
+	return f;
+}
+
+static void test_iface(void)
+{
+	const struct wire_iface f[] = {
+		iface("127.0.0.1", true, true, true, false),
+		iface("10.0.0.1", false, false, false, true), /* down */
+		iface("10.1.0.1", true, false, false, false), /* no carrier */
+		iface("10.2.0.1", true, true, false, false),
+		iface("10.3.0.1", true, true, false, false),
+		iface("10.4.0.1", true, false, false, true),
+		iface("10.5.0.1", true, true, false, true),
+		iface("::1", true, true, true, false),
+		iface("fe80::1", true, true, false, true), /* of its own link only */
+		iface("fd00::1", true, true, false, false),
+		iface("127.1.0.1", true, true, false, false),
+		iface("0.0.0.0", true, true, false, true),
+	};
+	size_t count = sizeof(f) / sizeof(f[0]);
+
+	tap_ok(wire_iface_choose(f, count, AF_INET) == &f[6],
+	       "an RDMA device's interface with a carrier");
+	tap_ok(wire_iface_choose(f, 6, AF_INET) == &f[5], "an RDMA device's without one");
+	tap_ok(wire_iface_choose(f, 5, AF_INET) == &f[3], "the first with a carrier");
+	tap_ok(wire_iface_choose(f, 3, AF_INET) == &f[2], "one that is up");
+	tap_ok(!wire_iface_choose(f, 2, AF_INET), "not loopback, none that is down");
+	tap_ok(!wire_iface_choose(f + 10, 2, AF_INET), "nor addresses that say the same");
+	tap_ok(wire_iface_choose(f, count, AF_INET6) == &f[9],
+	       "of IPv6 one of more than its own link");
+	tap_ok(!wire_iface_choose(f, 9, AF_INET6), "or none");
+	tap_ok(!wire_iface_choose(NULL, 0, AF_INET), "no interface");
+}
+
+int main(int argc, char **argv)
+{
+	/* iface.t: what this host says of itself. */
+	if (argc > 1) {
+		struct wire_addr a = {
+			.sa.sa_family = strcmp(argv[1], "6") ? AF_INET : AF_INET6};
+		char text[WIRE_ADDR_TEXT_MAX];
+
+		wire_addr_find_host(&a);
+		puts(wire_addr_text(&a, text));
+		return 0;
+	}
+	test_iface();
 	test_refused();
 	test_normal();
 	test_hash();
