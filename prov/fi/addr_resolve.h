@@ -27,7 +27,8 @@ bool wfi_addr_take(const void *sa, size_t len, struct wire_addr *out);
 bool wfi_addr_route(const struct wire_addr *to, struct wire_addr *out);
 
 /* The host part that a door has when none was asked for: the one that routes outward,
- * else an interface's (wire_iface_find), else loopback; port 0. False when the host doesn't speak that family. */
+ * else an interface's (wire_iface_find), else loopback; port 0. False when the host
+ * doesn't speak that family. */
 bool wfi_addr_default(sa_family_t family, struct wire_addr *out);
 
 /* The host part is that of wfi_addr_default: nobody asked for it, so the door answers on

@@ -71,10 +71,12 @@ static void take(const struct ifaddrs *ifa, const glob_t *ports, struct wire_ifa
 	f->addr.sa.sa_family = ifa->ifa_addr->sa_family;
 	if (f->addr.sa.sa_family == AF_INET6)
 		f->addr.in6.sin6_addr =
-			((const struct sockaddr_in6 *)(const void *)ifa->ifa_addr)->sin6_addr;
+			((const struct sockaddr_in6 *)(const void *)ifa->ifa_addr)
+				->sin6_addr;
 	else
 		f->addr.in.sin_addr =
-			((const struct sockaddr_in *)(const void *)ifa->ifa_addr)->sin_addr;
+			((const struct sockaddr_in *)(const void *)ifa->ifa_addr)
+				->sin_addr;
 	f->up = ifa->ifa_flags & IFF_UP;
 	f->running = ifa->ifa_flags & IFF_RUNNING;
 	f->loopback = ifa->ifa_flags & IFF_LOOPBACK;

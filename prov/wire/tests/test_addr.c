@@ -155,8 +155,8 @@ int main(int argc, char **argv)
 {
 	/* iface.t: what this host says of itself. */
 	if (argc > 1) {
-		struct wire_addr a = {
-			.sa.sa_family = strcmp(argv[1], "6") ? AF_INET : AF_INET6};
+		struct wire_addr a = {.sa.sa_family =
+					      strcmp(argv[1], "6") ? AF_INET : AF_INET6};
 		char text[WIRE_ADDR_TEXT_MAX];
 
 		wire_addr_find_host(&a);

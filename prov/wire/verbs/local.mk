@@ -11,7 +11,8 @@ PROV_SOURCES += \
 	%D%/verbs_helper.c %D%/verbs_helper.h \
 	%D%/verbs_keys.c %D%/verbs_keys.h \
 	%D%/verbs_listen.c %D%/verbs_listen.h \
-	%D%/verbs_msg.c %D%/verbs_msg.h
+	%D%/verbs_msg.c %D%/verbs_msg.h \
+	%D%/verbs_near.c %D%/verbs_near.h
 if HAVE_VERBS
 PROV_SOURCES += \
 	%D%/verbs.c %D%/verbs.h \
@@ -72,6 +73,11 @@ TESTS += %D%/tests/test_keytable
 %C%_tests_test_keytable_SOURCES = %D%/tests/test_keytable.c
 %C%_tests_test_keytable_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_near
+TEST_HELPERS += %D%/tests/test_near
+%C%_tests_test_near_SOURCES = %D%/tests/test_near.c
+%C%_tests_test_near_LDADD = prov/libprov.la
+
 EXTRA_DIST += %D%/README.md
 
 if HAVE_VERBS
@@ -109,6 +115,7 @@ check_PROGRAMS += %D%/tests/test_placed
 TEST_HELPERS += %D%/tests/test_placed
 %C%_tests_test_placed_SOURCES = %D%/tests/test_placed.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_placed_LDADD = prov/libprov.la
+%C%_tests_test_near_SOURCES += %D%/tests/rig.c %D%/tests/rig.h
 check_PROGRAMS += %D%/tests/test_left
 TEST_HELPERS += %D%/tests/test_left
 %C%_tests_test_left_SOURCES = %D%/tests/test_left.c %D%/tests/rig.c %D%/tests/rig.h
@@ -116,7 +123,8 @@ TEST_HELPERS += %D%/tests/test_left
 endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
-	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t
-EXTRA_DIST += %D%/tests/left.t %D%/tests/placed.t \
+	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t \
+	%D%/tests/near.t
+EXTRA_DIST += %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh

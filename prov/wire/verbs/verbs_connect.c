@@ -18,7 +18,8 @@
 /* Receives of a lane, and events that may wait here, at most. */
 #define LANE_RECEIVES_MAX 256u
 #define RECORDS		  1024u
-/* Links that were given up half-made and wait for progress: no more are made meanwhile. */
+/* Links that were given up half-made and wait for progress: no more are made meanwhile.
+ */
 #define LEFT_MAX 256u
 
 void verbs_card_fill(struct verbs_ep *ep)
@@ -289,7 +290,7 @@ static void answer_lanes(struct verbs_link *link)
 		    verbs_lane_listen(link, i) == 0)
 			verbs_lane_up(link, i);
 		else
-			verbs_lane_leave(link, i);
+			verbs_lane_refuse(link, i);
 	}
 	link->lanes_wanted = link->ep->dom->dev->rails;
 	if (link->lanes_wanted > link->lanes)

@@ -73,6 +73,7 @@ struct verbs_reach {
 	uint8_t kind; /* enum verbs_rail_kind: link layer and GID's family */
 	uint8_t gid_index;
 	uint16_t lid;	  /* InfiniBand */
+	uint32_t ifindex; /* RoCE: its network interface; 0: not known */
 	bool global;	  /* a GRH is needed: always on RoCE */
 	enum ibv_mtu mtu; /* active */
 	union ibv_gid gid;
@@ -170,6 +171,10 @@ enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
 /* The address by which this rail reaches a rail of a peer's card, for the move to RTR. */
 void verbs_dev_path(const struct verbs_rail *rail, const struct verbs_card_rail *peer,
 		    uint8_t traffic_class, struct ibv_ah_attr *ah);
+
+/* Whether a queue pair of the rail can become ready to receive from there without waiting
+ * (verbs_near.h); false: a little later. */
+bool verbs_dev_near(const struct verbs_rail *rail, const struct verbs_card_rail *peer);
 
 /*
  * Whether so little memory may be locked that no queue pair can be: *error says what the

@@ -176,6 +176,15 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 	verbs_link_chore(link);
 }
 
+/* One that failed before waits before it is opened again. */
+static uint64_t lane_pause(const struct verbs_lane *l)
+{
+	return l->faults < 2 ? 0
+			     : LANE_PAUSE_NS << (l->faults < LANE_PAUSE_SHIFTS
+							 ? l->faults
+							 : LANE_PAUSE_SHIFTS);
+}
+
 void verbs_lane_settle(struct verbs_link *link, uint32_t i)
 {
 	struct verbs_lane *l = &link->lane[i];
@@ -183,11 +192,7 @@ void verbs_lane_settle(struct verbs_link *link, uint32_t i)
 	if (l->state != VERBS_LANE_DRAINING || !verbs_qp_is_quiet(l->qp))
 		return;
 	lane_close(link, i);
-	l->due = verbs_now();
-	if (l->faults > 1)
-		l->due += LANE_PAUSE_NS
-			  << (l->faults < LANE_PAUSE_SHIFTS ? l->faults
-							    : LANE_PAUSE_SHIFTS);
+	l->due = verbs_now() + lane_pause(l);
 }
 
 static void lane_end(struct verbs_link *link, uint32_t i,
@@ -215,6 +220,13 @@ void verbs_lane_cut(struct verbs_link *link, uint32_t i)
 void verbs_lane_leave(struct verbs_link *link, uint32_t i)
 {
 	lane_end(link, i, verbs_qp_leave);
+}
+
+void verbs_lane_refuse(struct verbs_link *link, uint32_t i)
+{
+	verbs_lane_leave(link, i);
+	if (i < link->lanes)
+		link->lane[i].owe = OWE(VERBS_MSG_DOWN);
 }
 
 void verbs_lanes_reported(struct verbs_link *link)
@@ -469,7 +481,9 @@ static int take_refused(struct verbs_link *link, const struct verbs_msg *m)
 	pthread_mutex_lock(&link->ep->mutex);
 	verbs_lane_cut(link, m->lane);
 	pthread_mutex_unlock(&link->ep->mutex);
-	l->due = verbs_now() + (LANE_PAUSE_NS << LANE_PAUSE_SHIFTS);
+	/* Short where it may only not have known yet where we are. */
+	l->faults = l->faults < 2 ? 2 : l->faults + 1;
+	l->due = verbs_now() + lane_pause(l);
 	return 0;
 }
 

@@ -71,6 +71,8 @@ void verbs_lane_cut(struct verbs_link *link, uint32_t lane);
 
 /* The same without the endpoint's lock: the link never was up. Mutex. */
 void verbs_lane_leave(struct verbs_link *link, uint32_t lane);
+/* And the peer is told so when it is. */
+void verbs_lane_refuse(struct verbs_link *link, uint32_t lane);
 
 /* More than the first lanes are wanted: a large transfer. */
 void verbs_lanes_want(struct verbs_link *link);

@@ -41,7 +41,7 @@ enum verbs_link_state {
 struct verbs_link {
 	struct wire_link_base base; /* first */
 	struct verbs_ep *ep;
-	enum verbs_link_state state;
+	_Atomic(enum verbs_link_state) state;
 	bool dialler;
 	bool faulty; /* the end is due: at once, or (patient) when all is polled */
 	bool patient;

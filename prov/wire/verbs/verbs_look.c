@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "prov/wire/verbs/verbs_near.h"
 #include "prov/wire/verbs/verbs_ooo.h"
 #include "prov/wire/verbs/verbs_rail.h"
 
@@ -120,6 +121,15 @@ void verbs_dev_path(const struct verbs_rail *rail, const struct verbs_card_rail 
 
 /* ---- events -------------------------------------------------------------------------
  */
+
+bool verbs_dev_near(const struct verbs_rail *rail, const struct verbs_card_rail *peer)
+{
+	const struct verbs_reach reach = verbs_rail_reach(rail);
+
+	if (reach.kind != VERBS_RAIL_ROCE4 && reach.kind != VERBS_RAIL_ROCE6)
+		return true;
+	return verbs_near_known(reach.ifindex, reach.gid.raw, peer->gid);
+}
 
 static uint32_t rail_of_port(const struct verbs_dev *dev, uint32_t rail, int port)
 {

@@ -38,6 +38,30 @@ static struct verbs_qp *qp_find(const struct verbs_ep *ep, uint32_t rail,
 	return verbs_qp_of(ep, wc->wr_id);
 }
 
+/* Of a link that isn't up, or of none: whether it goes on as of others, and of which
+ * queue pair. */
+static __attribute__((noinline)) struct verbs_qp *dispatch_other(struct verbs_ep *ep,
+								 uint32_t rail,
+								 struct verbs_qp *qp,
+								 const struct ibv_wc *wc)
+{
+	struct verbs_link *link = qp->link;
+
+	if (link && (wc->wr_id & VERBS_WR_RECV) && wc->status == IBV_WC_SUCCESS &&
+	    verbs_link_heard(link)) {
+		/* Whoever was told may have given it up, and its queue pairs with it. */
+		qp = qp_find(ep, rail, wc);
+		if (!qp)
+			return NULL;
+		link = qp->link;
+	}
+	/* What is half-made is the helper thread's. */
+	if (link && link->state != VERBS_LINK_NEW && link->state != VERBS_LINK_DOWN)
+		return qp;
+	dispatch_retired(ep, qp, wc);
+	return NULL;
+}
+
 static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc)
 {
 	bool recv = wc->wr_id & VERBS_WR_RECV;
@@ -47,17 +71,11 @@ static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc
 	if (!qp)
 		return;
 	link = qp->link;
-	if (link && link->state != VERBS_LINK_UP && recv &&
-	    wc->status == IBV_WC_SUCCESS && verbs_link_heard(link)) {
-		/* Whoever was told may have given it up, and its queue pairs with it. */
-		qp = qp_find(ep, rail, wc);
+	if (__builtin_expect(!link || link->state != VERBS_LINK_UP, 0)) {
+		qp = dispatch_other(ep, rail, qp, wc);
 		if (!qp)
 			return;
 		link = qp->link;
-	}
-	if (!link) {
-		dispatch_retired(ep, qp, wc);
-		return;
 	}
 	if (qp->lane == VERBS_LANE_CONTROL) {
 		if (recv)

@@ -409,6 +409,13 @@ int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
 				 .min_rnr_timer = QP_RNR_TIMER};
 	int err;
 
+	if (!verbs_dev_near(rail, peer)) {
+		FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
+			"%s: the hardware address of the peer isn't known: it is asked "
+			"for\n",
+			rail->name);
+		return -FI_EAGAIN;
+	}
 	qp->connected = true;
 	verbs_dev_path(rail, peer, traffic_class, &to.ah_attr);
 	err = ep->lib->modify_qp(

@@ -133,7 +133,8 @@ void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp);
 
 /* Bytes that a write of any of the endpoint's queue pairs can carry itself. */
 uint32_t verbs_qp_inlined(const struct verbs_ep *ep);
-/* To RTR and RTS: the peer's queue pair and the rail of its card. -FI_EIO. */
+/* To RTR and RTS: the peer's queue pair and the rail of its card. -FI_EIO; -FI_EAGAIN: it
+ * would take long just now. */
 int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
 		     const struct verbs_card *card, uint32_t peer_rail, uint32_t qpn,
 		     uint32_t psn, uint8_t traffic_class);

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,24 @@ static uint32_t gid_type_file(const struct verbs_rail *rail, int index)
 						: IBV_GID_TYPE_ROCE_V1;
 }
 
+/* The network interface behind an entry; 0: the kernel doesn't say. */
+static uint32_t gid_ifindex(const struct verbs_rail *rail, int index)
+{
+	char path[IBV_SYSFS_PATH_MAX + 64], name[IF_NAMESIZE + 1] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/ports/%u/gid_attrs/ndevs/%d",
+		 rail->context->device->ibdev_path, rail->port, index);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (!fgets(name, sizeof(name), file))
+		name[0] = '\0';
+	fclose(file);
+	name[strcspn(name, "\n")] = '\0';
+	return name[0] ? if_nametoindex(name) : 0;
+}
+
 static bool gid_read(const struct verbs_lib *lib, const struct verbs_rail *rail,
 		     uint8_t kind, int index, struct ibv_gid_entry *entry)
 {
@@ -119,12 +138,15 @@ static unsigned gid_rank(const struct ibv_gid_entry *e)
 	return v2 ? 1 : 4;
 }
 
-static void gid_take(struct verbs_reach *reach, int index, const struct ibv_gid_entry *e)
+static void gid_take(const struct verbs_rail *rail, struct verbs_reach *reach, int index,
+		     const struct ibv_gid_entry *e)
 {
 	reach->gid_index = (uint8_t)index;
 	reach->gid = e->gid;
-	if (reach->kind != VERBS_RAIL_IB)
-		reach->kind = gid_kind(e);
+	if (reach->kind == VERBS_RAIL_IB)
+		return;
+	reach->kind = gid_kind(e);
+	reach->ifindex = gid_ifindex(rail, index);
 }
 
 /* reach->kind says already whether it is InfiniBand. */
@@ -143,7 +165,7 @@ static int gid_choose(const struct verbs_lib *lib, int wanted, int count,
 		if (!gid_read(lib, rail, reach->kind, i, &e) || gid_rank(&e) >= best)
 			continue;
 		best = gid_rank(&e);
-		gid_take(reach, i, &e);
+		gid_take(rail, reach, i, &e);
 	}
 	if (best != UINT32_MAX || (reach->kind == VERBS_RAIL_IB && !reach->global))
 		return 0;
@@ -242,7 +264,7 @@ bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
 	    (was.kind != VERBS_RAIL_IB && gid_kind(&e) != was.kind))
 		gid_choose(lib, -1, p.gid_tbl_len, rail, &now, &unused);
 	else
-		gid_take(&now, was.gid_index, &e);
+		gid_take(rail, &now, was.gid_index, &e);
 	rail->up = p.state == IBV_PORT_ACTIVE;
 	if (reach_same(&now, &was))
 		return false;

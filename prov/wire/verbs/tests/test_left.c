@@ -90,8 +90,8 @@ static void test_stays(struct rig *target, struct rig *caller)
 	tap_ok(ret == -FI_ECONNREFUSED, "the caller hears that it is refused");
 	qp = verbs_qp_of(ep, wr_id);
 	tap_ok(failures == 1 && left_count(ep) == 1 && qp && !qp->link &&
-			  link->state == VERBS_LINK_DOWN,
-		  "queue pair and link stay while the application makes no call");
+		       link->state == VERBS_LINK_DOWN,
+	       "queue pair and link stay while the application makes no call");
 	complete(ep, wr_id);
 	tap_ok(clear(target), "they go with its next calls");
 	tap_ok(!verbs_qp_of(ep, wr_id), "the completion's name means nothing then");
@@ -129,7 +129,7 @@ static void test_polled(struct rig *target, struct rig *caller)
 	}
 	pthread_join(thread, NULL);
 	tap_ok(d.refused == DIALS && failures == before + DIALS && target->ups == 0,
-		  "%u were given up while they were polled for", DIALS);
+	       "%u were given up while they were polled for", DIALS);
 	tap_ok(clear(target), "nothing of them is left");
 }
 
@@ -153,7 +153,7 @@ int main(void)
 	ep->lib = ep->dom->dev->lib;
 	pthread_mutex_unlock(&ep->mutex);
 	tap_ok(rig_dial(&caller, &wire_ep_base(target.ep)->addr) == 0,
-		  "whoever calls then gets in");
+	       "whoever calls then gets in");
 	rig_close(&caller);
 	rig_close(&target);
 	return tap_done();
