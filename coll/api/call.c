@@ -185,8 +185,10 @@ enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call 
 				 !comm ? "comm" : (!call ? "call" : "req"));
 	ctx_lock(comm->ctx);
 	result = call_start(comm, call, opts, req);
-	if (result == WEFT_SUCCESS)
+	if (result == WEFT_SUCCESS) {
 		exec_progress(comm->ctx->exec);
+		ctx_started(comm->ctx);
+	}
 	ctx_unlock(comm->ctx);
 	return result;
 }
@@ -332,6 +334,7 @@ LOCK_HELD(lock_context) static enum weft_result persist_start(struct weft_req *r
 	req->persist->started = true;
 	comm->next_call++;
 	exec_progress(comm->ctx->exec);
+	ctx_started(comm->ctx);
 	return WEFT_SUCCESS;
 }
 
@@ -435,7 +438,8 @@ LOCK_HELD(lock_context) static bool call_has_words(struct weft_req *req)
  * where there is nothing to wait for: other threads work on other requests.
  */
 LOCK_HELD(lock_context)
-static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t grace)
+static enum exec_state call_wait_rounds(struct weft_req *req, int64_t until,
+					int64_t grace)
 {
 	struct weft_ctx *ctx = req->comm->ctx;
 	struct exec_idle idle = {0};
@@ -460,6 +464,18 @@ static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t gr
 		exec_idle_wait(ctx->exec, &idle, moved, now);
 		ctx_lock(ctx);
 	}
+}
+
+LOCK_HELD(lock_context)
+static enum exec_state call_wait(struct weft_req *req, int64_t until, int64_t grace)
+{
+	struct weft_ctx *ctx = req->comm->ctx;
+	enum exec_state state;
+
+	ctx_wait_begin(ctx);
+	state = call_wait_rounds(req, until, grace);
+	ctx_wait_end(ctx);
+	return state;
 }
 
 /* One that was told of its end lies in its communicator's list, waiting for the next

@@ -134,8 +134,10 @@ static enum weft_result pair_begin(struct weft_comm *comm, const struct pair_cal
 		return error_set(WEFT_ERR_ARG, "%s is NULL", comm ? "req" : "comm");
 	ctx_lock(comm->ctx);
 	result = pair_start(comm, call, opts, req);
-	if (result == WEFT_SUCCESS)
+	if (result == WEFT_SUCCESS) {
 		exec_progress(comm->ctx->exec);
+		ctx_started(comm->ctx);
+	}
 	ctx_unlock(comm->ctx);
 	return result;
 }
@@ -152,10 +154,12 @@ static enum weft_result pair_run(struct weft_comm *comm, const struct pair_call 
 		return error_set(WEFT_ERR_ARG, "comm is NULL");
 	ctx_lock(comm->ctx);
 	result = pair_start(comm, call, opts, &req);
-	if (result == WEFT_SUCCESS && comm->grouping)
+	if (result == WEFT_SUCCESS && comm->grouping) {
 		list_push_back(&comm->group, &req->member);
-	else if (result == WEFT_SUCCESS)
+		ctx_started(comm->ctx);
+	} else if (result == WEFT_SUCCESS) {
 		result = call_end(req);
+	}
 	ctx_unlock(comm->ctx);
 	return result;
 }

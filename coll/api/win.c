@@ -47,8 +47,8 @@ static enum weft_result win_failed(const struct weft_win *win)
 
 /* Progress until it is so, the window fails, or the time is over. */
 LOCK_HELD(lock_context)
-static enum weft_result win_wait(struct weft_win *win, win_until until, const void *arg,
-				 int64_t timeout_us)
+static enum weft_result win_wait_rounds(struct weft_win *win, win_until until,
+					const void *arg, int64_t timeout_us)
 {
 	struct weft_ctx *ctx = win->comm->ctx;
 	const int64_t now = exec_now();
@@ -74,6 +74,19 @@ static enum weft_result win_wait(struct weft_win *win, win_until until, const vo
 		exec_idle_wait(ctx->exec, &idle, moved, clock);
 		ctx_lock(ctx);
 	}
+}
+
+LOCK_HELD(lock_context)
+static enum weft_result win_wait(struct weft_win *win, win_until until, const void *arg,
+				 int64_t timeout_us)
+{
+	struct weft_ctx *ctx = win->comm->ctx;
+	enum weft_result result;
+
+	ctx_wait_begin(ctx);
+	result = win_wait_rounds(win, until, arg, timeout_us);
+	ctx_wait_end(ctx);
+	return result;
 }
 
 /* ---- creating -----------------------------------------------------------------------
@@ -174,10 +187,12 @@ static enum weft_result win_make(struct weft_win *win, void *base, size_t len)
 		result = win_meet(win, all);
 	else
 		win->exec = NULL;
-	if (result == WEFT_SUCCESS)
+	if (result == WEFT_SUCCESS) {
 		comm->wins++;
-	else if (win->exec)
+		ctx_started(comm->ctx);
+	} else if (win->exec) {
 		exec_win_close(win->exec, true);
+	}
 	ctx_unlock(comm->ctx);
 	return result;
 }
@@ -376,6 +391,7 @@ enum weft_result weft_win_put(struct weft_win *win, const void *src, size_t len,
 		return result;
 	ctx_lock(win->comm->ctx);
 	result = exec_win_put(win->exec, win_rank(win, rank), src, len, offset);
+	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
 }
@@ -391,6 +407,7 @@ enum weft_result weft_win_get(struct weft_win *win, void *dst, size_t len, int32
 		return result;
 	ctx_lock(win->comm->ctx);
 	result = exec_win_get(win->exec, win_rank(win, rank), dst, len, offset);
+	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
 }
@@ -411,6 +428,7 @@ enum weft_result weft_win_put_signal(struct weft_win *win, const void *src, size
 	result = exec_win_put(win->exec, win_rank(win, rank), src, len, offset);
 	if (result == WEFT_SUCCESS)
 		result = exec_win_signal(win->exec, win_rank(win, rank), index, value);
+	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
 }
@@ -428,6 +446,7 @@ enum weft_result weft_win_signal(struct weft_win *win, int32_t rank, uint32_t in
 		return result;
 	ctx_lock(win->comm->ctx);
 	result = exec_win_signal(win->exec, win_rank(win, rank), index, value);
+	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
 }

@@ -8,12 +8,14 @@
 #define WEFT_COMM_COMM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "coll/algo/algo.h"
 #include "coll/boot/boot.h"
 #include "coll/comm/dynamic.h"
 #include "coll/comm/force.h"
 #include "coll/comm/op.h"
+#include "coll/comm/progress.h"
 #include "coll/exec/exec.h"
 #include "util/list.h"
 #include "util/lock_note.h"
@@ -29,16 +31,43 @@ struct weft_ctx {
 	int comms;
 	struct force force[WEFT_COLL_COUNT]; /* by WEFT_ALGO */
 	struct comm_op op[COMM_OPS_MAX];     /* of the caller */
+	struct progress *progress;	     /* NULL: callers make it */
+	int waiting;	   /* threads that wait in a call, and make progress there */
+	atomic_int wanted; /* threads that wait for the lock; not guarded by it */
 };
 
+/* Where the lock is not free: says so, for the progress thread gives it away then. */
 LOCK_TAKE(lock_context) static inline void ctx_lock(struct weft_ctx *ctx)
 {
+	if (pthread_mutex_trylock(&ctx->lock) == 0)
+		return;
+	atomic_fetch_add_explicit(&ctx->wanted, 1, memory_order_relaxed);
 	pthread_mutex_lock(&ctx->lock);
+	atomic_fetch_sub_explicit(&ctx->wanted, 1, memory_order_relaxed);
 }
 
 LOCK_GIVE(lock_context) static inline void ctx_unlock(struct weft_ctx *ctx)
 {
 	pthread_mutex_unlock(&ctx->lock);
+}
+
+/* Something was started that nobody waits for yet. */
+LOCK_HELD(lock_context) static inline void ctx_started(struct weft_ctx *ctx)
+{
+	if (ctx->progress)
+		progress_wake(ctx->progress);
+}
+
+/* A thread waits in a call from here to there. */
+LOCK_HELD(lock_context) static inline void ctx_wait_begin(struct weft_ctx *ctx)
+{
+	ctx->waiting++;
+}
+
+LOCK_HELD(lock_context) static inline void ctx_wait_end(struct weft_ctx *ctx)
+{
+	ctx->waiting--;
+	ctx_started(ctx);
 }
 
 /* The algorithm that was chosen for the last call of a collective. */

@@ -13,11 +13,11 @@
 
 static enum weft_result ctx_opts_check(const struct weft_ctx_opts *opts)
 {
-	if (opts->size < sizeof(*opts))
+	if (opts->size < offsetof(struct weft_ctx_opts, progress))
 		return error_set(WEFT_ERR_ARG,
 				 "weft_ctx_opts.size is %zu, this library needs %zu: "
 				 "initialise it with WEFT_CTX_OPTS_INIT",
-				 opts->size, sizeof(*opts));
+				 opts->size, offsetof(struct weft_ctx_opts, progress));
 	if (opts->flags)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "weft_ctx_opts.flags is 0x%llx, no flag is defined",
@@ -33,8 +33,11 @@ static enum weft_result ctx_opts_check(const struct weft_ctx_opts *opts)
 	return WEFT_SUCCESS;
 }
 
+/* Nobody else has the context yet. */
+LOCK_UNSEEN
 static enum weft_result ctx_start(struct weft_ctx *ctx, const struct weft_ctx_opts *opts,
-				  const struct net_attr *net)
+				  const struct net_attr *net,
+				  const struct progress_attr *progress)
 {
 	struct boot_attr attr = {.callbacks = opts->boot, .timeout_us = ctx->timeout_us};
 	enum weft_result result = boot_open(&attr, &ctx->boot);
@@ -42,6 +45,11 @@ static enum weft_result ctx_start(struct weft_ctx *ctx, const struct weft_ctx_op
 	if (result != WEFT_SUCCESS)
 		return result;
 	result = exec_open(net, ctx->boot, ctx->timeout_us, &ctx->exec);
+	if (result == WEFT_SUCCESS) {
+		result = progress_open(ctx, progress, &ctx->progress);
+		if (result != WEFT_SUCCESS)
+			exec_close(ctx->exec);
+	}
 	if (result != WEFT_SUCCESS)
 		boot_close(ctx->boot);
 	return result;
@@ -51,15 +59,18 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 			  struct weft_ctx **out)
 {
 	struct weft_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct progress_attr progress;
 	enum weft_result result;
 
 	if (!ctx)
 		return error_set(WEFT_ERR_NOMEM, "no memory for a context");
 	ctx->timeout_us = opts->timeout_us ? opts->timeout_us : CTX_TIMEOUT_US;
 	pthread_mutex_init(&ctx->lock, NULL);
-	result = force_read(getenv("WEFT_ALGO"), ctx->force);
+	result = progress_read(opts, &progress);
 	if (result == WEFT_SUCCESS)
-		result = ctx_start(ctx, opts, net);
+		result = force_read(getenv("WEFT_ALGO"), ctx->force);
+	if (result == WEFT_SUCCESS)
+		result = ctx_start(ctx, opts, net, &progress);
 	if (result != WEFT_SUCCESS) {
 		pthread_mutex_destroy(&ctx->lock);
 		free(ctx);
@@ -71,25 +82,28 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 
 enum weft_result weft_ctx_open(const struct weft_ctx_opts *opts, struct weft_ctx **ctx)
 {
-	static const struct weft_ctx_opts defaults = WEFT_CTX_OPTS_INIT;
+	struct weft_ctx_opts all = WEFT_CTX_OPTS_INIT;
 	struct net_attr net = {0};
 	enum weft_result result;
 
 	error_clear();
 	if (!ctx)
 		return error_set(WEFT_ERR_ARG, "weft_ctx_open: ctx is NULL");
-	if (!opts)
-		opts = &defaults;
-	result = ctx_opts_check(opts);
-	if (result != WEFT_SUCCESS)
-		return result;
-	net.provider = opts->provider;
-	net.domain = opts->domain;
-	return ctx_open(opts, &net, ctx);
+	if (opts) {
+		result = ctx_opts_check(opts);
+		if (result != WEFT_SUCCESS)
+			return result;
+		/* One built with an older, shorter struct has the rest by default. */
+		memcpy(&all, opts, opts->size < sizeof(all) ? opts->size : sizeof(all));
+	}
+	net.provider = all.provider;
+	net.domain = all.domain;
+	return ctx_open(&all, &net, ctx);
 }
 
 enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 {
+	struct progress *progress;
 	enum weft_result result;
 
 	error_clear();
@@ -102,7 +116,16 @@ enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 				   "first",
 				   ctx->comms);
 	else
-		result = exec_close(ctx->exec);
+		result = WEFT_SUCCESS;
+	progress = ctx->progress;
+	if (result == WEFT_SUCCESS)
+		ctx->progress = NULL;
+	ctx_unlock(ctx);
+	if (result != WEFT_SUCCESS)
+		return result;
+	progress_close(progress);
+	ctx_lock(ctx);
+	result = exec_close(ctx->exec);
 	ctx_unlock(ctx);
 	if (result != WEFT_SUCCESS)
 		return result;

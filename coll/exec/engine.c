@@ -510,6 +510,13 @@ static bool ctl_io_waits(const struct exec *x)
 	return !list_empty(&x->ctl_out) || !list_empty(&x->ctl_repost);
 }
 
+enum exec_work exec_work(const struct exec *x)
+{
+	if (!list_empty(&x->reqs) || !list_empty(&x->win_retry) || ctl_io_waits(x))
+		return EXEC_WORK_OPEN;
+	return list_empty(&x->wins) ? EXEC_WORK_NONE : EXEC_WORK_WATCH;
+}
+
 bool exec_progress(struct exec *x)
 {
 	bool moved = net_progress(&x->net) > 0;

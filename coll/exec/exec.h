@@ -74,6 +74,14 @@ enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const cha
  * should stay for them. */
 LOCK_HELD(lock_context) bool exec_has_words(const struct exec *x);
 
+/* What exec_progress() would be called for. */
+enum exec_work {
+	EXEC_WORK_NONE,
+	EXEC_WORK_WATCH, /* windows are open: a peer may want something */
+	EXEC_WORK_OPEN,	 /* requests, or control messages that wait */
+};
+LOCK_HELD(lock_context) enum exec_work exec_work(const struct exec *x);
+
 /* Completions, retries, slices of local work, deadlines. True when anything moved. */
 LOCK_HELD(lock_context) bool exec_progress(struct exec *x);
 

@@ -88,3 +88,9 @@ check_PROGRAMS += %D%/test_windows
 TESTS += %D%/test_windows
 %C%_test_windows_SOURCES = %D%/test_windows.c %D%/ranks.c
 %C%_test_windows_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_async
+TESTS += %D%/test_async
+THREAD_TESTS += %D%/test_async
+%C%_test_async_SOURCES = %D%/test_async.c %D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_async_LDADD = coll/libcoll.la -lm

@@ -175,6 +175,19 @@ struct weft_boot_callbacks {
 			 int64_t timeout_us);
 };
 
+/* Who makes progress with what was started. */
+enum weft_progress {
+	WEFT_PROGRESS_DEFAULT, /* as WEFT_PROGRESS says, else CALLER */
+	WEFT_PROGRESS_CALLER,  /* calls of Weft do, each for all of the context */
+	WEFT_PROGRESS_THREAD,  /* and a thread of the context, while nobody calls */
+};
+
+/*
+ * The thread is for callers that compute between a _start and its wait: it needs a
+ * processor of its own to be of use. It sleeps while nothing is started, and while a
+ * thread of the caller waits in a call. While windows exist it looks once in a
+ * millisecond whether a peer wants something of them. It takes no signals.
+ */
 struct weft_ctx_opts {
 	size_t size;	      /* sizeof(struct weft_ctx_opts) */
 	const char *provider; /* NULL: FI_PROVIDER, else the best that fits */
@@ -182,6 +195,10 @@ struct weft_ctx_opts {
 	int64_t timeout_us;   /* default deadline of every wait */
 	const struct weft_boot_callbacks *boot; /* NULL: environment variables */
 	uint64_t flags;				/* none defined: 0 */
+	enum weft_progress progress;
+	const char
+		*progress_cpus; /* where its thread may run: "3", "0,2-4"; NULL: as
+				 * WEFT_PROGRESS_CPUS says, else where the caller may */
 };
 #define WEFT_CTX_OPTS_INIT                           \
 	{                                            \
@@ -298,8 +315,9 @@ WEFT_API int32_t weft_comm_size(const struct weft_comm *comm);
  * dst[i] = a[i] op b[i] for count elements of host memory; dst may be a or b. The
  * operation must be associative, since the library chooses the brackets, and give the
  * same bits on every rank. Without WEFT_OP_ORDERED it must commute as well. Called from
- * within calls of Weft, for any part of a vector and with no alignment beyond the type's;
- * it must not call Weft itself. Calls for one context come one at a time.
+ * within calls of Weft, or its progress thread, for any part of a vector and with no
+ * alignment beyond the type's; it must not call Weft itself. Calls for one context come
+ * one at a time.
  */
 struct weft_op_opts {
 	size_t size; /* sizeof(struct weft_op_opts) */
@@ -596,102 +614,6 @@ WEFT_API enum weft_result weft_scatterv_start(struct weft_comm *comm, const void
 					      const struct weft_opts *opts,
 					      struct weft_req **req);
 
-/* ---- persistent calls ---------------------------------------------------------------
- */
-
-/*
- * A collective that is checked, chosen and planned once, to be started many times: it
- * saves what a call spends on that. Making one is local and starts nothing; counts are
- * read then, and buffers stay those that were given. Each weft_req_start() counts as a
- * call of the collective in the order that all ranks share, and a rank may use the plain
- * call where another starts a persistent one. weft_req_wait() and weft_req_test() report
- * the end of what was started and leave the request, which can be started again;
- * weft_req_free() gives it back. Until it is started, and after its end was told, the
- * buffers are the caller's to read and write; they must stay where they are. The deadline
- * counts from each start. A communicator is destroyed after its persistent requests were
- * freed. Errors: ARG, UNSUPPORTED, COMM, NOMEM.
- */
-WEFT_API enum weft_result weft_call_init(struct weft_comm *comm,
-					 const struct weft_call *call,
-					 const struct weft_opts *opts,
-					 struct weft_req **req);
-WEFT_API enum weft_result weft_barrier_init(struct weft_comm *comm,
-					    const struct weft_opts *opts,
-					    struct weft_req **req);
-WEFT_API enum weft_result weft_broadcast_init(struct weft_comm *comm, void *buf,
-					      uint64_t count, enum weft_type type,
-					      int32_t root, const struct weft_opts *opts,
-					      struct weft_req **req);
-WEFT_API enum weft_result weft_allgather_init(struct weft_comm *comm, const void *src,
-					      void *dst, uint64_t count,
-					      enum weft_type type,
-					      const struct weft_opts *opts,
-					      struct weft_req **req);
-WEFT_API enum weft_result weft_allreduce_init(struct weft_comm *comm, const void *src,
-					      void *dst, uint64_t count,
-					      enum weft_type type, enum weft_op op,
-					      const struct weft_opts *opts,
-					      struct weft_req **req);
-WEFT_API enum weft_result weft_reduce_scatter_init(struct weft_comm *comm,
-						   const void *src, void *dst,
-						   uint64_t count, enum weft_type type,
-						   enum weft_op op,
-						   const struct weft_opts *opts,
-						   struct weft_req **req);
-WEFT_API enum weft_result weft_alltoall_init(struct weft_comm *comm, const void *src,
-					     void *dst, uint64_t count,
-					     enum weft_type type,
-					     const struct weft_opts *opts,
-					     struct weft_req **req);
-WEFT_API enum weft_result weft_reduce_init(struct weft_comm *comm, const void *src,
-					   void *dst, uint64_t count, enum weft_type type,
-					   enum weft_op op, int32_t root,
-					   const struct weft_opts *opts,
-					   struct weft_req **req);
-WEFT_API enum weft_result weft_gather_init(struct weft_comm *comm, const void *src,
-					   void *dst, uint64_t count, enum weft_type type,
-					   int32_t root, const struct weft_opts *opts,
-					   struct weft_req **req);
-WEFT_API enum weft_result weft_scatter_init(struct weft_comm *comm, const void *src,
-					    void *dst, uint64_t count,
-					    enum weft_type type, int32_t root,
-					    const struct weft_opts *opts,
-					    struct weft_req **req);
-WEFT_API enum weft_result weft_allgatherv_init(struct weft_comm *comm, const void *src,
-					       uint64_t src_count, void *dst,
-					       const struct weft_counts *recv_counts,
-					       enum weft_type type,
-					       const struct weft_opts *opts,
-					       struct weft_req **req);
-WEFT_API enum weft_result weft_reduce_scatterv_init(
-	struct weft_comm *comm, const void *src, const struct weft_counts *send_counts,
-	void *dst, uint64_t dst_count, enum weft_type type, enum weft_op op,
-	const struct weft_opts *opts, struct weft_req **req);
-WEFT_API enum weft_result weft_alltoallv_init(
-	struct weft_comm *comm, const void *src, const struct weft_counts *send_counts,
-	void *dst, const struct weft_counts *recv_counts, enum weft_type type,
-	const struct weft_opts *opts, struct weft_req **req);
-WEFT_API enum weft_result weft_gatherv_init(struct weft_comm *comm, const void *src,
-					    uint64_t src_count, void *dst,
-					    const struct weft_counts *recv_counts,
-					    enum weft_type type, int32_t root,
-					    const struct weft_opts *opts,
-					    struct weft_req **req);
-WEFT_API enum weft_result weft_scatterv_init(struct weft_comm *comm, const void *src,
-					     const struct weft_counts *send_counts,
-					     void *dst, uint64_t dst_count,
-					     enum weft_type type, int32_t root,
-					     const struct weft_opts *opts,
-					     struct weft_req **req);
-
-/* Starts it once more. ARG: not persistent, or started and not waited for; COMM; NOMEM.
- */
-WEFT_API enum weft_result weft_req_start(struct weft_req *req);
-
-/* Local. ARG: not persistent; BUSY: started and not waited for, also when it failed: wait
- * for it or test it first. The request is gone when it succeeds. */
-WEFT_API enum weft_result weft_req_free(struct weft_req *req);
-
 /* ---- messages -----------------------------------------------------------------------
  */
 
@@ -786,7 +708,8 @@ WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_ca
 }
 #endif
 
-#include <weft/weft_dynamic.h> /* all-to-allv with lengths known only when it runs */
+#include <weft/weft_dynamic.h>	  /* all-to-allv with lengths known only when it runs */
+#include <weft/weft_persistent.h> /* calls that are made once, started many times */
 #include <weft/weft_win.h> /* windows: memory that ranks write and read by themselves */
 
 #endif
