@@ -5,6 +5,7 @@ PROV_SOURCES += \
 	%D%/uet_crypto.c %D%/uet_crypto.h \
 	%D%/uet_ep.c %D%/uet_ep.h \
 	%D%/uet_hello.c %D%/uet_hello.h \
+	%D%/uet_helper.c %D%/uet_helper.h \
 	%D%/uet_link.c %D%/uet_link.h \
 	%D%/uet_recv.c %D%/uet_recv.h \
 	%D%/uet_replay.h \
@@ -12,7 +13,8 @@ PROV_SOURCES += \
 	%D%/uet_seal.c %D%/uet_seal.h \
 	%D%/uet_send.c %D%/uet_send.h \
 	%D%/uet_shim.c %D%/uet_shim.h \
-	%D%/uet_sock.c %D%/uet_sock.h
+	%D%/uet_sock.c %D%/uet_sock.h \
+	%D%/uet_turn.c %D%/uet_turn.h
 
 check_PROGRAMS += %D%/tests/test_uet_sock
 TESTS += %D%/tests/test_uet_sock
@@ -38,3 +40,13 @@ check_PROGRAMS += %D%/tests/test_uet
 TESTS += %D%/tests/test_uet
 %C%_tests_test_uet_SOURCES = %D%/tests/test_uet.c
 %C%_tests_test_uet_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet_turn
+TESTS += %D%/tests/test_uet_turn
+THREAD_TESTS += %D%/tests/test_uet_turn %D%/tests/test_uet
+%C%_tests_test_uet_turn_SOURCES = %D%/tests/test_uet_turn.c
+%C%_tests_test_uet_turn_LDADD = prov/libprov.la
+
+TESTS += %D%/tests/own.t
+PLAIN_TESTS += %D%/tests/own.t
+EXTRA_DIST += %D%/tests/own.t

@@ -8,24 +8,132 @@
 #include "prov/wire/uet/uet_link.h"
 #include "prov/wire/uet/uet_rma.h"
 
+/* Every call has its turn (uet_turn.h); those that upcalls make are inside of another. */
+
+static int dial(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
+		struct wire_link **link)
+{
+	int ret;
+
+	uet_turn_take(&ep->turn);
+	ret = uet_dial(ep, to, peer_ctx, link);
+	uet_turn_give(&ep->turn);
+	return ret;
+}
+
+static void hangup(struct wire_link *link)
+{
+	struct uet_turn *turn = &link->base.ep->turn;
+
+	uet_turn_take(turn);
+	uet_hangup(link);
+	uet_turn_give(turn);
+}
+
+static void *pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls)
+{
+	struct uet_turn *turn = &link->base.ep->turn;
+	void *at;
+
+	uet_turn_take(turn);
+	at = uet_pkt_reserve(link, len, cls);
+	uet_turn_give(turn);
+	return at;
+}
+
+static void pkt_commit(struct wire_link *link, void *pkt, size_t len)
+{
+	struct uet_turn *turn = &link->base.ep->turn;
+
+	uet_turn_take(turn);
+	uet_pkt_commit(link, pkt, len);
+	uet_turn_give(turn);
+}
+
+static int put(struct wire_link *link, const struct wire_segment *seg)
+{
+	struct uet_turn *turn = &link->base.ep->turn;
+	int ret;
+
+	uet_turn_take(turn);
+	ret = uet_put(link, seg);
+	uet_turn_give(turn);
+	return ret;
+}
+
+static int get(struct wire_link *link, const struct wire_segment *seg)
+{
+	struct uet_turn *turn = &link->base.ep->turn;
+	int ret;
+
+	uet_turn_take(turn);
+	ret = uet_get(link, seg);
+	uet_turn_give(turn);
+	return ret;
+}
+
+static uint32_t events(struct wire_link *link)
+{
+	struct uet_turn *turn = &link->base.ep->turn;
+	uint32_t ret;
+
+	uet_turn_take(turn);
+	ret = uet_events(link);
+	uet_turn_give(turn);
+	return ret;
+}
+
+static int progress(struct wire_ep *ep, int budget)
+{
+	int ret;
+
+	uet_turn_take(&ep->turn);
+	ret = uet_progress(ep, budget);
+	uet_turn_give(&ep->turn);
+	return ret;
+}
+
+static int arm(struct wire_ep *ep)
+{
+	int ret;
+
+	uet_turn_take(&ep->turn);
+	ret = uet_arm(ep);
+	uet_turn_give(&ep->turn);
+	return ret;
+}
+
+static uint64_t look_due(struct wire_ep *ep)
+{
+	uint64_t ret;
+
+	uet_turn_take(&ep->turn);
+	ret = uet_look_due(ep);
+	uet_turn_give(&ep->turn);
+	return ret;
+}
+
 const struct wire_ops uet_wire_ops = {
 	.name = "uet",
 	.what = "UDP, in the style of Ultra Ethernet's transport",
 	.remote = true,
 	.asked = true,
-	.caps = {.lanes = 1, .max_packet = UET_PACKET, .max_segment = (size_t)1 << 30},
+	.caps = {.lanes = 1,
+		 .max_packet = UET_PACKET,
+		 .max_segment = (size_t)1 << 30,
+		 .passive = true},
 	.ep_open = uet_ep_open,
 	.ep_close = uet_ep_close,
-	.dial = uet_dial,
-	.hangup = uet_hangup,
-	.pkt_reserve = uet_pkt_reserve,
-	.pkt_commit = uet_pkt_commit,
-	.put = uet_put,
-	.get = uet_get,
-	.events = uet_events,
-	.progress = uet_progress,
-	.arm = uet_arm,
+	.dial = dial,
+	.hangup = hangup,
+	.pkt_reserve = pkt_reserve,
+	.pkt_commit = pkt_commit,
+	.put = put,
+	.get = get,
+	.events = events,
+	.progress = progress,
+	.arm = arm,
 	.fd = uet_fd,
-	.look_due = uet_look_due,
+	.look_due = look_due,
 	.quiesce = uet_quiesce,
 };

@@ -6,15 +6,20 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
 #include "prov/mem/params.h"
 #include "prov/wire/uet/uet.h"
+#include "prov/wire/uet/uet_helper.h"
 #include "prov/wire/uet/uet_link.h"
 #include "prov/wire/uet/uet_recv.h"
 
@@ -31,7 +36,9 @@
 #define BYE_NS	  UINT64_C(60000000)
 /* Peers say that they are there. */
 #define PING_NS UINT64_C(1000000000)
-/* A peer that makes no calls doesn't answer: it is not gone for that. */
+/* Datagrams that the helper takes before it looks whether the application is back. */
+#define STAND_IN_BUDGET 64
+/* A peer that is stopped doesn't answer: it is not gone for that. */
 #define GIVE_UP_NS UINT64_C(60000000000)
 
 uint64_t uet_ep_now(void)
@@ -288,7 +295,7 @@ static void ping_all(struct wire_ep *ep, uint64_t now)
 
 		if (link->state == UET_LINK_UP && link->pdc &&
 		    !uet_pdc_open_packets(link->pdc))
-			uet_link_say(link, UET_SAID_PING, 0, now);
+			uet_link_ping(link, now);
 	}
 }
 
@@ -322,11 +329,24 @@ static int tell_all(struct wire_ep *ep, int budget)
 	return n;
 }
 
+/* Nobody sleeps any more. */
+static void disarm(struct wire_ep *ep)
+{
+	uint64_t count;
+
+	atomic_store_explicit(&ep->armed, false, memory_order_relaxed);
+	if (!ep->woken)
+		return;
+	ep->woken = false;
+	(void)!read(ep->wake_fd, &count, sizeof(count));
+}
+
 int uet_progress(struct wire_ep *ep, int budget)
 {
 	int n;
 
 	ep->busy = true;
+	disarm(ep);
 	reap(ep);
 	n = turn(ep, budget);
 	if (!list_empty(&ep->news)) {
@@ -348,7 +368,31 @@ int uet_arm(struct wire_ep *ep)
 	look_for_news(ep, true);
 	if (!list_empty(&ep->news) || !list_empty(&ep->dead) || ep->out_at < ep->outs)
 		return -FI_EAGAIN;
-	return poll(&p, 1, 0) > 0 || uet_look_due(ep) <= uet_ep_now() ? -FI_EAGAIN : 0;
+	if (poll(&p, 1, 0) > 0 || uet_look_due(ep) <= uet_ep_now())
+		return -FI_EAGAIN;
+	atomic_store_explicit(&ep->armed, true, memory_order_relaxed);
+	return 0;
+}
+
+bool uet_ep_armed(struct wire_ep *ep)
+{
+	return atomic_load_explicit(&ep->armed, memory_order_relaxed);
+}
+
+/* What a sleeper waits for may be what was taken here: it would find nothing. */
+int uet_ep_stand_in(struct wire_ep *ep, bool errors)
+{
+	uint64_t one = 1;
+	int n;
+
+	if (errors)
+		look_for_news(ep, true);
+	n = turn(ep, STAND_IN_BUDGET);
+	if ((n || !list_empty(&ep->news)) && uet_ep_armed(ep) && !ep->woken) {
+		ep->woken = true;
+		(void)!write(ep->wake_fd, &one, sizeof(one));
+	}
+	return n;
 }
 
 int uet_fd(struct wire_ep *ep)
@@ -364,12 +408,13 @@ uint64_t uet_look_due(struct wire_ep *ep)
 	return list_empty(&ep->links) || due < ep->ping_at ? due : ep->ping_at;
 }
 
-/* Nobody reads or writes a key's memory but progress, which says when it does. */
+/* Nobody reads or writes a key's memory but whose turn it is, who says when it does. */
 int uet_quiesce(struct wire_ep *ep, uint64_t key, uint64_t deadline_ns)
 {
 	while (atomic_load(&ep->using_any) && atomic_load(&ep->using_key) == key) {
 		if (uet_ep_now() >= deadline_ns)
 			return -FI_EBUSY;
+		sched_yield();
 	}
 	return 0;
 }
@@ -441,8 +486,32 @@ static int open_shim(struct wire_ep *ep)
 	return ep->shim ? 0 : -FI_ENOMEM;
 }
 
+/* Sleepers hear of what the helper found. */
+static int open_helper(struct wire_ep *ep)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int ret;
+
+	ep->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ep->wake_fd < 0)
+		return -FI_EMFILE;
+	if (epoll_ctl(ep->sock->epoll, EPOLL_CTL_ADD, ep->wake_fd, &event))
+		return -FI_ENOMEM;
+	ret = uet_helper_start(ep, &ep->helper);
+	if (ret)
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"no thread for an endpoint of the uet wire: %s\n",
+			fi_strerror(-ret));
+	return ret;
+}
+
 static void ep_free(struct wire_ep *ep)
 {
+	if (ep->helper)
+		uet_helper_stop(ep->helper);
+	if (ep->wake_fd >= 0)
+		close(ep->wake_fd);
+	uet_turn_close(&ep->turn);
 	uet_pds_close(ep->pds);
 	uet_sock_close(ep->sock);
 	uet_shim_close(ep->shim);
@@ -466,6 +535,8 @@ int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->base.ops = &uet_wire_ops;
+	uet_turn_open(&ep->turn);
+	ep->wake_fd = -1;
 	ep->events = attr->events;
 	ep->arg = attr->arg;
 	ep->incarnation = attr->incarnation;
@@ -481,6 +552,8 @@ int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 		ret = open_pds(ep);
 	if (!ret)
 		ret = open_shim(ep);
+	if (!ret)
+		ret = open_helper(ep);
 	if (ret) {
 		ep_free(ep);
 		return ret;
@@ -503,6 +576,9 @@ static void linger(struct wire_ep *ep, uint64_t ns)
 {
 	uint64_t end = uet_ep_now() + ns;
 
+	/* A forked child has no sockets, and nothing to say. */
+	if (ep->sock->fd < 0)
+		return;
 	while (!all_quiet(ep) && uet_ep_now() < end) {
 		struct pollfd p = {.fd = ep->sock->fd, .events = POLLIN};
 
@@ -513,6 +589,8 @@ static void linger(struct wire_ep *ep, uint64_t ns)
 
 void uet_ep_close(struct wire_ep *ep)
 {
+	uet_helper_stop(ep->helper);
+	ep->helper = NULL;
 	ep->busy = true;
 	linger(ep, LINGER_NS);
 	list_foreach (pos, &ep->links) {

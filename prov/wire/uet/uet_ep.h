@@ -12,6 +12,7 @@
 #include "prov/wire/uet/uet_send.h"
 #include "prov/wire/uet/uet_shim.h"
 #include "prov/wire/uet/uet_sock.h"
+#include "prov/wire/uet/uet_turn.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
@@ -25,8 +26,15 @@ struct uet_ep_out {
 	struct be32 crc;
 };
 
+struct uet_helper;
+
 struct wire_ep {
 	struct wire_ep_base base;
+	struct uet_turn turn; /* the application's or the helper's: guards all of it */
+	struct uet_helper *helper;
+	_Atomic(bool) armed; /* whoever makes progress sleeps */
+	bool woken;	     /* wake_fd is readable */
+	int wake_fd;	     /* wakes them, where the helper was before them */
 	const struct wire_events *events;
 	void *arg;
 	uint64_t incarnation;
@@ -69,6 +77,11 @@ void uet_ep_peer(const struct wire_addr *addr, struct uet_peer *peer);
 void uet_ep_door(const struct uet_peer *peer, int family, struct wire_addr *addr);
 /* Payload of one packet on the way to a peer; 0: it can't be reached, *err says why. */
 uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err);
+
+/* The helper's turn, which it has: what progress does, but no upcalls. `errors`: some
+ * came back. Returns how many datagrams came. */
+int uet_ep_stand_in(struct wire_ep *ep, bool errors);
+bool uet_ep_armed(struct wire_ep *ep);
 
 /* The wire's table. */
 int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep);

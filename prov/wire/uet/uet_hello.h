@@ -8,7 +8,8 @@
  *   ANSWER	whoever was dialled, with what both can take
  *   READY	the dialler has the answer: from here on the link is up at both ends
  *   REFUSE	instead of ANSWER; `err` says why
- *   PING	whoever says it is there, and wants to know whether the other is
+ *   PING	whoever says it is there, and wants to know whether the other is; or how
+ *		many messages it has handed up (the request's match bits, as with all)
  *   BYE	the link is over
  */
 #ifndef WEFT_WIRE_UET_UET_HELLO_H
@@ -21,7 +22,7 @@
 #include "util/be.h"
 
 #define UET_HELLO_MAGIC	  0x57465545u /* "WFUE" */
-#define UET_HELLO_VERSION 1
+#define UET_HELLO_VERSION 2
 
 enum uet_said {
 	UET_SAID_HELLO = 1,

@@ -44,8 +44,21 @@ struct wire_link *uet_link_new(struct wire_ep *ep, const struct wire_addr *peer)
 	return link;
 }
 
+/* UET_PACKET bytes; NULL: there are none. */
+static uint8_t *bytes_get(struct wire_link *link)
+{
+	return link->spares ? link->spare[--link->spares] : malloc(UET_PACKET);
+}
+
+static void bytes_put(struct wire_link *link, uint8_t **bytes)
+{
+	link->spare[link->spares++] = *bytes;
+	*bytes = NULL;
+}
+
 void uet_link_free(struct wire_link *link)
 {
+	uet_ep_forget(link->base.ep, &link->ping, sizeof(link->ping));
 	list_remove(&link->news);
 	list_remove(&link->pump);
 	list_remove(&link->node);
@@ -53,6 +66,8 @@ void uet_link_free(struct wire_link *link)
 		free(link->out_msg[i].bytes);
 		free(link->in_msg[i].bytes);
 	}
+	while (link->spares)
+		free(link->spare[--link->spares]);
 	for (unsigned i = 0; i < UET_ANSWERS; i++)
 		free(link->answer[i].bytes);
 	free(link);
@@ -90,7 +105,35 @@ void uet_link_over(struct wire_link *link, int err)
 
 /* ---- what the ends say to each other ----------------------------------------------- */
 
-int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t now)
+static int say_bytes(struct wire_link *link, struct uet_hello_bytes *bytes, uint64_t now)
+{
+	struct uet_ses_req req = {.op = UET_OP_SEND,
+				  .som = true,
+				  .eom = true,
+				  .message = 1,
+				  .index = UET_INDEX_LINK,
+				  .initiator = uet_door_port(&link->base.ep->base.addr),
+				  .match = link->in,
+				  .length = sizeof(*bytes),
+				  .part = sizeof(*bytes)};
+	uint8_t ses[UET_SES_MAX];
+	struct uet_send send = {.ses = ses,
+				.next = UET_NEXT_REQ_STD,
+				.ar = true,
+				.payload = bytes,
+				.payload_len = sizeof(*bytes),
+				.cookie = bytes};
+	int ret;
+
+	send.ses_len = (uint32_t)uet_req_put(ses, &req);
+	ret = uet_pdc_send(link->pdc, &send, now);
+	if (!ret)
+		link->told = link->in;
+	return ret;
+}
+
+static void hello_fill(const struct wire_link *link, uint8_t kind, uint16_t err,
+		       struct uet_hello_bytes *bytes)
 {
 	bool sizes = kind == UET_SAID_HELLO || kind == UET_SAID_ANSWER;
 	struct uet_hello hello = {.kind = kind,
@@ -99,38 +142,45 @@ int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t no
 				  .to = link->base.peer_incarnation,
 				  .part = sizes ? link->part : 0,
 				  .packet = sizes ? UET_PACKET : 0};
+
+	uet_hello_put(bytes, &hello);
+}
+
+int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t now)
+{
 	struct uet_hello_bytes *bytes = malloc(sizeof(*bytes));
-	struct uet_ses_req req = {.op = UET_OP_SEND,
-				  .som = true,
-				  .eom = true,
-				  .message = 1,
-				  .index = UET_INDEX_LINK,
-				  .initiator = uet_door_port(&link->base.ep->base.addr),
-				  .length = sizeof(*bytes),
-				  .part = sizeof(*bytes)};
-	uint8_t ses[UET_SES_MAX];
-	struct uet_send send = {.ses = ses,
-				.next = UET_NEXT_REQ_STD,
-				.ar = true,
-				.payload = bytes,
-				.payload_len = sizeof(*bytes)};
 	int ret;
 
 	if (!bytes)
 		return -FI_ENOMEM;
-	uet_hello_put(bytes, &hello);
-	send.ses_len = (uint32_t)uet_req_put(ses, &req);
-	send.cookie = bytes; /* outside of the link: on_done frees it */
-	ret = uet_pdc_send(link->pdc, &send, now);
+	hello_fill(link, kind, err, bytes);
+	/* Outside of the link: on_done frees it. */
+	ret = say_bytes(link, bytes, now);
 	if (ret)
 		free(bytes);
 	return ret;
+}
+
+int uet_link_ping(struct wire_link *link, uint64_t now)
+{
+	return say_bytes(link, &link->ping, now);
+}
+
+/* The peer has handed up so many of our messages. */
+static bool taken(struct wire_link *link, uint64_t count)
+{
+	if (count > link->next)
+		return false;
+	if (count > link->taken)
+		link->taken = count;
+	return true;
 }
 
 static void link_up(struct wire_link *link)
 {
 	link->state = UET_LINK_UP;
 	link->base.caps = uet_wire_ops.caps;
+	hello_fill(link, UET_SAID_PING, 0, &link->ping);
 	link->tell_up = true;
 	uet_link_has_news(link);
 	uet_link_has_work(link);
@@ -142,7 +192,7 @@ static enum uet_verdict said(struct wire_link *link, const struct uet_pkt *pkt)
 	struct uet_hello h;
 
 	if (!uet_hello_parse(pkt->payload, pkt->payload_len, &h) ||
-	    (h.to && h.to != mine) ||
+	    !taken(link, pkt->req.match) || (h.to && h.to != mine) ||
 	    (link->base.peer_incarnation &&
 	     h.incarnation != link->base.peer_incarnation)) {
 		uet_link_over(link, -FI_ECONNRESET);
@@ -180,10 +230,10 @@ void *uet_pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls)
 	struct uet_msg_out *m = &link->out_msg[link->head % UET_MSGS];
 
 	if (link->state != UET_LINK_UP || link->head - link->tail >= most ||
-	    len > UET_PACKET)
+	    link->head - link->taken >= most || len > UET_PACKET)
 		return NULL;
 	if (!m->bytes)
-		m->bytes = malloc(UET_PACKET);
+		m->bytes = bytes_get(link);
 	return m->bytes;
 }
 
@@ -215,6 +265,7 @@ static bool cut(struct wire_link *link, uint64_t now)
 				  .message = id_of(link->next),
 				  .index = UET_INDEX_PACKETS,
 				  .initiator = uet_door_port(&link->base.ep->base.addr),
+				  .match = link->in,
 				  .at = link->at,
 				  .length = m->len,
 				  .part = part};
@@ -231,6 +282,7 @@ static bool cut(struct wire_link *link, uint64_t now)
 	if (uet_pdc_send(link->pdc, &send, now))
 		return false;
 	m->left++;
+	link->told = link->in;
 	link->at += part;
 	if (part == left) {
 		m->cut = true;
@@ -251,6 +303,8 @@ void uet_link_pump(struct wire_link *link, uint64_t now)
 			return;
 		}
 	}
+	if (link->in - link->told >= UET_MSGS_TELL && uet_link_ping(link, now))
+		uet_link_has_work(link);
 	if (!uet_rma_pump(link, now))
 		uet_link_has_work(link);
 }
@@ -258,6 +312,8 @@ void uet_link_pump(struct wire_link *link, uint64_t now)
 static void msg_done(struct wire_link *link, struct uet_msg_out *m)
 {
 	m->left--;
+	if (m->cut && !m->left)
+		bytes_put(link, &m->bytes);
 	while (link->tail < link->next && link->out_msg[link->tail % UET_MSGS].cut &&
 	       !link->out_msg[link->tail % UET_MSGS].left)
 		link->tail++;
@@ -266,20 +322,19 @@ static void msg_done(struct wire_link *link, struct uet_msg_out *m)
 /* Into its message's place, whatever came before it. */
 static enum uet_verdict place(struct wire_link *link, const struct uet_pkt *pkt)
 {
+	/* Its sender knows what was handed up, so it isn't much further than we are. */
 	uint32_t ahead = (uint32_t)((pkt->req.message + IDS - id_of(link->in)) % IDS);
 	struct uet_msg_in *m = &link->in_msg[(link->in + ahead) % UET_MSGS];
 
-	/* Its sender has all that came before, so it isn't much further than we are. */
-	if (ahead >= UET_MSGS && ahead < 2 * UET_MSGS)
-		return UET_NO_BUFFER;
-	if (ahead >= UET_MSGS || !pkt->req.length || pkt->req.length > UET_PACKET ||
-	    (m->len && m->len != pkt->req.length) || pkt->req.at > pkt->req.length ||
+	if (ahead >= UET_MSGS || !taken(link, pkt->req.match) || !pkt->req.length ||
+	    pkt->req.length > UET_PACKET || (m->len && m->len != pkt->req.length) ||
+	    pkt->req.at > pkt->req.length ||
 	    pkt->payload_len > pkt->req.length - pkt->req.at) {
 		uet_link_over(link, -FI_ECONNRESET);
 		return UET_TAKEN;
 	}
 	if (!m->bytes)
-		m->bytes = malloc(UET_PACKET);
+		m->bytes = bytes_get(link);
 	if (!m->bytes)
 		return UET_NO_BUFFER;
 	memcpy(m->bytes + pkt->req.at, pkt->payload, pkt->payload_len);
@@ -343,7 +398,7 @@ static void on_done(void *arg, struct uet_pdc *pdc, void *cookie, int err,
 
 		uet_ep_forget(ep, a->bytes, UET_PART_MAX);
 		a->used = false;
-	} else {
+	} else if (cookie != &link->ping) {
 		uet_ep_forget(ep, cookie, sizeof(struct uet_hello_bytes));
 		free(cookie);
 	}
@@ -416,8 +471,11 @@ static int tell_packets(struct wire_link *link, int budget)
 			return n;
 		ep->events->packet(ep->arg, link, m->bytes, m->len);
 		m->len = m->got = 0;
+		bytes_put(link, &m->bytes);
 		link->in++;
 		n++;
+		if (link->in - link->told == UET_MSGS_TELL)
+			uet_link_has_work(link);
 	}
 	if (!link->gone)
 		uet_link_has_news(link);

@@ -18,9 +18,13 @@
 
 /* Longest packet of the layers above: one of the transport's where the way is wide. */
 #define UET_PACKET 8192u
-/* Messages under way in each direction; data leaves the rest to control (rule B3). */
+/* Messages in each direction that the receiver hasn't handed up; data leaves the rest to
+ * control (rule B3). None is sent that might find no place: one that was refused would
+ * hold up puts and gets, which need no call of the receiver (rule D6). */
 #define UET_MSGS      64u
 #define UET_MSGS_DATA 48u
+/* So many were handed up: their sender hears of it, if not by what is sent to it. */
+#define UET_MSGS_TELL (UET_MSGS / 4)
 /* Puts and gets under way; answers to the peer's gets. */
 #define UET_OPS	    64u
 #define UET_ANSWERS 64u
@@ -91,10 +95,15 @@ struct wire_link {
 	uint64_t ping_at;
 	/* Numbers of messages: out.tail <= out.next <= out.head. */
 	uint64_t head, next, tail;
-	uint32_t at; /* of `next`: bytes that were cut */
-	uint64_t in;
+	uint64_t taken;	   /* of them: handed up by the peer, as far as it said */
+	uint32_t at;	   /* of `next`: bytes that were cut */
+	uint64_t in, told; /* messages that were handed up; of them: the peer knows of */
+	struct uet_hello_bytes ping; /* the same for all that are sent */
 	struct uet_msg_out out_msg[UET_MSGS];
 	struct uet_msg_in in_msg[UET_MSGS];
+	/* Memory of messages that are over: what was used last is used next. */
+	uint8_t *spare[2 * UET_MSGS];
+	uint32_t spares;
 	struct uet_move op[UET_OPS];
 	struct uet_answer answer[UET_ANSWERS];
 	struct list pending; /* ops that are not all cut */
@@ -108,6 +117,8 @@ void uet_link_free(struct wire_link *link);
 
 /* Says something to the other end; 0 or the context's error. */
 int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t now);
+/* That we are there, and how many of its messages were handed up. */
+int uet_link_ping(struct wire_link *link, uint64_t now);
 /* Cuts what is queued into the context. */
 void uet_link_pump(struct wire_link *link, uint64_t now);
 /* It is over, for that reason; told by uet_link_tell. */
