@@ -106,6 +106,7 @@ int dqplb_tx_start(struct dqplb_tx *tx, struct dqplb_xfer *x)
 	x->state = XFER_IDLE;
 	x->error = 0;
 	x->next = x->in_flight = x->lost = x->unacked = x->runs = 0;
+	x->lanes = 0;
 	x->turn = tx->turn;
 	x->pieces = 1;
 	if (x->len > tx->max_segment) {
@@ -440,6 +441,7 @@ static void segment_answered(struct dqplb_tx *tx, struct tx_slot *s, uint64_t co
 {
 	struct dqplb_xfer *x = s->xfer;
 
+	x->lanes |= UINT64_C(1) << s->lane;
 	segment_over(tx, s);
 	if (cookie & COOKIE_PLAIN) {
 		plain_free(tx, s);

@@ -68,7 +68,8 @@ struct dqplb_xfer {
 	uint32_t turn;	    /* segments left of its turn */
 	uint32_t in_flight; /* posted, and not known to be over */
 	uint32_t lost;	    /* to be posted again */
-	uint32_t unacked;   /* numbers */
+	uint64_t lanes;	  /* bits: a segment was done there; yours to read and to clear */
+	uint32_t unacked; /* numbers */
 	uint32_t runs;
 	struct dqplb_run run[DQPLB_RUNS_MAX]; /* its numbers of the window */
 	struct list order;		      /* on tx.started, tx.posted or tx.plains */
@@ -175,6 +176,9 @@ int dqplb_tx_lane_open(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation,
 		       uint32_t queue, uint32_t rail);
 int dqplb_tx_lane_down(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
 int dqplb_tx_lane_drained(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
+/* What got through on a lane that is up, or ends, turns out to be worth nothing: its next
+ * incarnation begins with one segment. */
+void dqplb_tx_lane_unproven(struct dqplb_tx *tx, uint32_t lane);
 /* Every lane of the rail that is up; returns how many (their bits in *lanes). */
 uint32_t dqplb_tx_rail_down(struct dqplb_tx *tx, uint32_t rail, uint64_t *lanes);
 bool dqplb_tx_lane_up(const struct dqplb_tx *tx, uint32_t lane);

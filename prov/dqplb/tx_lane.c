@@ -97,6 +97,16 @@ int dqplb_tx_lane_down(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation)
 	return 0;
 }
 
+void dqplb_tx_lane_unproven(struct dqplb_tx *tx, uint32_t lane)
+{
+	if (lane >= tx->lanes)
+		return;
+	tx->lane[lane].passed = false;
+	/* The peer's report ended it before this end knew. */
+	if (tx->lane[lane].state != TX_LANE_UP)
+		tx->lane[lane].limit = 1;
+}
+
 uint32_t dqplb_tx_rail_down(struct dqplb_tx *tx, uint32_t rail, uint64_t *lanes)
 {
 	uint32_t count = 0;

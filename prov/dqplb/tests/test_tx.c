@@ -476,6 +476,22 @@ static void test_caution(void)
 		pump(&s);
 	}
 	tap_ok(dqplb_tx_take(s.tx) == &y && y.error == 0, "A1: all of it gets through");
+	tap_ok(y.lanes == 1, "E3: and says by which lanes");
+	y.len = SEG;
+	dqplb_tx_start(s.tx, &y);
+	tap_ok(pump(&s) == 1 && y.lanes == 0, "E3: of what was done there");
+	lane_again(&s, 4);
+	tap_ok(pump(&s) == 1 && y.lanes == 0, "E3: and not of what was lost");
+	dqplb_tx_done(s.tx, s.post[0].cookie);
+	tap_ok(dqplb_tx_take(s.tx) == &y && y.lanes == 1, "E3: until it went again");
+	y.len = 100 * SEG;
+	dqplb_tx_start(s.tx, &y);
+	pump(&s);
+	dqplb_tx_done(s.tx, s.post[0].cookie);
+	dqplb_tx_lane_unproven(s.tx, 0);
+	lane_again(&s, 5);
+	tap_is_int(pump(&s), 1,
+		   "E3: one whose writes were worth nothing begins with one");
 	dqplb_tx_close(s.tx);
 }
 

@@ -171,6 +171,7 @@ static int machines_open(struct verbs_link *link)
 		    tx.max_segment > dev->rail[r].limits.max_message)
 			tx.max_segment = (uint32_t)dev->rail[r].limits.max_message;
 	link_values_log(link, &tx);
+	link->flush.least = tx.max_segment;
 	rx.ack_bytes = quarter < INT32_MAX ? (uint32_t)quarter : INT32_MAX;
 	ret = dqplb_tx_open(&tx, &link->tx);
 	if (ret == 0)

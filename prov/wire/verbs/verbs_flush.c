@@ -15,6 +15,21 @@ void verbs_flush_init(struct verbs_link *link)
 {
 	list_init(&link->flush.waiting);
 	list_init(&link->flush.behind);
+	link->flush.chunk = VERBS_FLUSH_CHUNK_MAX;
+}
+
+/* Of one that has to be written again. */
+static void chunk_shrink(struct verbs_flush *f, uint64_t len)
+{
+	if (f->chunk > len)
+		f->chunk = len;
+	f->chunk = f->chunk / 2 > f->least ? f->chunk / 2 : f->least;
+}
+
+static void chunk_grow(struct verbs_flush *f)
+{
+	if (f->chunk < VERBS_FLUSH_CHUNK_MAX)
+		f->chunk *= 2;
 }
 
 void verbs_flush_add(struct verbs_link *link, struct verbs_op *op)
@@ -23,7 +38,7 @@ void verbs_flush_add(struct verbs_link *link, struct verbs_op *op)
 	verbs_link_dirty(link);
 }
 
-static bool lane_post(struct verbs_link *link, uint32_t lane)
+static bool lane_post(struct verbs_link *link, uint32_t lane, uint64_t cookie)
 {
 	const struct verbs_lane *l = &link->lane[lane];
 	const struct verbs_mr *mr = link->ep->dom->bin;
@@ -45,7 +60,7 @@ static bool lane_post(struct verbs_link *link, uint32_t lane)
 		verbs_lane_down(link, lane, VERBS_LANE_PATH);
 		return false;
 	}
-	qp->cookie[qp->sq_head++ & qp->sq_mask] = VERBS_FLUSH_COOKIE;
+	qp->cookie[qp->sq_head++ & qp->sq_mask] = cookie;
 	return true;
 }
 
@@ -72,6 +87,7 @@ static void round_begin(struct verbs_link *link)
 		if (!op->strayed || (op->strayed & f->dying))
 			continue;
 		list_remove(at);
+		chunk_shrink(f, op->done - op->sure);
 		verbs_op_anew(op);
 	}
 	list_foreach_safe (at, tmp, &f->waiting) {
@@ -92,6 +108,8 @@ static int round_end(struct verbs_link *link)
 	struct list *n;
 	int count = 0;
 
+	if (!list_empty(&link->flush.behind))
+		chunk_grow(&link->flush);
 	while (link->state == VERBS_LINK_UP &&
 	       (n = list_pop_front(&link->flush.behind))) {
 		struct verbs_op *op = container_of(n, struct verbs_op, node);
@@ -121,10 +139,20 @@ int verbs_flush_run(struct verbs_link *link)
 	for (uint64_t todo = f->unposted; todo; todo &= todo - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctzll(todo);
 
-		if (lane_post(link, lane))
+		if (lane_post(link, lane, VERBS_FLUSH_COOKIE))
 			f->unposted &= ~(UINT64_C(1) << lane);
 	}
 	return count;
+}
+
+void verbs_flush_lane_up(struct verbs_link *link, uint32_t lane)
+{
+	uint32_t count = link->lane[lane].incarnation % VERBS_FLUSH_SENDS;
+
+	if (link->flush.chunk == VERBS_FLUSH_CHUNK_MAX)
+		return;
+	while (count-- && lane_post(link, lane, VERBS_FLUSH_IDLE))
+		;
 }
 
 void verbs_flush_answered(struct verbs_link *link, uint32_t lane)
@@ -133,13 +161,22 @@ void verbs_flush_answered(struct verbs_link *link, uint32_t lane)
 	verbs_link_dirty(link);
 }
 
-static void stray(struct list *ops, uint32_t lane)
+/* Those of which the lane brought something: whether any needs the read behind it. What
+ * was under way there is posted again by dqplb. */
+static bool stray(struct list *ops, uint32_t lane)
 {
+	uint64_t bit = UINT64_C(1) << lane;
+	bool any = false;
+
 	list_foreach (n, ops) {
 		struct verbs_op *op = container_of(n, struct verbs_op, node);
 
-		op->strayed |= op->lanes & UINT64_C(1) << lane;
+		if (!((op->lanes | op->xfer.lanes) & bit))
+			continue;
+		op->strayed |= bit;
+		any = any || verbs_op_followed(op);
 	}
+	return any;
 }
 
 void verbs_flush_lane_gone(struct verbs_link *link, uint32_t lane)
@@ -147,9 +184,14 @@ void verbs_flush_lane_gone(struct verbs_link *link, uint32_t lane)
 	struct verbs_flush *f = &link->flush;
 	uint64_t bit = UINT64_C(1) << lane;
 
-	stray(&link->ops, lane);
-	stray(&f->waiting, lane);
-	stray(&f->behind, lane);
+	bool any = stray(&link->ops, lane);
+
+	any = stray(&f->waiting, lane) || any;
+	/* What was on it is in memory where the round's read was answered. */
+	if (f->left & bit)
+		any = stray(&f->behind, lane) || any;
+	if (any)
+		dqplb_tx_lane_unproven(link->tx, lane);
 	f->unposted &= ~bit;
 	f->left &= ~bit;
 	f->dying |= bit;

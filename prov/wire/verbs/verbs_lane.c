@@ -118,6 +118,7 @@ void verbs_lane_up(struct verbs_link *link, uint32_t i)
 	link->flush.dying &= ~(UINT64_C(1) << i);
 	lane_move(link, i, VERBS_LANE_UP);
 	link->lane_stats.opened++;
+	verbs_flush_lane_up(link, i);
 }
 
 /* ---- the end ------------------------------------------------------------------------
@@ -135,6 +136,8 @@ static void lane_close(struct verbs_link *link, uint32_t i)
 	if (l->receiving)
 		dqplb_rx_lane_drained(link->rx, i, l->incarnation);
 	l->receiving = false;
+	/* Once more: of what was polled since it ended. */
+	verbs_flush_lane_gone(link, i);
 	/* Where it never was up, the transmitter doesn't know it. */
 	dqplb_tx_lane_drained(link->tx, i, l->incarnation);
 	lane_move(link, i, VERBS_LANE_CLOSED);
@@ -166,8 +169,8 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 	l->faults++;
 	/* What is owed of its opening doesn't matter any more. */
 	l->owe = why == VERBS_LANE_TOLD ? 0 : OWE(VERBS_MSG_DOWN);
-	dqplb_tx_lane_down(link->tx, i, l->incarnation);
 	verbs_flush_lane_gone(link, i);
+	dqplb_tx_lane_down(link->tx, i, l->incarnation);
 	lane_move(link, i, VERBS_LANE_DRAINING);
 	verbs_qp_error(link->ep, l->qp);
 	l->due = verbs_now() + LANE_DRAIN_NS;

@@ -114,6 +114,8 @@ static void op_part(struct verbs_op *op)
 	op->remote = e->piece[op->part].addr + offset;
 	here = e->piece[op->part].len - offset;
 	op->xfer.len = here < op->len - op->done ? here : op->len - op->done;
+	if (verbs_op_followed(op) && op->xfer.len > op->link->flush.chunk)
+		op->xfer.len = op->link->flush.chunk;
 }
 
 /* ---- start --------------------------------------------------------------------------
@@ -274,6 +276,7 @@ static int op_new(struct verbs_link *link, const struct wire_segment *seg, bool 
 	op->placed = seg->placed;
 	op->strayed = 0;
 	op->lanes = 0;
+	op->xfer.lanes = 0;
 	list_init(&op->turn);
 	if (n) {
 		op->notice = *n;
@@ -282,6 +285,7 @@ static int op_new(struct verbs_link *link, const struct wire_segment *seg, bool 
 	op->tries = 0;
 	op->part = 0;
 	op->done = 0;
+	op->sure = 0;
 	op->addr = seg->remote.addr;
 	op->len = seg->len;
 	op->local_count = 0;
@@ -347,6 +351,7 @@ static bool op_again(struct verbs_op *op)
 		return false;
 	list_remove(&op->node);
 	op->done = 0;
+	op->sure = 0;
 	if (op->rkey->state == VERBS_RKEY_FETCHING) {
 		list_push_back(&op->rkey->waiting, &op->node);
 		return true;
@@ -366,10 +371,12 @@ static void op_over(struct verbs_op *op)
 		return;
 	}
 	op->done += op->xfer.len;
+	op->lanes |= op->xfer.lanes;
+	op->xfer.lanes = 0;
 	/* What the peer hears of with the last part must be there before that. What is
 	 * numbered has been heard of already. */
 	if (op->lanes && !verbs_link_numbers(op->link) &&
-	    (op->done < op->len ? op->notify : op->placed)) {
+	    (op->placed || (op->notify && op->done < op->len))) {
 		list_remove(&op->node);
 		verbs_flush_add(op->link, op);
 		return;
@@ -383,6 +390,7 @@ static void op_over(struct verbs_op *op)
 void verbs_op_done(struct verbs_op *op)
 {
 	op->lanes = 0;
+	op->sure = op->done;
 	if (op->done == op->len) {
 		op_end(op, 0, true);
 		return;
@@ -398,7 +406,7 @@ void verbs_op_anew(struct verbs_op *op)
 	 * land on what comes after this put. */
 	op->lanes &= ~op->strayed;
 	op->strayed = 0;
-	op->done = 0;
+	op->done = op->sure;
 	list_push_back(&op->link->ops, &op->node);
 	op_start(op);
 }

@@ -37,9 +37,10 @@ struct verbs_op {
 	struct wire_notice notice;
 	uint64_t addr; /* as the caller gave it */
 	uint64_t len;
-	uint64_t done;	  /* bytes of parts that are over */
-	uint64_t remote;  /* address of the part's first byte */
-	uint64_t lanes;	  /* bits: that it was posted on, and no read behind it yet */
+	uint64_t done;	 /* bytes of parts that are over */
+	uint64_t sure;	 /* those that are in the peer's memory for good */
+	uint64_t remote; /* address of the part's first byte */
+	uint64_t lanes;	 /* bits: with xfer's those of writes that no read followed yet */
 	uint64_t strayed; /* bits: those of them that are gone */
 	struct {
 		uintptr_t at;
@@ -48,6 +49,12 @@ struct verbs_op {
 			*mr; /* NULL: a short put, whose bytes are inlined */
 	} local[VERBS_SGE];
 };
+
+/* A read follows what is under way of it, before it goes on. */
+static inline bool verbs_op_followed(const struct verbs_op *op)
+{
+	return op->placed || (op->notify && op->done + op->xfer.len < op->len);
+}
 
 /* Called by verbs_lanes_post: what a segment's work request says. Returns how many
  * entries of sge[VERBS_SGE] it filled. */
@@ -61,7 +68,7 @@ void verbs_op_remote(const struct verbs_op *op, uint64_t offset, uint32_t peer_r
 void verbs_op_key(struct verbs_op *op);
 /* What it wrote is in the peer's memory: it is over, or goes on. On no list. */
 void verbs_op_done(struct verbs_op *op);
-/* From its beginning. On no list. */
+/* Again, from what is sure to be there. On no list. */
 void verbs_op_anew(struct verbs_op *op);
 /* Transfers that are over: reports them, or goes on. Returns how many. */
 int verbs_ops_reap(struct verbs_link *link);

@@ -18,6 +18,13 @@ emulated test_placed "$tmp/one" "" "1 device"
 emulated test_placed "$tmp/two" "" "2 devices out of order"
 printf 'fault %s\n' "emu0 each=90 lose-ack" "emu1 each=130 lose-segment" >"$tmp/faults"
 PLACED_WANT=1 emulated test_placed "$tmp/two" "$tmp/faults" "queue pairs die"
+kinds=(kill-qp lose-ack)
+[ -z "${WEFT_TEST_SHORT:-}" ] || kinds=(kill-qp)
+for fault in "${kinds[@]}"; do
+	printf 'fault %s\n' "emu0 each=20 $fault" >"$tmp/faults"
+	FI_WEFT_LANES=1 PLACED_WANT=1 emulated test_placed "$tmp/one" "$tmp/faults" \
+		"$fault of every 20th request of one lane"
+done
 
 # Puts with numbers: what was heard of isn't written again.
 printf '%s\n' 'emuverbs 1' 'device emu0 gid=10.1.0.1 rnr=fatal' >"$tmp/prompt"
