@@ -23,13 +23,14 @@
 #include "cli/cmd.h"
 #include "cli/usage.h"
 #include "coll/algo/algo.h"
+#include "coll/plan/nodes.h"
 #include "coll/plan/tables.h"
 
 /* Shapes per algorithm at each random size, and from where on it is one. */
 #define DRAWS	    2
 #define DRAWS_UP_TO 512
 
-enum { OPT_RANKS = 256, OPT_RANDOM, OPT_MAX, OPT_SEED, OPT_ALGO, OPT_JOBS };
+enum { OPT_RANKS = 256, OPT_RANDOM, OPT_MAX, OPT_SEED, OPT_ALGO, OPT_JOBS, OPT_SHAPES };
 
 enum { ALGO_TEXT = 128 }; /* "allreduce/ring" */
 
@@ -41,13 +42,16 @@ struct options {
 	regex_t algo;
 	bool has_algo;
 	int64_t jobs;
+	uint64_t shapes; /* drawn at each size of --ranks; 0: every one */
 };
 
 /* One algorithm at one size. */
 struct task {
 	const struct algo *algo;
 	int32_t size;
-	uint64_t seed; /* 0: every shape */
+	uint64_t seed;	/* of the shapes that are drawn */
+	uint64_t draws; /* so many; 0: every shape */
+	bool light;
 };
 
 /* What a worker tells the parent; written whole, since it is shorter than PIPE_BUF. */
@@ -142,6 +146,23 @@ static void report_send(struct worker *w)
 		_exit(1);
 }
 
+/* Made-up layouts of an algorithm that goes by them; the first is one node. */
+static const struct {
+	enum plan_layout layout;
+	int32_t per;
+} layouts[] = {
+	{PLAN_LAYOUT_BLOCKS, INT32_MAX}, {PLAN_LAYOUT_BLOCKS, 2}, {PLAN_LAYOUT_BLOCKS, 8},
+	{PLAN_LAYOUT_ROUND, 3},		 {PLAN_LAYOUT_ANY, 2},	  {PLAN_LAYOUT_ANY, 5}};
+#define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
+
+/* One for each shape and variant; over sizes all of them meet. */
+static size_t layout_of(const struct algo *algo, int32_t size, size_t pick)
+{
+	if (strcmp(algo->name, "hierarchical") != 0)
+		return 0;
+	return ((size_t)size * 7 + pick / 2 + pick % 2 * 3) % LAYOUTS;
+}
+
 /* The same; a (v) form gets blocks made up from its count. */
 static int set_wrong(const struct algo *algo, const struct plan_call *call, char *why,
 		     size_t why_len)
@@ -170,11 +191,11 @@ static void set_check(struct worker *w, const struct task *t,
 	w->report.task_done = 0;
 	snprintf(w->report.text, sizeof(w->report.text),
 		 "%s/%s: %d ranks, %" PRIu64 " elements of %u bytes, chunk %" PRIu64
-		 ", root %d%s%s%s: %s",
+		 ", root %d%s%s%s, %d nodes: %s",
 		 t->algo->coll, t->algo->name, call->size, call->count, call->elem_size,
 		 call->chunk_bytes, call->root, call->in_place ? ", in place" : "",
 		 call->average ? ", average" : "", call->ordered ? ", in order" : "",
-		 why);
+		 call->nodes ? call->nodes->count : 1, why);
 	report_send(w);
 }
 
@@ -192,6 +213,21 @@ static unsigned variants(const struct algo *algo, int32_t size)
 	if (algo->goal == PLAN_GOAL_BARRIER)
 		return 1;
 	return 2 * roots_of(algo, size) * (plan_goal_reduces(algo->goal) ? 3 : 1);
+}
+
+/* One shape and variant, on a layout. */
+static void call_check(struct worker *w, const struct task *t, struct plan_call call,
+		       size_t layout)
+{
+	struct plan_nodes *nodes = NULL;
+
+	if (layout)
+		nodes = plan_nodes_fake(layouts[layout].layout, call.size,
+					layouts[layout].per);
+	call.nodes = nodes;
+	if (t->algo->supports(&call))
+		set_check(w, t, &call);
+	free(nodes);
 }
 
 static struct plan_call call_make(const struct algo *algo, int32_t size, size_t shape,
@@ -218,21 +254,22 @@ static struct plan_call call_make(const struct algo *algo, int32_t size, size_t 
 static void task_do(struct worker *w, const struct task *t)
 {
 	unsigned per_shape = variants(t->algo, t->size);
-	size_t of = t->seed ? LIGHT : SHAPES;
-	size_t count = t->algo->goal == PLAN_GOAL_BARRIER ? 1 : of * per_shape;
+	size_t of = t->light ? LIGHT : SHAPES;
+	/* Nothing but the layout makes a difference to a barrier. */
+	size_t count = t->algo->goal == PLAN_GOAL_BARRIER ? LAYOUTS : of * per_shape;
 	uint64_t seed = t->seed;
 	size_t draws = count;
 
-	if (t->seed && draws > 1)
-		draws = t->size <= DRAWS_UP_TO ? DRAWS : 1;
+	if (t->draws && draws > t->draws)
+		draws = t->draws;
 
 	for (size_t i = 0; i < draws; i++) {
 		size_t pick = draws < count ? random_next(&seed) % count : i;
-		struct plan_call call = call_make(t->algo, t->size, pick / per_shape,
-						  (unsigned)(pick % per_shape));
 
-		if (t->algo->supports(&call))
-			set_check(w, t, &call);
+		call_check(w, t,
+			   call_make(t->algo, t->size, pick / per_shape % SHAPES,
+				     (unsigned)(pick % per_shape)),
+			   layout_of(t->algo, t->size, pick));
 	}
 	w->report.task_done = 1;
 	w->report.text[0] = '\0';
@@ -278,12 +315,13 @@ static bool algo_wanted(const struct options *o, size_t a)
 	return !o->has_algo || regexec(&o->algo, name, 0, NULL, 0) == 0;
 }
 
-static void tasks_of_size(const struct options *o, int32_t size, uint64_t seed,
-			  struct task *tasks, uint64_t *count)
+static void tasks_of_size(const struct options *o, struct task like, struct task *tasks,
+			  uint64_t *count)
 {
 	for (size_t a = 0; a < algo_count; a++) {
+		like.algo = &algo_table[a];
 		if (algo_wanted(o, a))
-			tasks[(*count)++] = (struct task){&algo_table[a], size, seed};
+			tasks[(*count)++] = like;
 	}
 }
 
@@ -297,12 +335,21 @@ static struct task *tasks_make(const struct options *o, uint64_t *count)
 	if (!tasks)
 		return NULL;
 	for (int32_t n = o->from; n <= o->to; n++)
-		tasks_of_size(o, n, 0, tasks, count);
+		tasks_of_size(o,
+			      (struct task){.size = n,
+					    .seed = random_next(&seed) | 1,
+					    .draws = o->shapes},
+			      tasks, count);
 	for (int64_t i = 0; i < o->random; i++) {
 		uint64_t span = (uint64_t)(o->max - o->to);
 		int32_t n = o->to + 1 + (int32_t)(random_next(&seed) % span);
 
-		tasks_of_size(o, n, random_next(&seed) | 1, tasks, count);
+		tasks_of_size(o,
+			      (struct task){.size = n,
+					    .seed = random_next(&seed) | 1,
+					    .draws = n <= DRAWS_UP_TO ? DRAWS : 1,
+					    .light = true},
+			      tasks, count);
 	}
 	qsort(tasks, *count, sizeof(*tasks), task_compare);
 	return tasks;
@@ -417,7 +464,7 @@ static int check_all(const struct options *o)
 /* ---- arguments ----------------------------------------------------------------------
  */
 
-enum { RANKS_MAX = 65536, RANDOM_MAX = 1000000, JOBS_MAX = 1024 };
+enum { RANKS_MAX = 65536, RANDOM_MAX = 1000000, JOBS_MAX = 1024, SHAPES_MAX = 1000 };
 
 static const char help_text[] =
 	"usage: weft check-plans [OPTIONS]\n"
@@ -429,6 +476,9 @@ static const char help_text[] =
 	"      --ranks A:B    numbers of ranks that are tried with every shape of call, "
 	"1 to\n"
 	"                     65536; default 1:64\n"
+	"      --shapes K     only K shapes of call at each of them, drawn from the "
+	"seed, 1 to\n"
+	"                     1000; default: all\n"
 	"      --random N     so many random numbers of ranks above B, with one or two "
 	"shapes\n"
 	"                     each, 0 to 1000000; default 100\n"
@@ -545,6 +595,10 @@ static int option_parse(struct options *o, int opt, const char *text)
 			return wrong("--max must be 1 to 65536, not", text);
 		o->max = (int32_t)v;
 		return 0;
+	case OPT_SHAPES:
+		return number_whole(text, 1, SHAPES_MAX, &o->shapes)
+			       ? 0
+			       : wrong("--shapes must be 1 to 1000, not", text);
 	case OPT_SEED:
 		return number_whole(text, 1, UINT64_MAX, &o->seed)
 			       ? 0
@@ -570,6 +624,7 @@ static int args_parse(struct options *o, int argc, char **argv)
 		{"seed", required_argument, NULL, OPT_SEED},
 		{"algo", required_argument, NULL, OPT_ALGO},
 		{"jobs", required_argument, NULL, OPT_JOBS},
+		{"shapes", required_argument, NULL, OPT_SHAPES},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};

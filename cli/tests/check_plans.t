@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # weft check-plans: its last line and exit status, what it refuses, and that a seed
-# repeats a run. Proves every algorithm at ranks 1..64 on the way; with WEFT_TEST_SHORT
-# at fewer.
+# repeats a run. Proves every algorithm at ranks 1..64 on the way (in every shape of call up
+# to 24); with WEFT_TEST_SHORT at fewer.
 set -u
 
 weft=${WEFT_TOP_BUILDDIR:-.}/weft
@@ -36,7 +36,13 @@ figures='^check-plans: [0-9]+ algorithms?, [1-9][0-9]* plan sets, 0 wrong, [0-9.
 if [ -n "${WEFT_TEST_SHORT-}" ]; then
 	ranks=(--ranks 1:17 --random 2 --max 40)
 else
-	ranks=(--ranks 1:64 --random 6 --max 300)
+	ranks=(--ranks 1:24 --random 0)
+	# All shapes at all of these take a minute and a half: weft check-plans by name.
+	out=$("$weft" check-plans --ranks 25:64 --shapes 16 --random 6 --max 300)
+	status=$?
+	echo "${out//$'\n'/$'\n# '}" | sed '1s/^/# /'
+	ok "F6: at ranks 25:64 some shapes of every algorithm are proven" \
+		test $status -eq 0
 fi
 out=$("$weft" check-plans "${ranks[@]}")
 status=$?
@@ -74,7 +80,7 @@ if [ -c /dev/full ]; then
 	}
 	ok "output that cannot be written: status 1" full
 fi
-for bad in '--ranks 0:4' '--ranks 4:2' '--ranks x' '--ranks 1:2:3' '--random -1' \
+for bad in '--shapes 0' '--ranks 0:4' '--ranks 4:2' '--ranks x' '--ranks 1:2:3' '--random -1' \
 	'--jobs 0' '--seed 0' '--algo [' '--algo nosuch' '--max 64' '--nonsense' 'more'; do
 	# shellcheck disable=SC2086 # two words
 	ok "refused: $bad" status_is 2 "$weft" check-plans $bad

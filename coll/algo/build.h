@@ -65,6 +65,33 @@ int scatter_binomial_build(const struct plan_call *call, struct plan **plan,
 int scatter_direct_build(const struct plan_call *call, struct plan **plan,
 			 const char **why);
 
+int broadcast_knomial_build(const struct plan_call *call, struct plan **plan,
+			    const char **why);
+int broadcast_double_build(const struct plan_call *call, struct plan **plan,
+			   const char **why);
+int broadcast_nodes_build(const struct plan_call *call, struct plan **plan,
+			  const char **why);
+int reduce_knomial_build(const struct plan_call *call, struct plan **plan,
+			 const char **why);
+int reduce_double_build(const struct plan_call *call, struct plan **plan,
+			const char **why);
+int reduce_nodes_build(const struct plan_call *call, struct plan **plan,
+		       const char **why);
+int allreduce_double_build(const struct plan_call *call, struct plan **plan,
+			   const char **why);
+int allreduce_nodes_build(const struct plan_call *call, struct plan **plan,
+			  const char **why);
+int barrier_nodes_build(const struct plan_call *call, struct plan **plan,
+			const char **why);
+int barrier_doubling_build(const struct plan_call *call, struct plan **plan,
+			   const char **why);
+int allgather_streamed_build(const struct plan_call *call, struct plan **plan,
+			     const char **why);
+int allgather_nodes_build(const struct plan_call *call, struct plan **plan,
+			  const char **why);
+/* Whether a plan of a step for each block is not too long. */
+bool allgather_nodes_can(const struct plan_call *call);
+
 /* 0, or -EINVAL and *why: rank, size, element size, blocks * count within 64 bits, ranks
  * that a plan can number. blocks 0: nothing is carried. */
 int build_check(const struct plan_call *call, uint64_t blocks, const char **why);

@@ -7,7 +7,10 @@ COLL_SOURCES += %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
 	%D%/allgatherv_ring.c %D%/reducescatter_ring.c %D%/reducescatter_halving.c \
 	%D%/alltoall_direct.c %D%/alltoall_bruck.c %D%/reduce_binomial.c \
 	%D%/gather_binomial.c %D%/gather_direct.c %D%/scatter_binomial.c \
-	%D%/scatter_direct.c %D%/allreduce_halving.c %D%/barrier_flat.c %D%/broadcast_flat.c
+	%D%/scatter_direct.c %D%/allreduce_halving.c %D%/barrier_flat.c %D%/broadcast_flat.c \
+	%D%/tree.h %D%/tree.c %D%/broadcast_tree.c %D%/reduce_tree.c %D%/allreduce_tree.c \
+	%D%/allreduce_nodes.c %D%/barrier_tree.c %D%/allgather_streamed.c \
+	%D%/allgather_nodes.c
 EXTRA_DIST += %D%/README.md
 
 check_PROGRAMS += %D%/tests/test_algo

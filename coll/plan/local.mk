@@ -1,6 +1,6 @@
 # Sources of coll/plan (libcoll.la) and the unit tests beside them.
 COLL_SOURCES += %D%/plan.h %D%/plan.c %D%/builder.c %D%/validate.c %D%/print.c \
-	%D%/goal.h %D%/goal.c %D%/tables.h %D%/tables.c \
+	%D%/goal.h %D%/goal.c %D%/tables.h %D%/tables.c %D%/nodes.h %D%/nodes.c \
 	%D%/checker.h %D%/checker.c %D%/check_job.h %D%/check_job.c \
 	%D%/check_conflict.c %D%/check_reach.c %D%/check_run.c %D%/check_proof.c \
 	%D%/check_result.c %D%/check_space.h %D%/check_space.c %D%/check_set.h \

@@ -177,6 +177,16 @@ struct plan_tables {
 	const uint64_t *const *recv; /* of DST */
 };
 
+/* Which ranks share a node: plan/nodes.h. Nodes are numbered in the order of their lowest
+ * ranks. */
+struct plan_nodes {
+	int32_t count;
+	const int32_t *of;     /* by rank: its node */
+	const int32_t *index;  /* by rank: its place among those of its node */
+	const int32_t *first;  /* by node, and one more: where its ranks begin in... */
+	const int32_t *member; /* ...ranks by node, ascending within one */
+};
+
 /* What an algorithm is asked for. Pure: no pointers to user memory. */
 struct plan_call {
 	int32_t rank;
@@ -194,6 +204,7 @@ struct plan_call {
 	bool fetches; /* a long pair costs its sender little: the receiver moves it */
 	bool crowded; /* ranks share processors: a round costs a change of processes */
 	uint64_t chunk_bytes; /* pipelining granule asked for; 0: the algorithm's own */
+	const struct plan_nodes *nodes; /* the same on all ranks; NULL: all on one */
 };
 
 /* Where the parts of a late partition lie when they lie in no order: part i is pieces

@@ -11,6 +11,7 @@
 
 #include "coll/algo/algo.h"
 #include "coll/algo/tests/interp.h"
+#include "coll/plan/nodes.h"
 #include "coll/plan/tables.h"
 #include "util/tap.h"
 
@@ -208,6 +209,17 @@ static struct plan_call random_call(uint64_t *seed)
 	return c;
 }
 
+/* NULL, too: all ranks on one. */
+static struct plan_nodes *random_nodes(const struct plan_call *call, uint64_t *seed)
+{
+	const uint64_t layout = interp_random(seed) % (PLAN_LAYOUTS + 1);
+
+	if (layout == PLAN_LAYOUTS)
+		return NULL;
+	return plan_nodes_fake((enum plan_layout)layout, call->size,
+			       1 + (int32_t)(interp_random(seed) % 5));
+}
+
 static void results_tests(uint64_t *seed)
 {
 	for (size_t a = 0; a < algo_count; a++) {
@@ -217,6 +229,9 @@ static void results_tests(uint64_t *seed)
 			struct job j = {.algo = &algo_table[a],
 					.call = random_call(seed)};
 
+			struct plan_nodes *nodes = random_nodes(&j.call, seed);
+
+			j.call.nodes = nodes;
 			j.call.vector = algo_table[a].vector;
 			if (j.call.vector)
 				j.call.tables = plan_tables_make(algo_table[a].goal,
@@ -225,6 +240,7 @@ static void results_tests(uint64_t *seed)
 			if (algo_table[a].supports(&j.call))
 				wrong += !job_run(&j, seed);
 			plan_tables_free(j.call.tables, j.call.size);
+			free(nodes);
 		}
 		tap_ok(!wrong, "%s/%s: %d random calls, %d wrong", algo_table[a].coll,
 		       algo_table[a].name, CASES, wrong);
@@ -234,7 +250,7 @@ static void results_tests(uint64_t *seed)
 static void choice_tests(void)
 {
 	struct plan_call c = {.size = 4, .count = 2, .elem_size = 4};
-	char text[64];
+	char text[128];
 
 	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",
 		   "a short all-reduce doubles");
@@ -309,7 +325,9 @@ static void choice_tests(void)
 	tap_ok(algo_find("allgather", "ring") != algo_find("allreduce", "ring"),
 	       "names belong to a collective");
 	algo_list("allgather", text, sizeof(text));
-	tap_is_str(text, "ring, recursive-doubling, ffbruck", "the list of a collective");
+	tap_is_str(text,
+		   "ring, recursive-doubling, ffbruck, streamed-doubling, hierarchical",
+		   "the list of a collective");
 	algo_list("allgather", text, 6);
 	tap_is_str(text, "ring,", "a short buffer cuts the list");
 }
@@ -370,6 +388,9 @@ static void economy_tests(void)
 				       !strstr(algo_table[a].name, "bruck")
 			       ? 64
 			       : 128;
+		/* 17 * 18 / 2 messages, each way. */
+		if (!strcmp(algo_table[a].name, "streamed-doubling"))
+			most = 320;
 		tap_ok(plan->step_count < most && plan->dep_count < 4 * most,
 		       "%s/%s at 131072 ranks: %u steps", algo_table[a].coll,
 		       algo_table[a].name, plan->step_count);

@@ -447,49 +447,6 @@ static bool order_kept(const struct job *j)
 	return kept;
 }
 
-/* In the last round of a barrier of no power of two, ranks hear again of some that they
- * have heard of: an order that is lost may be one that nobody needed. Counted, from what
- * each rank has heard of when all are done in an order of the simplest kind: round by
- * round. */
-static bool barrier_good(const struct job *j)
-{
-	uint64_t knows[RANKS_MAX][64] = {{0}}, heard[RANKS_MAX] = {0};
-
-	for (uint64_t i = 0; i < j->original->instances; i++) {
-		for (int32_t r = 0; r < j->call.size; r++) {
-			const struct plan *p = j->plans[r];
-			struct plan_instance in;
-			const struct plan_step *s;
-
-			plan_instance_at(p, i, &in);
-			s = &p->step[in.step];
-			knows[r][i] = UINT64_C(1) << r;
-			for (uint32_t d = 0; d < s->dep_count; d++) {
-				uint64_t on;
-
-				if (plan_dep_instance(p, &p->dep[s->dep_first + d], &in,
-						      &on))
-					knows[r][i] |= knows[r][on];
-			}
-			heard[r] |= knows[r][i];
-		}
-		/* A round is a RECV and then a SEND at every rank: what was sent is heard
-		 * in the RECV before it. */
-		for (int32_t r = 0; i % 2 && r < j->call.size; r++) {
-			struct plan_instance in;
-
-			plan_instance_at(j->plans[r], i, &in);
-			knows[in.peer][i - 1] |= knows[r][i];
-			heard[in.peer] |= knows[r][i];
-		}
-	}
-	for (int32_t r = 0; r < j->call.size; r++) {
-		if (heard[r] != (UINT64_C(1) << j->call.size) - 1)
-			return false;
-	}
-	return true;
-}
-
 /* The instance of the peer that pairs with instance `in` of rank. */
 static struct plan_instance paired(const struct job *j, int32_t rank,
 				   const struct plan_instance *in)
@@ -509,6 +466,50 @@ static struct plan_instance paired(const struct job *j, int32_t rank,
 			return x;
 	}
 	tap_bail("an accepted plan has a SEND or RECV alone");
+}
+
+/* Takes in what is known before instance i of rank r; whether that is news. */
+static bool barrier_hear(const struct job *j, uint64_t knows[RANKS_MAX][64], int32_t r,
+			 uint64_t i)
+{
+	const struct plan *p = j->plans[r];
+	uint64_t now = knows[r][i] | UINT64_C(1) << r;
+	const struct plan_step *s;
+	struct plan_instance in;
+
+	plan_instance_at(p, i, &in);
+	s = &p->step[in.step];
+	for (uint32_t d = 0; d < s->dep_count; d++) {
+		uint64_t on;
+
+		if (plan_dep_instance(p, &p->dep[s->dep_first + d], &in, &on))
+			now |= knows[r][on];
+	}
+	if (in.kind == PLAN_RECV)
+		now |= knows[in.peer][paired(j, r, &in).number];
+	return now != __atomic_exchange_n(&knows[r][i], now, __ATOMIC_RELAXED);
+}
+
+/* Where ranks hear again of some that they have heard of, as in the last round of a
+ * barrier of no power of two, an order that is lost may be one that nobody needed.
+ * Counted, from what each rank has heard of when nothing more comes of it. */
+static bool barrier_good(const struct job *j)
+{
+	uint64_t knows[RANKS_MAX][64] = {{0}}, heard[RANKS_MAX] = {0};
+	int32_t all = 0;
+
+	for (bool moved = true; moved;) {
+		moved = false;
+		for (int32_t r = 0; r < j->call.size; r++) {
+			for (uint64_t i = 0; i < j->plans[r]->instances; i++) {
+				moved |= barrier_hear(j, knows, r, i);
+				heard[r] |= knows[r][i];
+			}
+		}
+	}
+	for (int32_t r = 0; r < j->call.size; r++)
+		all += heard[r] == (UINT64_C(1) << j->call.size) - 1;
+	return all == j->call.size;
 }
 
 /* What the RECV waits for is done before the SEND starts, both at rank r. */
@@ -563,8 +564,8 @@ static bool sum_alone(const struct job *j)
 	const struct plan *p = j->original, *q = j->plans[j->victim];
 	int32_t power = 1;
 
-	if (j->algo->goal != PLAN_GOAL_ALLREDUCE || !strcmp(j->algo->name, "ring") ||
-	    !strcmp(j->algo->name, "halving-doubling"))
+	if (j->algo->goal != PLAN_GOAL_ALLREDUCE ||
+	    strcmp(j->algo->name, "recursive-doubling") != 0)
 		return true;
 	while (power * 2 <= j->call.size)
 		power *= 2;
@@ -640,8 +641,7 @@ static bool as_good(const struct job *j, enum mutation m)
 	}
 }
 
-/* ---- real arrays --------------------------------------------------------------------
- */
+/* ---- real arrays ---- */
 
 /* What rank r's source element i is. */
 static uint64_t value(int32_t r, uint64_t i)
@@ -728,8 +728,7 @@ static bool schedule_good(const struct job *j, uint64_t *seed, char *why, size_t
 	return good;
 }
 
-/* ---- the test -----------------------------------------------------------------------
- */
+/* ---- the test ---- */
 
 static void line_diag(void *arg, const char *text)
 {
