@@ -8,10 +8,10 @@ PROV_SOURCES += \
 
 check_PROGRAMS += \
 	%D%/tests/test_uet_nscc %D%/tests/test_uet_path %D%/tests/test_uet_pds \
-	%D%/tests/test_uet_room %D%/tests/test_uet_wire
+	%D%/tests/test_uet_room %D%/tests/test_uet_switch %D%/tests/test_uet_wire
 TESTS += \
 	%D%/tests/test_uet_nscc %D%/tests/test_uet_path %D%/tests/test_uet_pds \
-	%D%/tests/test_uet_room %D%/tests/test_uet_wire
+	%D%/tests/test_uet_room %D%/tests/test_uet_switch %D%/tests/test_uet_wire
 %C%_tests_test_uet_nscc_SOURCES = %D%/tests/test_uet_nscc.c
 %C%_tests_test_uet_nscc_LDADD = prov/libprov.la
 %C%_tests_test_uet_path_SOURCES = %D%/tests/test_uet_path.c
@@ -21,6 +21,9 @@ TESTS += \
 %C%_tests_test_uet_pds_LDADD = prov/libprov.la
 %C%_tests_test_uet_room_SOURCES = %D%/tests/test_uet_room.c
 %C%_tests_test_uet_room_LDADD = prov/libprov.la
+%C%_tests_test_uet_switch_SOURCES = \
+	%D%/tests/test_uet_switch.c %D%/tests/uet_switch.c %D%/tests/uet_switch.h
+%C%_tests_test_uet_switch_LDADD = prov/libprov.la
 %C%_tests_test_uet_wire_SOURCES = %D%/tests/test_uet_wire.c
 %C%_tests_test_uet_wire_LDADD = prov/libprov.la
 

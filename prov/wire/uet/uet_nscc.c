@@ -6,21 +6,24 @@
 
 #include "prov/wire/uet/uet_nscc.h"
 
-#define REF_BYTES    150000.0 /* 100 Gbit/s for 12 us: what the factors are made for */
-#define REF_NS	     12000.0
-#define GAMMA	     0.8
-#define MAX_MD	     0.5
-#define AVG_WEIGHT   0.0125
-#define QA_GATE	     3
-#define QA_TARGETS   4u /* delay that says drops are near */
-#define ADJUST_MTUS  8u
-#define BELIEF	     10u /* base round trips: longer ones are somebody who didn't run */
-#define PATIENCE     UINT64_C(5000000) /* unless they go on for this long */
-#define MIN_FIRST    UINT64_C(100000000)
-#define MIN_PERIOD   UINT64_C(10000000000)
-#define WND_MIN_MTUS 8u /* the largest window is at least this, however near the peer */
-#define RECEIVED_MAX 0xffffffu
-#define UNIT	     256u
+#define REF_BYTES      150000.0 /* 100 Gbit/s for 12 us: what the factors are made for */
+#define GAMMA	       0.8
+#define MAX_MD	       0.5
+#define MIN_MD	       0.875 /* or flows that differ in little would never be alike */
+#define AVG_WEIGHT     0.0125
+#define MARKED_WINDOWS 1u
+#define LEAST_TARGET   4u /* part of the jitter */
+#define QA_GATE	       3
+#define QA_TARGETS     4u /* delay that says drops are near */
+#define NEAR_JITTERS   2u /* above first_rtt: may be others' queue */
+#define ADJUST_MTUS    8u
+#define BELIEF	       10u /* base round trips: longer ones are somebody who didn't run */
+#define PATIENCE       UINT64_C(5000000) /* unless they go on for this long */
+#define MIN_FIRST      UINT64_C(100000000)
+#define MIN_PERIOD     UINT64_C(10000000000)
+#define WND_MIN_MTUS   8u /* the largest window is at least this, however near the peer */
+#define RECEIVED_MAX   0xffffffu
+#define UNIT	       256u
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -32,21 +35,30 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/*
+ * A flow that begins while others fill the queue measures a base that has their queue in
+ * it, and would be content with more delay than they are, for ever. So all round trips
+ * that may be a queue's have one target in common; only a way that is known to be longer
+ * has its own.
+ */
 static void set_base(struct uet_nscc *cc, uint64_t rtt)
 {
-	uint64_t soft = rtt + cc->config.jitter;
-	double mtu = cc->config.mtu;
-	double a, b;
+	const struct uet_nscc_config *c = &cc->config;
+	uint64_t alike = c->base_rtt ? c->base_rtt : c->first_rtt;
+	bool near = rtt <= alike + NEAR_JITTERS * c->jitter;
+	uint64_t way = near ? alike : rtt;
+	double mtu = c->mtu;
+	double a;
 
 	cc->base_rtt = rtt;
-	cc->target = soft;
-	cc->bdp = (uint64_t)((double)cc->config.link * (double)soft / 1e9);
-	cc->bdp = max_u64(cc->bdp, cc->config.mtu);
-	cc->max_wnd =
-		max_u64(cc->bdp + cc->bdp / 2, (uint64_t)WND_MIN_MTUS * cc->config.mtu);
+	cc->soft = way + c->jitter;
+	cc->soft = max_u64(cc->soft, rtt + c->jitter / LEAST_TARGET + 1);
+	cc->target = cc->soft - rtt;
+	cc->bdp = (uint64_t)((double)c->link * (double)cc->soft / 1e9);
+	cc->bdp = max_u64(cc->bdp, c->mtu);
+	cc->max_wnd = max_u64(cc->bdp + cc->bdp / 2, (uint64_t)WND_MIN_MTUS * c->mtu);
 	a = (double)cc->bdp / REF_BYTES;
-	b = (double)cc->target / REF_NS;
-	cc->alpha = 4.0 * a * b * mtu / (double)cc->target;
+	cc->alpha = a * mtu / (double)cc->target;
 	cc->fi = 5.0 * mtu * a;
 	cc->eta = 0.15 * mtu * a;
 	cc->fi_scale = 0.25 * a;
@@ -156,7 +168,7 @@ static bool quick_adapt(struct uet_nscc *cc, bool loss, bool ce, uint64_t delay,
 
 	if (!acted && now >= cc->qa_end) {
 		if (cc->qa_end != 0 &&
-		    (cc->trigger_qa || loss || delay > QA_TARGETS * cc->target) &&
+		    (cc->trigger_qa || loss || delay > QA_TARGETS * cc->soft) &&
 		    cc->achieved_bytes < cc->max_wnd >> QA_GATE) {
 			lower(cc, min_u64(cc->cwnd, cc->achieved_bytes));
 			cc->bytes_to_ignore =
@@ -191,21 +203,22 @@ static bool fast_increase(struct uet_nscc *cc, uint64_t n, uint64_t delay)
 	return true;
 }
 
-static void decrease(struct uet_nscc *cc, uint64_t now)
+static void decrease(struct uet_nscc *cc, uint64_t delay, uint64_t now)
 {
 	double avg = cc->avg_delay;
 	double keep;
 
 	cc->fast = false;
 	cc->fi_count = 0;
-	if (avg <= (double)cc->target || now - cc->md_at < cc->base_rtt)
+	if (avg <= (double)cc->target || now - cc->md_at < cc->base_rtt + delay)
 		return;
 	keep = 1.0 - GAMMA * (avg - (double)cc->target) / avg;
+	keep = keep < MIN_MD ? keep : MIN_MD;
 	lower(cc, (uint64_t)((double)cc->cwnd * (keep > MAX_MD ? keep : MAX_MD)));
 	cc->md_at = now;
 }
 
-static void fulfil(struct uet_nscc *cc, uint64_t now)
+static void fulfil(struct uet_nscc *cc, uint64_t delay, uint64_t now)
 {
 	bool period = now >= cc->adjust_end;
 
@@ -214,7 +227,7 @@ static void fulfil(struct uet_nscc *cc, uint64_t now)
 	cc->cwnd += (uint64_t)(cc->inc_bytes / (double)cc->cwnd);
 	if (period) {
 		cc->cwnd += (uint64_t)cc->eta;
-		cc->adjust_end = now + cc->base_rtt;
+		cc->adjust_end = now + cc->base_rtt + delay;
 	}
 	cc->cwnd = min_u64(cc->cwnd, cc->max_wnd);
 	cc->inc_bytes = 0;
@@ -237,19 +250,38 @@ static bool believed(struct uet_nscc *cc, uint64_t rtt, uint64_t now)
 	return false;
 }
 
-/* A sample above target that wasn't marked, on a path that does mark, is noise. */
-static void average(struct uet_nscc *cc, uint64_t delay, bool ce)
+/* A sample above target that wasn't marked, on a path that does mark, is noise. Two
+ * windows' worth of samples make the average, however many they are. */
+static void average(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce)
 {
 	double sample = (double)delay;
+	double weight = (double)n / (2.0 * (double)cc->cwnd);
 
 	if (!ce && delay > cc->target)
 		sample = 0.25 * (double)cc->base_rtt;
-	cc->avg_delay += AVG_WEIGHT * (sample - cc->avg_delay);
+	weight = weight > AVG_WEIGHT ? weight : AVG_WEIGHT;
+	cc->avg_delay += (weight < 0.5 ? weight : 0.5) * (sample - cc->avg_delay);
+}
+
+/* Marks of a queue that is shorter than the target mean that others are to be avoided.
+ * But where everything is marked nobody would ever move, and all would keep what they
+ * have. */
+static void decrease_marked(struct uet_nscc *cc, uint64_t n, uint64_t delay, uint64_t now)
+{
+	cc->marked += n;
+	if (cc->marked < MARKED_WINDOWS * cc->cwnd ||
+	    now - cc->md_at < cc->base_rtt + delay)
+		return;
+	cc->marked = 0;
+	cc->md_at = now;
+	lower(cc, (uint64_t)((double)cc->cwnd * MIN_MD));
 }
 
 static void quadrant(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce,
 		     uint64_t now)
 {
+	if (!ce)
+		cc->marked = 0;
 	if (delay < cc->target && !ce) {
 		if (!fast_increase(cc, n, delay))
 			cc->inc_bytes +=
@@ -257,7 +289,9 @@ static void quadrant(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce,
 	} else if (!ce) {
 		cc->inc_bytes += cc->fi * (double)n;
 	} else if (delay >= cc->target) {
-		decrease(cc, now);
+		decrease(cc, delay, now);
+	} else {
+		decrease_marked(cc, n, delay, now);
 	}
 }
 
@@ -281,11 +315,11 @@ uint64_t uet_nscc_ack(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint6
 	/* Rule H2. */
 	if (!ack->path_marks && delay >= cc->target)
 		ce = true;
-	average(cc, delay, ce);
+	average(cc, n, delay, ce);
 	if (quick_adapt(cc, false, ce, delay, now))
 		return n;
 	quadrant(cc, n, delay, ce, now);
-	fulfil(cc, now);
+	fulfil(cc, delay, now);
 	return n;
 }
 

@@ -17,7 +17,8 @@
 struct uet_nscc_config {
 	uint64_t link;	    /* bytes each second of the slower end */
 	uint64_t base_rtt;  /* ns, of the longest path when nothing waits; 0: measured */
-	uint64_t first_rtt; /* assumed until one was measured */
+	uint64_t first_rtt; /* assumed until one was measured; and shorter ones aren't
+			     * told apart: all have the same target */
 	uint64_t jitter; /* ns by which a round trip is longer although nothing waits in
 			  * the network: soft stamps, threads that aren't running */
 	uint32_t mtu;	 /* nominal size of a full packet */
@@ -30,6 +31,7 @@ struct uet_nscc {
 	/* What follows from base_rtt. */
 	uint64_t base_rtt;
 	uint64_t target; /* queueing delay */
+	uint64_t soft;	 /* round trip at the target */
 	uint64_t bdp;
 	uint64_t max_wnd;
 	double alpha;
@@ -50,6 +52,7 @@ struct uet_nscc {
 	uint64_t qa_end;
 	uint64_t adjust_end;
 	uint64_t md_at;
+	uint64_t marked;     /* bytes, in a row, whose delay was below target */
 	uint64_t loss_end;   /* losses until then ... */
 	uint64_t loss_floor; /* ... don't bring the window below this */
 	uint64_t late_since; /* samples are beyond belief since; 0: they aren't */

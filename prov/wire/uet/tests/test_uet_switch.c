@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Streams through a switch on a virtual clock: a path that swallows everything in the
+ * middle of one, and many senders at one receiver's queue. Nothing depends on this
+ * machine. --data writes what happened in each interval of one run, for a plot:
+ *
+ *   test_uet_switch --senders N [--seed N] [--unmarked] --data FILE
+ */
+#include "config.h"
+
+#include "prov/wire/uet/tests/uet_switch.h"
+#include "util/tap.h"
+
+#include <string.h>
+
+#define US	  UINT64_C(1000)
+#define MS	  UINT64_C(1000000)
+#define RATE	  UINT64_C(1250000000)
+#define TICK	  (100 * US)
+#define TICKS_MAX 20000u
+#define RTO	  (20 * MS)
+
+/* As endpoints configure it. */
+static const struct uet_switch_config usual = {
+	.senders = 1,
+	.paths = 8,
+	.bytes = 4096,
+	.rate = RATE,
+	.base_rtt = 40 * US,
+	.room = 1 << 20,
+	.jitter_ns = 5 * US,
+	.run_ns = 100 * MS,
+	.hole = UINT32_MAX,
+	.pds = {.contexts = 256,
+		.half_open = 256,
+		.mtu = 4096,
+		.rto_init = RTO,
+		.cc = {.link = RATE, .first_rtt = 100 * US},
+		.path = {.paths = 8,
+			 .burst = 4,
+			 .strikes = 3,
+			 .retry_min = 10 * MS,
+			 .retry_max = 1000 * MS}}};
+
+struct record {
+	uint32_t ticks;
+	uint32_t senders;
+	struct uet_switch_tick tick[TICKS_MAX];
+	uint64_t got[TICKS_MAX]; /* payload of all */
+	FILE *to;
+	uint64_t late_from; /* from then on: */
+	uint64_t late[UET_SWITCH_SENDERS];
+	uint64_t late_passed, late_queue, queue;
+};
+
+static struct record record;
+static struct uet_switch_result result;
+
+static void watch(void *arg, uint64_t from, const struct uet_switch_tick *tick,
+		  const uint64_t *got)
+{
+	struct record *r = arg;
+
+	if (r->ticks == TICKS_MAX)
+		tap_bail("a run has too many intervals");
+	r->tick[r->ticks] = *tick;
+	r->queue = tick->queue > r->queue ? tick->queue : r->queue;
+	for (uint32_t i = 0; i < r->senders; i++)
+		r->got[r->ticks] += got[i];
+	r->ticks++;
+	if (from >= r->late_from) {
+		r->late_passed += tick->passed;
+		r->late_queue = tick->queue > r->late_queue ? tick->queue : r->late_queue;
+		for (uint32_t i = 0; i < r->senders; i++)
+			r->late[i] += got[i];
+	}
+	if (!r->to)
+		return;
+	fprintf(r->to, "%.1f\t%lu", (double)from / 1000, (unsigned long)tick->queue);
+	for (uint32_t i = 0; i < r->senders; i++)
+		fprintf(r->to, "\t%lu", (unsigned long)got[i]);
+	fprintf(r->to, "\n");
+}
+
+static void run(const struct uet_switch_config *c, uint64_t seed, uint64_t late_from,
+		FILE *to)
+{
+	memset(&record, 0, sizeof(record));
+	record.senders = c->senders;
+	record.late_from = late_from;
+	record.to = to;
+	if (!uet_switch_run(c, seed, TICK, watch, &record, &result))
+		tap_bail("out of memory");
+}
+
+/* ---- a path that swallows everything ----------------------------------------------- */
+
+static uint64_t bytes_between(uint64_t from, uint64_t to)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = from / TICK; i < to / TICK && i < record.ticks; i++)
+		sum += record.got[i];
+	return sum;
+}
+
+/* When the stream is back above 90 % of what it was, for as long as a timeout. */
+static uint64_t back_after(uint64_t hole, uint64_t before, uint64_t until)
+{
+	for (uint64_t t = hole; t + RTO <= until; t += MS / 2)
+		if (bytes_between(t, t + RTO) * 10 >= before * 9)
+			return t - hole;
+	return UINT64_MAX;
+}
+
+static void test_hole(const char *what, uint64_t path_rate, uint64_t seed)
+{
+	struct uet_switch_config c = usual;
+	const struct uet_switch_sender *s = &result.sender[0];
+	uint64_t before, back;
+
+	c.path_rate = path_rate;
+	c.run_ns = 2000 * MS;
+	c.hole = 5;
+	c.hole_from = 100 * MS;
+	c.hole_to = 100 * MS + 11 * RTO;
+	run(&c, seed, c.hole_to, NULL);
+	before = bytes_between(c.hole_from - RTO, c.hole_from);
+	back = back_after(c.hole_from, before, c.hole_to);
+	tap_diag("%s: %.2f GB/s before, back after %.1f ms; retired %lu, returned %lu, "
+		 "timeouts %lu, sent again %lu",
+		 what, (double)before / (double)RTO,
+		 back == UINT64_MAX ? -1.0 : (double)back / 1e6,
+		 (unsigned long)s->paths.retirements, (unsigned long)s->paths.returns,
+		 (unsigned long)s->stats.timeouts, (unsigned long)s->stats.resent);
+	tap_ok(before > RTO / 1000000000 * RATE / 2, "%s: it streams", what);
+	tap_ok(back < 10 * RTO,
+	       "%s: one of eight paths swallows everything: back above 90 %% within ten "
+	       "timeouts",
+	       what);
+	tap_ok(s->paths.retirements >= 1 && s->paths.returns >= 1 &&
+		       s->paths.retired == 0,
+	       "%s: it was retired, and came back", what);
+	tap_ok(s->path_used_late == 0xff, "%s: healed, it carries data again", what);
+	tap_ok(bytes_between(c.run_ns - RTO, c.run_ns) * 10 >= before * 9,
+	       "%s: and all is as before", what);
+	tap_ok(!s->failed && !result.twice, "%s: nothing failed or came twice", what);
+}
+
+/* ---- many at one queue ------------------------------------------------------------- */
+
+struct verdict {
+	double use, jain;
+	uint64_t queue;
+};
+
+static struct verdict verdict_of(const struct uet_switch_config *c, uint64_t late_from)
+{
+	double sum = 0, squares = 0;
+
+	for (uint32_t i = 0; i < c->senders; i++) {
+		sum += (double)record.late[i];
+		squares += (double)record.late[i] * (double)record.late[i];
+	}
+	return (struct verdict){
+		(double)record.late_passed /
+			((double)c->rate * (double)(c->run_ns - late_from) / 1e9),
+		squares > 0 ? sum * sum / (c->senders * squares) : 0, record.late_queue};
+}
+
+static struct uet_switch_config crowd_of(uint32_t senders, bool marks)
+{
+	struct uet_switch_config c = usual;
+
+	c.senders = senders;
+	c.mark = marks ? 128 << 10 : 0;
+	c.run_ns = 200 * MS;
+	return c;
+}
+
+static void test_crowd(uint32_t senders, bool marks, uint64_t start_ns, uint64_t seed)
+{
+	struct uet_switch_config c = crowd_of(senders, marks);
+	char how[64];
+	struct verdict v;
+	uint64_t timeouts = 0, resent = 0;
+	bool failed = false;
+
+	c.start_ns = start_ns;
+	snprintf(how, sizeof(how), "%s%s", marks ? "marked" : "never marked",
+		 start_ns ? ", one after the other" : "");
+	run(&c, seed, c.run_ns / 2, NULL);
+	v = verdict_of(&c, c.run_ns / 2);
+	for (uint32_t i = 0; i < senders; i++) {
+		failed |= result.sender[i].failed;
+		timeouts += result.sender[i].stats.timeouts;
+		resent += result.sender[i].stats.resent;
+	}
+	tap_diag("%u senders, %s: use %.3f, fairness %.3f, queue %lu of %lu (at first "
+		 "%lu), "
+		 "dropped %lu, marked %lu, sent again %lu, timeouts %lu",
+		 senders, how, v.use, v.jain, (unsigned long)v.queue,
+		 (unsigned long)c.room, (unsigned long)record.queue,
+		 (unsigned long)result.dropped, (unsigned long)result.marked,
+		 (unsigned long)resent, (unsigned long)timeouts);
+	tap_ok(v.use > 0.9 && v.use < 1.01, "%u senders, %s: they use the link", senders,
+	       how);
+	tap_ok(v.jain > 0.95, "%u senders, %s: and share it", senders, how);
+	tap_ok(v.queue < c.room / 2,
+	       "%u senders, %s: the queue stays below half its room", senders, how);
+	tap_ok(!failed && !result.twice, "%u senders, %s: nothing failed or came twice",
+	       senders, how);
+}
+
+static int write_data(uint32_t senders, uint64_t seed, bool marks, const char *path)
+{
+	struct uet_switch_config c = crowd_of(senders, marks);
+	FILE *to = fopen(path, "w");
+	struct verdict v;
+
+	if (!to) {
+		fprintf(stderr, "test_uet_switch: %s can't be written\n", path);
+		return 1;
+	}
+	run(&c, seed, c.run_ns / 2, to);
+	v = verdict_of(&c, c.run_ns / 2);
+	fprintf(to, "# rate %lu room %lu use %.4f fairness %.4f queue %lu\n",
+		(unsigned long)c.rate, (unsigned long)c.room, v.use, v.jain,
+		(unsigned long)v.queue);
+	return fclose(to) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t senders = 8, seed = 1;
+	const char *data = NULL;
+	bool marks = true;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--unmarked") == 0)
+			marks = false;
+		else if (i + 1 < argc && strcmp(argv[i], "--senders") == 0)
+			senders = strtoull(argv[++i], NULL, 10);
+		else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
+			seed = strtoull(argv[++i], NULL, 0);
+		else if (i + 1 < argc && strcmp(argv[i], "--data") == 0)
+			data = argv[++i];
+		else
+			senders = 0;
+	}
+	if (senders < 1 || senders > UET_SWITCH_SENDERS || (argc > 1 && !data)) {
+		fprintf(stderr,
+			"usage: test_uet_switch [--senders 1..%u] [--seed N] "
+			"[--unmarked] "
+			"--data FILE\n",
+			UET_SWITCH_SENDERS);
+		return 2;
+	}
+	if (data)
+		return write_data((uint32_t)senders, seed, marks, data);
+	test_hole("paths with room", 0, seed);
+	test_hole("paths that are as wide as needed", RATE / 6, seed);
+	for (int i = 0; i < 2; i++) {
+		test_crowd(1, i == 0, 0, seed);
+		test_crowd(8, i == 0, 0, seed);
+		test_crowd(32, i == 0, 0, seed);
+		test_crowd(8, i == 0, 2 * MS, seed);
+		test_crowd(32, i == 0, 2 * MS, seed);
+	}
+	return tap_done();
+}
