@@ -52,7 +52,7 @@ static const struct wire_ops *near_wire(const struct wire_ops *const *wires, siz
 static void entry_fill(struct wfi_entry *e, const struct wire_ops *w, const char *devices,
 		       const struct wire_ops *near)
 {
-	*e = (struct wfi_entry){.remote = w->remote, .wire = w};
+	*e = (struct wfi_entry){.remote = w->remote, .single = w->single, .wire = w};
 	snprintf(e->name, sizeof(e->name), "%s%s%s", w->name, devices ? ":" : "",
 		 devices ? devices : "");
 	if (w->remote && near) {

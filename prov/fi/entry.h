@@ -19,6 +19,7 @@
 struct wfi_entry {
 	char name[WFI_ENTRY_NAME]; /* the domain's: "shm", "verbs:mlx5_0+mlx5_1" */
 	bool remote;		   /* FI_REMOTE_COMM */
+	bool single;		   /* no endpoints with several contexts */
 	/* As in struct proto_attr. */
 	const struct wire_ops *wire;
 	const struct wire_ops *near;

@@ -187,8 +187,8 @@ static void fill_domain(const struct request *r, struct fi_domain_attr *d)
 	d->ep_cnt = WFI_EP_CNT;
 	d->tx_ctx_cnt = WFI_EP_CNT;
 	d->rx_ctx_cnt = WFI_EP_CNT;
-	d->max_ep_tx_ctx = WFI_SEP_CTX;
-	d->max_ep_rx_ctx = WFI_SEP_CTX;
+	d->max_ep_tx_ctx = r->entry->single ? 1 : WFI_SEP_CTX;
+	d->max_ep_rx_ctx = r->entry->single ? 1 : WFI_SEP_CTX;
 	d->max_ep_stx_ctx = WFI_STX_CNT;
 	d->max_ep_srx_ctx = WFI_SRX_CNT;
 	d->cntr_cnt = WFI_CNTR_CNT;
@@ -225,6 +225,8 @@ static int info_fill(const struct request *r, sa_family_t family,
 	int rc;
 
 	info->caps = wfi_caps_grant(r->hints ? r->hints->caps : 0, r->entry->remote);
+	if (r->entry->single)
+		info->caps &= ~FI_NAMED_RX_CTX;
 	info->addr_format = family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	fill_tx(r, info->caps, info->tx_attr);
 	fill_rx(r, info->caps, info->rx_attr);

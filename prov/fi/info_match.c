@@ -293,6 +293,27 @@ static int match_fabric(const struct fi_fabric_attr *f)
 	return 0;
 }
 
+/* Where endpoints have one context. */
+static int match_single(const struct fi_info *hints)
+{
+	const struct fi_ep_attr *ep = hints->ep_attr;
+	const struct fi_domain_attr *d = hints->domain_attr;
+	uint64_t caps = hints->caps | (hints->tx_attr ? hints->tx_attr->caps : 0);
+	const struct limit limits[] = {
+		{"ep_attr->tx_ctx_cnt",
+		 ep && ep->tx_ctx_cnt != FI_SHARED_CONTEXT ? ep->tx_ctx_cnt : 0, 1},
+		{"ep_attr->rx_ctx_cnt",
+		 ep && ep->rx_ctx_cnt != FI_SHARED_CONTEXT ? ep->rx_ctx_cnt : 0, 1},
+		{"domain_attr->max_ep_tx_ctx", d ? d->max_ep_tx_ctx : 0, 1},
+		{"domain_attr->max_ep_rx_ctx", d ? d->max_ep_rx_ctx : 0, 1},
+	};
+
+	if (caps & FI_NAMED_RX_CTX)
+		return refuse_bits("caps (FI_NAMED_RX_CTX: this wire has no contexts)",
+				   caps, ~FI_NAMED_RX_CTX);
+	return match_limits(limits, sizeof(limits) / sizeof(limits[0]));
+}
+
 int wfi_info_match(uint32_t version, const struct fi_info *hints,
 		   const struct wfi_entry *entry)
 {
@@ -305,6 +326,8 @@ int wfi_info_match(uint32_t version, const struct fi_info *hints,
 		rc = match_ep(hints->ep_attr);
 	if (!rc)
 		rc = match_caps(hints, remote);
+	if (!rc && entry->single)
+		rc = match_single(hints);
 	if (!rc && hints->tx_attr)
 		rc = match_tx(hints->tx_attr, remote);
 	if (!rc && hints->rx_attr)

@@ -186,6 +186,7 @@ struct wire_ops {
 	struct wire_caps caps; /* the most that a link of this wire can do */
 	bool remote;	       /* reaches peers on other hosts */
 	bool asked;	       /* used only where it is asked for by name */
+	bool single;	       /* an address has no contexts: addr.context is 0 */
 
 	/* Why this wire can't be used just now, in words (good until the thread calls it
 	 * again); NULL: it can, and *devices names what it uses, or is NULL. No such

@@ -346,6 +346,30 @@ static void test_entries(void)
 	       "its name, or the wire's");
 }
 
+/* A wire whose endpoints have one context each. */
+static void test_single(void)
+{
+	struct wfi_entry e = {.name = "uet", .remote = true, .single = true};
+	struct fi_info *hints = fi_allocinfo();
+
+	hints->caps = FI_MSG;
+	hints->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
+	hints->ep_attr->rx_ctx_cnt = 1;
+	tap_is_int(wfi_info_match(API, hints, &e), 0, "one context, or a shared one");
+	hints->ep_attr->rx_ctx_cnt = 2;
+	tap_is_int(wfi_info_match(API, hints, &e), -FI_ENODATA, "not two");
+	e.single = false;
+	tap_is_int(wfi_info_match(API, hints, &e), 0, "which others have");
+	e.single = true;
+	hints->ep_attr->rx_ctx_cnt = 0;
+	hints->domain_attr->max_ep_tx_ctx = 2;
+	tap_is_int(wfi_info_match(API, hints, &e), -FI_ENODATA, "nor the room for them");
+	hints->domain_attr->max_ep_tx_ctx = 0;
+	hints->caps |= FI_NAMED_RX_CTX;
+	tap_is_int(wfi_info_match(API, hints, &e), -FI_ENODATA, "nor names of them");
+	fi_freeinfo(hints);
+}
+
 static void test_echo(void)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -501,6 +525,7 @@ int main(void)
 	test_refusals();
 	test_mr_modes();
 	test_entries();
+	test_single();
 	test_echo();
 	test_newer();
 	test_addresses();

@@ -118,6 +118,7 @@ const struct wire_ops uet_wire_ops = {
 	.what = "UDP, in the style of Ultra Ethernet's transport",
 	.remote = true,
 	.asked = true,
+	.single = true,
 	.caps = {.lanes = 1,
 		 .max_packet = UET_PACKET,
 		 .max_segment = (size_t)1 << 30,
