@@ -16,6 +16,7 @@ enum {
 	CQ_SIZE = 4096,
 	CQ_BATCH = 64,	   /* completions read at once */
 	IDLE_LOOK = 16384, /* empty polls between two looks at the clock */
+	SLEEP_MS = 100,
 };
 
 void bench_must(ssize_t rc, const char *call)
@@ -80,6 +81,9 @@ void node_open(struct node *n, const char *provider, const struct node_wants *wa
 	memset(n, 0, sizeof(*n));
 	if (!wants)
 		wants = &usual;
+	n->sleeps = wants->sleeps;
+	if (n->sleeps)
+		cq.wait_obj = FI_WAIT_UNSPEC;
 	n->info = info_get(provider, wants);
 	bench_must(fi_fabric(n->info->fabric_attr, &n->fabric, NULL), "fi_fabric");
 	bench_must(fi_domain(n->fabric, n->info, &n->domain, NULL), "fi_domain");
@@ -191,8 +195,11 @@ int node_poll(struct node *n)
 	struct fi_cq_tagged_entry e[CQ_BATCH];
 	ssize_t rc = fi_cq_read(n->cq, e, CQ_BATCH);
 
+	if (rc == -FI_EAGAIN && n->sleeps)
+		rc = fi_cq_sread(n->cq, e, CQ_BATCH, NULL, SLEEP_MS);
 	if (rc == -FI_EAGAIN) {
-		if (++n->idle % IDLE_LOOK == 0)
+		n->idle += n->sleeps ? IDLE_LOOK : 1;
+		if (n->idle % IDLE_LOOK == 0)
 			node_idle(n);
 		return 0;
 	}

@@ -41,6 +41,7 @@ struct node_wants {
 	enum fi_threading threading;
 	bool directed; /* FI_DIRECTED_RECV */
 	bool counter;  /* sends are counted as well */
+	bool sleeps; /* who has nothing to do waits for the queue instead of polling it */
 };
 
 struct node {
@@ -52,6 +53,7 @@ struct node {
 	struct fid_cntr *cntr; /* NULL unless sends are counted */
 	struct fid_ep *ep;
 	fi_addr_t peer;
+	bool sleeps;
 	/* Completions so far, counted by node_poll. */
 	uint64_t tx_done, rx_done;
 	/* Polls in a row that found nothing. */

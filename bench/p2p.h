@@ -52,6 +52,7 @@ struct p2p {
 	struct node_target target; /* the other's block */
 	enum p2p_target target_mode;
 	uint64_t polled; /* the last value that was written to each cell */
+	uint64_t effort; /* of this process in a stream; ns of its processor */
 };
 
 typedef uint64_t p2p_fn(struct p2p *p, size_t size, uint64_t count);
@@ -60,17 +61,20 @@ struct p2p_test {
 	const char *name;
 	p2p_fn *run;
 	bool writes;
+	bool sleeps; /* of its own endpoints, which wait for their queues */
 	/* Figure from bytes, count and time, in the test's unit. */
 	double (*figure)(double size, double count, double ns);
 };
 
-void p2p_open(struct p2p *p, struct pair *pair, const char *provider,
+void p2p_open(struct p2p *p, struct pair *pair, const char *provider, bool sleeps,
 	      const struct p2p_memory *memory, size_t most);
 void p2p_close(struct p2p *p);
 
 /* Messages: see p2p_msg.c. */
 uint64_t p2p_msg_latency(struct p2p *p, size_t size, uint64_t count);
 uint64_t p2p_msg_stream(struct p2p *p, size_t size, uint64_t count);
+/* The same; the value is what both processes have used of their processors, in ns. */
+uint64_t p2p_msg_effort(struct p2p *p, size_t size, uint64_t count);
 /* Of a stream of that size: messages per acknowledgement. */
 uint64_t p2p_msg_window(size_t size);
 

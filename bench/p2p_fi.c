@@ -7,13 +7,22 @@
  *
  * Every measurement takes about MS ms. For each a line on stdout: TEST:SIZE, the figure,
  * and the one-way latency in ns of a cache line between the two, before and after. Before
- * them "writes land: HOW" (p2p_target_text), if something writes.
+ * them "writes land: HOW" (p2p_target_text), if something writes. One test that waits for
+ * its queue (effort) makes all of them wait.
+ *
+ * P2P_AWAY=FILE: the second process moves to the network namespace that the file is.
+ * P2P_CARE=1: who waits for the other process outside of a measurement makes progress:
+ * where packets get lost somebody must send them again.
  */
 #include "config.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/p2p.h"
 
@@ -26,6 +35,21 @@ enum {
 	KEY = 1,
 	JOBS_MOST = 64,
 };
+
+/* ---- the other host ---------------------------------------------------------------- */
+
+static void away_go(void)
+{
+	const char *name = getenv("P2P_AWAY");
+	int fd = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (!name)
+		return;
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		bench_die("P2P_AWAY: the network namespace %s: %s", name,
+			  strerror(errno));
+	close(fd);
+}
 
 /* ---- memory ----------------------------------------------------------------------- */
 
@@ -80,9 +104,20 @@ static size_t block_len(size_t most)
 	return 2 * most + 2 * P2P_LINE;
 }
 
-void p2p_open(struct p2p *p, struct pair *pair, const char *provider,
+static void queue_look(void *arg)
+{
+	struct node *n = arg;
+	bool sleeps = n->sleeps;
+
+	n->sleeps = false;
+	node_poll(n);
+	n->sleeps = sleeps;
+}
+
+void p2p_open(struct p2p *p, struct pair *pair, const char *provider, bool sleeps,
 	      const struct p2p_memory *memory, size_t most)
 {
+	struct node_wants wants = {.threading = FI_THREAD_DOMAIN, .sleeps = sleeps};
 	struct node_target target;
 	struct node_card card, peer;
 
@@ -90,7 +125,7 @@ void p2p_open(struct p2p *p, struct pair *pair, const char *provider,
 	p->pair = pair;
 	p->memory = memory;
 	p->most = (most + P2P_LINE - 1) / P2P_LINE * P2P_LINE;
-	node_open(&p->node, provider, NULL, &card);
+	node_open(&p->node, provider, &wants, &card);
 	pair_exchange(pair, &card, &peer, sizeof(card));
 	node_join(&p->node, &peer);
 	p->mem = memory->alloc(&p->node, block_len(p->most));
@@ -103,11 +138,16 @@ void p2p_open(struct p2p *p, struct pair *pair, const char *provider,
 	p->cell = (_Atomic uint64_t *)(void *)(p->mem + p->cell_offset);
 	node_region_open(&p->node, &p->region, p->mem, block_len(p->most), KEY, &target);
 	pair_exchange(pair, &target, &p->target, sizeof(target));
+	if (getenv("P2P_CARE")) {
+		pair->meanwhile = queue_look;
+		pair->arg = &p->node;
+	}
 }
 
 void p2p_close(struct p2p *p)
 {
 	pair_meet(p->pair);
+	p->pair->meanwhile = NULL;
 	node_region_close(&p->region);
 	p->memory->release(&p->node, p->mem, block_len(p->most));
 	node_close(&p->node);
@@ -139,12 +179,13 @@ static double bandwidth_gb(double size, double count, double ns)
 }
 
 static const struct p2p_test test_table[] = {
-	{"lat", p2p_msg_latency, false, half_trip_us},
-	{"rate", p2p_msg_stream, false, rate_millions},
-	{"bw", p2p_msg_stream, false, bandwidth_gb},
-	{"put", p2p_write_polled, true, half_trip_us},
-	{"putdone", p2p_write_done, true, each_us},
-	{"putbw", p2p_write_stream, true, bandwidth_gb},
+	{"lat", p2p_msg_latency, false, false, half_trip_us},
+	{"rate", p2p_msg_stream, false, false, rate_millions},
+	{"bw", p2p_msg_stream, false, false, bandwidth_gb},
+	{"effort", p2p_msg_effort, false, true, bandwidth_gb},
+	{"put", p2p_write_polled, true, false, half_trip_us},
+	{"putdone", p2p_write_done, true, false, each_us},
+	{"putbw", p2p_write_stream, true, false, bandwidth_gb},
 };
 
 struct job {
@@ -161,7 +202,8 @@ static uint64_t round_up(uint64_t count, uint64_t step)
 /* As many operations as take about ms; both sides get the same number. */
 static uint64_t count_agree(struct p2p *p, const struct job *j, uint64_t ms)
 {
-	uint64_t step = j->test->run == p2p_msg_stream ? p2p_msg_window(j->size) : 1;
+	bool stream = j->test->run == p2p_msg_stream || j->test->run == p2p_msg_effort;
+	uint64_t step = stream ? p2p_msg_window(j->size) : 1;
 	uint64_t count = round_up(WARM, step), ns, limit = ms * 1000000;
 
 	/* The first look at the time has everything that is done once in it. */
@@ -199,6 +241,7 @@ struct plan {
 	uint64_t ms;
 	size_t most;
 	bool writes;
+	bool sleeps;
 	int count;
 	struct job jobs[JOBS_MOST];
 };
@@ -208,7 +251,9 @@ static void side_main(struct pair *pair, void *arg)
 	const struct plan *plan = arg;
 	static struct p2p p;
 
-	p2p_open(&p, pair, plan->provider, plan->memory, plan->most);
+	if (pair->role == 1)
+		away_go();
+	p2p_open(&p, pair, plan->provider, plan->sleeps, plan->memory, plan->most);
 	if (plan->writes) {
 		p2p_write_probe(&p);
 		if (pair->role == 0)
@@ -272,6 +317,7 @@ int main(int argc, char **argv)
 		if (plan.jobs[i].size > plan.most)
 			plan.most = plan.jobs[i].size;
 		plan.writes = plan.writes || plan.jobs[i].test->writes;
+		plan.sleeps = plan.sleeps || plan.jobs[i].test->sleeps;
 	}
 	if (!plan.memory)
 		return usage();

@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include <sys/resource.h>
+
 #include "bench/p2p.h"
 
 enum {
@@ -83,6 +85,27 @@ uint64_t p2p_msg_window(size_t size)
 	return size <= SMALL ? WINDOW_SMALL : WINDOW_LARGE;
 }
 
+static uint64_t processor_ns(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+/* What a stream costs this process, waiting for the other at its ends not counted. */
+static void effort_begin(struct p2p *p)
+{
+	pair_meet(p->pair);
+	p->effort = p->node.sleeps ? processor_ns() : 0;
+}
+
+static void effort_end(struct p2p *p)
+{
+	p->effort = p->node.sleeps ? processor_ns() - p->effort : 0;
+}
+
 /* Sends all windows, at most AHEAD of what is acknowledged; returns when all are. */
 static void stream_send(struct p2p *p, size_t size, uint64_t windows, uint64_t window)
 {
@@ -91,7 +114,7 @@ static void stream_send(struct p2p *p, size_t size, uint64_t windows, uint64_t w
 
 	for (; acks < windows && acks < AHEAD; acks++)
 		recv_post(p, ACK_BYTES, TAG_ACK);
-	pair_meet(p->pair);
+	effort_begin(p);
 	for (uint64_t w = 0; w < windows; w++) {
 		if (w >= AHEAD) {
 			node_await_rx(n, rx + w - AHEAD + 1);
@@ -104,6 +127,7 @@ static void stream_send(struct p2p *p, size_t size, uint64_t windows, uint64_t w
 	}
 	node_await_rx(n, rx + windows);
 	node_await_tx(n, tx + windows * window);
+	effort_end(p);
 }
 
 static void stream_receive(struct p2p *p, size_t size, uint64_t windows, uint64_t window)
@@ -113,7 +137,7 @@ static void stream_receive(struct p2p *p, size_t size, uint64_t windows, uint64_
 
 	for (uint64_t i = 0; i < window * (windows < AHEAD ? windows : AHEAD); i++)
 		recv_post(p, size, TAG_DATA);
-	pair_meet(p->pair);
+	effort_begin(p);
 	for (uint64_t w = 0; w < windows; w++) {
 		node_await_rx(n, rx + (w + 1) * window);
 		for (uint64_t i = 0; i < window && w + AHEAD < windows; i++)
@@ -121,6 +145,7 @@ static void stream_receive(struct p2p *p, size_t size, uint64_t windows, uint64_
 		send_post(p, ACK_BYTES, TAG_ACK);
 	}
 	node_await_tx(n, tx + windows);
+	effort_end(p);
 }
 
 uint64_t p2p_msg_stream(struct p2p *p, size_t size, uint64_t count)
@@ -136,4 +161,13 @@ uint64_t p2p_msg_stream(struct p2p *p, size_t size, uint64_t count)
 	begin = bench_now_ns() - begin;
 	pair_meet(p->pair);
 	return begin;
+}
+
+uint64_t p2p_msg_effort(struct p2p *p, size_t size, uint64_t count)
+{
+	uint64_t other;
+
+	p2p_msg_stream(p, size, count);
+	pair_exchange(p->pair, &p->effort, &other, sizeof(other));
+	return p->effort + other;
 }

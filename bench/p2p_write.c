@@ -112,6 +112,7 @@ static bool probe_flows(struct p2p *p)
 void p2p_write_probe(struct p2p *p)
 {
 	_Atomic uint64_t *word = &p->pair->shared->word;
+	void (*meanwhile)(void *) = p->pair->meanwhile;
 	bool alone, flows;
 
 	/* Connections and keys first: those may well need the target. */
@@ -122,9 +123,13 @@ void p2p_write_probe(struct p2p *p)
 		cell_write(p, p->polled);
 		node_poll(&p->node);
 	}
+	/* No call of role 1's until it has seen. */
+	if (p->pair->role == 1)
+		p->pair->meanwhile = NULL;
 	pair_meet(p->pair);
 	if (p->pair->role == 1)
 		atomic_store(word, probe_lands(p));
+	p->pair->meanwhile = meanwhile;
 	pair_meet(p->pair);
 	alone = atomic_load(word) != 0;
 	flows = pair_tell(p->pair, p->pair->role == 0 && alone && probe_flows(p));

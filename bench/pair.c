@@ -124,8 +124,11 @@ void pair_meet(struct pair *p)
 	uint64_t since = 0;
 
 	atomic_store_explicit(&s->met[p->role], mine, memory_order_release);
-	while (atomic_load_explicit(&s->met[1 - p->role], memory_order_acquire) < mine)
+	while (atomic_load_explicit(&s->met[1 - p->role], memory_order_acquire) < mine) {
 		pair_relax(&spins, &since);
+		if (p->meanwhile)
+			p->meanwhile(p->arg);
+	}
 }
 
 void pair_exchange(struct pair *p, const void *mine, void *others, size_t len)

@@ -25,6 +25,10 @@ struct pair {
 	int role; /* 0 or 1 */
 	uint32_t meetings;
 	uint32_t line_turn;
+	/* Called again and again while this side waits for the other to come; NULL:
+	 * nothing. */
+	void (*meanwhile)(void *arg);
+	void *arg;
 };
 
 typedef void pair_main(struct pair *p, void *arg);

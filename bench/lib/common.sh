@@ -57,7 +57,7 @@ use_built_provider()
 need_wire()
 {
 	case $1 in
-	shm) ;;
+	shm | uet) ;;
 	verbs)
 		# Emulated ones are good for counting what is above them.
 		[ -n "${EMUVERBS_CONFIG:-}" ] ||
@@ -67,7 +67,7 @@ need_wire()
 				"can be counted over fabtests/emuverbs/run"
 		ulimit -l unlimited 2>/dev/null
 		;;
-	*) die 2 "no wire '$1'; there are: shm, verbs" ;;
+	*) die 2 "no wire '$1'; there are: shm, verbs, uet" ;;
 	esac
 }
 

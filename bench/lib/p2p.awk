@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What bench/p2p has measured, summed up. Input: the rounds file, lines "round before
 # after" (line latency, ns), then the samples file, lines "round side test figure before
-# after"; those of the side "floor" have no "before after" and need no mode. Variables: want (rounds of one mode), ask:
+# after"; those of the side "floor" have no "before after" and need no mode. Variables:
+# want (rounds of one mode), any (1: every round compares, whatever its mode), ask:
 #   enough  prints a few words about the last round; exit status 0 when every test has
 #           enough comparable rounds of one mode
 #   text, json  the report; exit status 3 when there are fewer rounds than wanted
 
 function mode_of(before, after) {
+	if (any)
+		return "any"
 	if (before < 150 && after < 150)
 		return "near"
 	return before >= 150 && after >= 150 ? "far" : "mixed"
@@ -119,6 +122,9 @@ function summary(m, n,    s) {
 	s = item("8B tagged", "lat:8", m, "") item("rate 8B", "rate:8", m, "x") \
 		item("bw 1MiB", "bw:1048576", m, "x") item("write 8B polled", "put:8", m, "") \
 		item("write 8B polled shared", "shared-put:8", m, "")
+	if (wire == "uet")
+		s = s item("write bw 1MiB", "putbw:1048576", m, "x") \
+			item("bytes per CPU 1MiB", "effort:1048576", m, "x")
 	return sprintf("p2p %s vs %s (%s, %d round%s): %s", wire, peer, m, n, \
 		(n == 1 ? "" : "s"), (s == "" ? "nothing to compare" : substr(s, 3)))
 }
@@ -132,12 +138,15 @@ function report_text(m, n,    i, t) {
 			(ratio(t, m) == "" ? "-" : sprintf("%.2f", ratio(t, m))), count(t, m), \
 			unit_of[kind_of(t)]
 	}
-	printf "\nMedians over the %s rounds; ratio: weft over %s. Memory: malloc", m, peer
+	printf "\nMedians over %s rounds; ratio: weft over %s. Memory: malloc", \
+		(any ? "all" : "the " m), peer
 	if (wire == "shm")
 		printf "; shared: weft\047s from\nWEFT_FI_MEM_OPS, %s\047s as in the row without", peer
 	printf ".\n"
 	printf "Writes of weft land: %s\n", ENVIRON["P2P_LANDS_WEFT"]
 	printf "Writes of %s land: %s\n", peer, ENVIRON["P2P_LANDS_PEER"]
+	if (ENVIRON["P2P_REMARK"] != "")
+		printf "%s\n", ENVIRON["P2P_REMARK"]
 	if (floor_of("lat:8") != "")
 		printf "Floor (perftest, medians of all rounds): ib_send_lat 8 B %s us, " \
 			"ib_write_bw 1 MiB %s GB/s\n", number_text(floor_of("lat:8")), \
@@ -204,6 +213,8 @@ BEGIN {
 	unit_of["rate"] = "million/s"
 	name_of["bw"] = "tagged bandwidth"
 	unit_of["bw"] = unit_of["putbw"] = "GB/s"
+	name_of["effort"] = "tagged, sleeping, bytes per CPU"
+	unit_of["effort"] = "GB/CPU s"
 	name_of["put"] = "write, polled"
 	name_of["putdone"] = "write, completion"
 	name_of["putbw"] = "write bandwidth"
@@ -233,15 +244,19 @@ $2 == "floor" {
 }
 
 END {
-	near = least("near")
+	near = least(any ? "any" : "near")
 	far = least("far")
 	if (ask == "enough") {
 		for (i = 1; i <= test_count; i++)
 			now[pair_mode(rounds, tests[i])]++
+		if (any) {
+			printf "measured\n"
+			exit near < want
+		}
 		printf "%d near, %d far, %d mixed\n", now["near"], now["far"], now["mixed"]
 		exit !(near >= want || far >= want)
 	}
-	m = near >= far ? "near" : "far"
+	m = any ? "any" : near >= far ? "near" : "far"
 	n = near >= far ? near : far
 	if (ask == "json")
 		report_json(m, n)

@@ -6,6 +6,9 @@
 # What UCX is fast with between two processes of one host; nothing else is changed. A
 # value that the user has set stays.
 ucx_tls=${UCX_TLS:-posix,cma,self}
+# Where the server is, and what puts the client elsewhere.
+ucx_to=127.0.0.1
+ucx_on=()
 
 ucx_need()
 {
@@ -41,7 +44,7 @@ ucx_once()
 		>"$scratch/ucx.server" 2>&1 &
 	server=$!
 	for ((tries = 0; tries < 100; tries++)); do
-		env UCX_TLS="$ucx_tls" timeout -k 5 60 ucx_perftest 127.0.0.1 -p $port \
+		"${ucx_on[@]}" env UCX_TLS="$ucx_tls" timeout -k 5 60 ucx_perftest "$ucx_to" -p $port \
 			-c "$cpu_b" -t "$1" -s "$2" -n "$3" -w $(($3 / 10 + 10)) -f -v \
 			>"$scratch/ucx.client" 2>&1
 		line=$(sed -n 's/^ *\([0-9][0-9]*,.*\)/\1/p' "$scratch/ucx.client")

@@ -73,6 +73,14 @@ ok "and its memory in the document" test "$(p2p_report json 3 |
 	grep -c '"weft_memory": "shared", "peer_memory": "malloc"')" = 1
 mv "$tmp/samples.plain" "$tmp/samples"
 
+# Where modes don't matter every round counts.
+ok "any: all rounds are compared" test "$(awk -v want=5 -v any=1 -v ask=text -v wire=uet \
+	-v peer=tcp -f "$bench/lib/p2p.awk" "$tmp/rounds" "$tmp/samples" | tail -n 1)" = \
+	"p2p uet vs tcp (any, 5 rounds): 8B tagged 0.50, rate 8B 6.00x"
+awk -v want=6 -v any=1 -v ask=enough -v wire=uet -v peer=tcp -f "$bench/lib/p2p.awk" \
+	"$tmp/rounds" "$tmp/samples" >/dev/null
+ok "any: five are less than six" test $? = 1
+
 # The floor needs no mode, and is in no row.
 cp "$tmp/samples" "$tmp/samples.plain"
 printf '%s\n' '1 floor lat:8 40' '2 floor lat:8 90' '3 floor lat:8 50' \
