@@ -11,6 +11,7 @@
 #include "cli/cmd.h"
 #include "cli/parse.h"
 #include "cli/perf_report.h"
+#include "cli/perf_stages.h"
 #include "cli/usage.h"
 #include "coll/algo/algo.h"
 #include "coll/comm/comm.h"
@@ -41,6 +42,11 @@ static const char help_text[] =
 	"default 20\n"
 	"      --iters N      calls per measurement, 1 to 2000, whatever they take\n"
 	"      --explain      why each algorithm was chosen, behind its row\n"
+	"      --overlap      how much of a call passes while its caller computes, with "
+	"a\n"
+	"                     progress thread (WEFT_PROGRESS_CPUS says where)\n"
+	"      --breakdown    what a call is spent on: control messages, issuing, "
+	"waiting\n"
 	"      --stats        what was moved how, per operation\n"
 	"      --json         one JSON document in place of the tables\n"
 	"  -h, --help\n"
@@ -99,6 +105,8 @@ enum {
 	OPT_ITERS,
 	OPT_STATS,
 	OPT_EXPLAIN,
+	OPT_OVERLAP,
+	OPT_BREAKDOWN,
 	OPT_JSON
 };
 
@@ -115,6 +123,8 @@ static const struct option option_table[] = {
 	{"iters", required_argument, NULL, OPT_ITERS},
 	{"stats", no_argument, NULL, OPT_STATS},
 	{"explain", no_argument, NULL, OPT_EXPLAIN},
+	{"overlap", no_argument, NULL, OPT_OVERLAP},
+	{"breakdown", no_argument, NULL, OPT_BREAKDOWN},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -181,6 +191,12 @@ static const char *take_option(struct perf_opts *o, int c, const char *value,
 		return NULL;
 	case OPT_EXPLAIN:
 		o->explain = true;
+		return NULL;
+	case OPT_OVERLAP:
+		o->overlap = true;
+		return NULL;
+	case OPT_BREAKDOWN:
+		o->breakdown = true;
 		return NULL;
 	default:
 		o->json = true;
@@ -372,7 +388,8 @@ static bool measure_op(struct perf *p, struct perf_report *r, const struct perf_
 		struct perf_row row;
 
 		perf_report_progress(r, op, counts[i] * p->elem);
-		if (!perf_measure(p, op, counts[i], left / (r->total - r->done), &row))
+		if (!perf_measure(p, op, counts[i], left / (r->total - r->done), &row) ||
+		    !perf_stages(p, op, &row))
 			return false;
 		perf_report_row(r, &row);
 	}
@@ -453,12 +470,15 @@ static bool perf_alloc(struct perf *p)
 
 static bool perf_open(struct perf *p, const struct perf_opts *o)
 {
+	struct weft_ctx_opts ctx = WEFT_CTX_OPTS_INIT;
 	enum weft_result result;
 
 	memset(p, 0, sizeof(*p));
 	p->opts = o;
 	p->elem = weft_type_size(o->type);
-	result = weft_ctx_open(NULL, &p->ctx);
+	if (o->overlap)
+		ctx.progress = WEFT_PROGRESS_THREAD;
+	result = weft_ctx_open(&ctx, &p->ctx);
 	if (!result)
 		result = weft_comm_create(p->ctx, NULL, &p->comm);
 	if (result) {

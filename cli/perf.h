@@ -23,7 +23,7 @@ struct perf_opts {
 	const char *algorithm;
 	enum weft_type type;
 	enum weft_op op;
-	bool in_place, stats, explain, json;
+	bool in_place, stats, explain, json, overlap, breakdown;
 	int argc;
 	char **argv; /* for the report */
 };
@@ -50,6 +50,21 @@ struct perf {
 /* times[0]: elements found wrong; times[1]: calls checked */
 enum { PERF_FLAGS = 2, PERF_ITERS_MAX = 2000 };
 
+/* How much of a call passes while its caller computes (--overlap). */
+struct perf_overlap {
+	double alone_us, work_us, together_us; /* medians of the slowest ranks */
+	double part;			       /* of the call, 0 to 1 */
+	double early; /* calls that were done when the caller came back, of all */
+};
+
+/* What a call is spent on (--breakdown): medians, on average over the ranks. */
+struct perf_stage_times {
+	double call_us;	   /* checks, the choice, the plan */
+	double control_us; /* until the last READY that something was sent for */
+	double issue_us;   /* until the last transfer was given to the provider */
+	double wait_us;	   /* until it was done */
+};
+
 /* One row of the report. */
 struct perf_row {
 	const struct perf_op *op;
@@ -61,6 +76,8 @@ struct perf_row {
 	double median_us, p99_us;
 	double alg_gbps, bus_gbps; /* 1e9 bytes per second */
 	uint64_t wrong;		   /* checks that failed, on all ranks */
+	struct perf_overlap overlap;
+	struct perf_stage_times stages;
 };
 
 /* A collective that can be measured. */
@@ -92,6 +109,10 @@ extern const size_t perf_op_count;
 /* Measures one size. False: a call failed, its error detail was said. */
 bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		  int64_t budget_us, struct perf_row *row);
+
+/* The call in its general form. Rank 0 is the root of those that have one. */
+void perf_call(struct perf *p, const struct perf_op *op, uint64_t count,
+	       struct weft_call *call);
 
 /* Name of the algorithm that would run; NULL when the library refuses, which has set the
  * error detail then. */

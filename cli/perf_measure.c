@@ -174,28 +174,37 @@ static bool summarize(struct cell *c, int64_t iters, struct perf_row *row)
 	return true;
 }
 
-/* Rank 0 is the root of those that have one. */
-const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t count)
+void perf_call(struct perf *p, const struct perf_op *op, uint64_t count,
+	       struct weft_call *call)
 {
 	const uint64_t src = count * (op->src_blocks ? 1 : (uint64_t)p->size),
 		       dst = count * (op->dst_blocks ? 1 : (uint64_t)p->size);
 	const size_t own = (size_t)p->rank * count * p->elem;
-	struct weft_call call = WEFT_CALL_INIT;
-	struct weft_opts opts = WEFT_OPTS_INIT;
 	const enum weft_type type = p->opts->type;
 
-	opts.algorithm = p->opts->algorithm;
-	call.coll = op->coll;
-	call.op = p->opts->op;
-	call.src = (struct weft_buf){.addr = p->src, .count = src, .type = type};
-	call.dst = (struct weft_buf){.addr = p->dst, .count = dst, .type = type};
+	*call = (struct weft_call)WEFT_CALL_INIT;
+	call->coll = op->coll;
+	if (op->coll == WEFT_COLL_BARRIER)
+		return;
+	call->op = p->opts->op;
+	call->src = (struct weft_buf){.addr = p->src, .count = src, .type = type};
+	call->dst = (struct weft_buf){.addr = p->dst, .count = dst, .type = type};
 	if (op->coll == WEFT_COLL_BROADCAST ||
 	    (p->opts->in_place && op->src_blocks == op->dst_blocks))
-		call.src.addr = p->dst;
+		call->src.addr = p->dst;
 	else if (p->opts->in_place && op->src_blocks)
-		call.src.addr = (char *)p->dst + own;
+		call->src.addr = (char *)p->dst + own;
 	else if (p->opts->in_place)
-		call.dst.addr = (char *)p->src + own;
+		call->dst.addr = (char *)p->src + own;
+}
+
+const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t count)
+{
+	struct weft_opts opts = WEFT_OPTS_INIT;
+	struct weft_call call;
+
+	opts.algorithm = p->opts->algorithm;
+	perf_call(p, op, count, &call);
 	return weft_algorithm(p->comm, &call, &opts);
 }
 

@@ -165,7 +165,38 @@ static void row_json(struct perf_report *r, const struct perf_row *row)
 	if (row->why)
 		json_text(&r->json, "why", row->why);
 	json_bool(&r->json, "ok", row->wrong == 0);
+	if (r->perf->opts->overlap) {
+		json_real(&r->json, "overlap", row->overlap.part);
+		json_real(&r->json, "overlap_alone_us", row->overlap.alone_us);
+		json_real(&r->json, "overlap_work_us", row->overlap.work_us);
+		json_real(&r->json, "overlap_together_us", row->overlap.together_us);
+		json_real(&r->json, "overlap_early", row->overlap.early);
+	}
+	if (r->perf->opts->breakdown) {
+		json_real(&r->json, "call_us", row->stages.call_us);
+		json_real(&r->json, "control_us", row->stages.control_us);
+		json_real(&r->json, "issue_us", row->stages.issue_us);
+		json_real(&r->json, "wait_us", row->stages.wait_us);
+	}
 	json_object_end(&r->json);
+}
+
+/* Below the row, where they were asked for. */
+static void stages_text(const struct perf_report *r, const struct perf_row *row)
+{
+	const struct perf_overlap *o = &row->overlap;
+	const struct perf_stage_times *s = &row->stages;
+	char a[FIGURE_TEXT], b[FIGURE_TEXT], c[FIGURE_TEXT], d[FIGURE_TEXT];
+
+	if (r->perf->opts->overlap)
+		printf("       overlap %.0f %%: alone %s us, work %s us, together %s us; "
+		       "%.0f %% were done before the wait\n",
+		       o->part * 100, figure(o->alone_us, a), figure(o->work_us, b),
+		       figure(o->together_us, c), o->early * 100);
+	if (r->perf->opts->breakdown)
+		printf("       call %s us, control %s us, issue %s us, wait %s us\n",
+		       figure(s->call_us, a), figure(s->control_us, b),
+		       figure(s->issue_us, c), figure(s->wait_us, d));
 }
 
 static void row_text(const struct perf_report *r, const struct perf_row *row)
@@ -185,6 +216,7 @@ static void row_text(const struct perf_report *r, const struct perf_row *row)
 	       figure(row->median_us, median), figure(row->p99_us, p99), alg, bus,
 	       row->wrong ? "WRONG" : "ok", row->why ? "  " : "",
 	       row->why ? row->why : "");
+	stages_text(r, row);
 	fflush(stdout);
 }
 

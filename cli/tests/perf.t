@@ -208,6 +208,19 @@ ok "--explain runs" explain
 ok "and says what the library goes by" grep -q 'ok  a short vector takes the fewest rounds' "$tmp/why"
 explain --algo ring
 ok "or who named it" grep -q 'ok  --algo names it' "$tmp/why"
+
+# What of a call overlaps with work, and what it is spent on: figures, not judged.
+stages() {
+	timeout 100 "$weft" run -n 2 "$weft" perf "$@" --iters 3 >"$tmp/stages" 2>&1
+}
+ok "--overlap runs" stages allreduce --sizes 8:64K --overlap
+ok "and has a line for each size" test "$(grep -c 'overlap [0-9]* %: alone .* us, work .* us, together .* us; [0-9]* % were done' "$tmp/stages")" = 8
+ok "--breakdown runs" stages alltoall --sizes 64:64K --breakdown
+ok "and has a line for each size, too" test "$(grep -c 'call .* us, control .* us, issue .* us, wait .* us' "$tmp/stages")" = 6
+ok "both as a document" stages barrier --overlap --breakdown --json
+ok "with figures of both" grep -q '"overlap_together_us"' "$tmp/stages"
+ok "of each stage" grep -q '"control_us"' "$tmp/stages"
+
 WEFT_ALGO=allreduce=ring explain
 ok "in the environment, too" grep -q 'ok  WEFT_ALGO names it' "$tmp/why"
 

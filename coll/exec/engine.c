@@ -50,6 +50,19 @@ int64_t exec_now(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+int64_t exec_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void exec_time_calls(struct exec *x, struct exec_times *times)
+{
+	x->times = times;
+}
+
 int64_t exec_clock(const struct exec *x)
 {
 	return x->now;

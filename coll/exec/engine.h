@@ -258,11 +258,12 @@ struct exec {
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
 	struct peek peek;
-	uint32_t ctl_sends; /* in flight */
-	uint32_t held;	    /* registrations, by exec_hold() */
-	uint32_t rounds;    /* of progress in which something moved */
-	int64_t now;	    /* when the clock was looked at last */
-	uint64_t garbage;   /* control messages and puts that named nothing of ours */
+	uint32_t ctl_sends;	  /* in flight */
+	uint32_t held;		  /* registrations, by exec_hold() */
+	uint32_t rounds;	  /* of progress in which something moved */
+	int64_t now;		  /* when the clock was looked at last */
+	struct exec_times *times; /* NULL: nobody measures */
+	uint64_t garbage; /* control messages and puts that named nothing of ours */
 };
 
 static inline bool slot_is_whole(const struct slot *slot, enum slot_range which)
@@ -279,6 +280,8 @@ static inline char *slot_place(const struct slot *slot, enum slot_range which,
 }
 
 /* ---- engine.c ---- */
+/* For exec_times. */
+int64_t exec_now_ns(void);
 /* Of a call of two ranks `pair` is the other one, else -1. */
 struct exec_req *engine_find(struct exec *x, uint32_t comm, uint32_t call,
 			     uint32_t call_mask, int32_t pair);

@@ -162,6 +162,16 @@ const char *exec_req_what(struct exec_req *req);
 LOCK_HELD(lock_context)
 enum weft_result exec_req_result(const struct exec_req *req, const char **text);
 
+/* When what happened of the call that was started last, nanoseconds. For measurements:
+ * one request at a time. */
+struct exec_times {
+	int64_t begin;	/* the executor has it */
+	int64_t ready;	/* the last READY that a SEND waited for; else begin */
+	int64_t issued; /* the last transfer was given to the provider; else begin */
+};
+/* From now on; NULL: not any more. */
+void exec_time_calls(struct exec *x, struct exec_times *times);
+
 /* Monotonic clock, microseconds. */
 int64_t exec_now(void);
 

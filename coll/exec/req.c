@@ -384,6 +384,11 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 	if (warm)
 		req_rewind(req);
 	req_reset(req, call);
+	if (req->x->times) {
+		req->x->times->begin = exec_now_ns();
+		req->x->times->ready = req->x->times->begin;
+		req->x->times->issued = req->x->times->begin;
+	}
 	req->state = EXEC_RUNNING;
 	engine_link(req->x, req);
 	if (!list_empty(&req->x->stash))

@@ -134,6 +134,8 @@ static int tx_message(struct slot *slot)
 	slot->peer->msgs++;
 	x->stats.msgs++;
 	x->stats.msg_bytes += slot->bytes;
+	if (x->times)
+		x->times->issued = exec_now_ns();
 	slot_set_state(slot, SLOT_ACTIVE);
 	return 0;
 }
@@ -295,6 +297,8 @@ static int tx_put_segment(struct slot *slot, const struct segment *seg, bool las
 	slot->seg_posted++;
 	x->stats.puts++;
 	x->stats.put_bytes += seg->len;
+	if (x->times)
+		x->times->issued = exec_now_ns();
 	return 0;
 }
 
@@ -397,6 +401,8 @@ void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready)
 		if (slot->k != ready->k)
 			continue;
 		list_remove(&slot->link);
+		if (req->x->times)
+			req->x->times->ready = exec_now_ns();
 		slot->ready = ready;
 		slot_set_state(slot, SLOT_RUNNABLE);
 		list_push_back(&req->runnable, &slot->link);
