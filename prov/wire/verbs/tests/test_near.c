@@ -77,7 +77,7 @@ static void test_link(void)
 	reach->ifindex = if_nametoindex("own");
 	ret = rig_dial(&rig, &srv.addr);
 	tap_ok(ret == -FI_EAGAIN,
-	       "a link whose neighbour isn't known is refused for now (%d)", ret);
+	       "a link whose neighbour isn't known is to be tried again (%d)", ret);
 	sh("ip neigh replace 10.77.1.1 " LLADDR);
 	ret = rig_dial(&rig, &srv.addr);
 	tap_ok(ret == 0, "and gets in when it is (%d)", ret);
