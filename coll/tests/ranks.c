@@ -296,8 +296,16 @@ int ranks_open(struct ranks *r, const char *provider, int64_t timeout_us,
 	       struct weft_ctx **ctx)
 {
 	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
+	const char *wire = provider ? strchr(provider, '+') : NULL;
 	enum weft_result result;
+	char name[32];
 
+	if (wire) {
+		snprintf(name, sizeof(name), "%.*s", (int)(wire - provider), provider);
+		provider = name;
+		setenv("FI_WEFT_WIRE", wire + 1, 1);
+		setenv("FI_WEFT_SHM", "0", 1);
+	}
 	opts.provider = provider;
 	opts.timeout_us = timeout_us;
 	opts.boot = &r->boot;

@@ -63,7 +63,9 @@ int32_t ranks_marks(const struct ranks *r);
 __attribute__((format(printf, 2, 3))) int ranks_say(const struct ranks *r,
 						    const char *fmt, ...);
 
-/* Opens a context on the provider; RANKS_ABSENT when there is no such provider. */
+/* Opens a context on the provider; RANKS_ABSENT when there is no such provider.
+ * "weft+uet" is weft over that wire alone: chosen by environment variables of this
+ * process. */
 int ranks_open(struct ranks *r, const char *provider, int64_t timeout_us,
 	       struct weft_ctx **ctx);
 
