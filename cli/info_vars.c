@@ -13,12 +13,13 @@
 #include "coll/api/error.h"
 #include "coll/boot/boot_env.h"
 #include "coll/comm/force.h"
+#include "coll/exec/nodes.h"
 
 /* Those that the library and this command read or set. */
 static const char *const own_names[] = {
 	"WEFT_RANK", "WEFT_SIZE",	"WEFT_ROOT",	      "WEFT_ROOT_FD",
 	"WEFT_JOB",  "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE",    "WEFT_TTY",
-	"WEFT_ALGO", "WEFT_PROGRESS",	"WEFT_PROGRESS_CPUS",
+	"WEFT_ALGO", "WEFT_PROGRESS",	"WEFT_PROGRESS_CPUS", "WEFT_NODES",
 };
 
 static bool is_ours(const char *name)
@@ -109,6 +110,16 @@ static const char *judge_value(const struct fi_param *param, const char *value,
 	return text;
 }
 
+static const char *judge_nodes(const char *value, char text[INFO_NOTE_TEXT])
+{
+	uint32_t ranks;
+
+	if (nodes_read(value, &ranks) == WEFT_SUCCESS)
+		return NULL;
+	snprintf(text, INFO_NOTE_TEXT, "%s", weft_error_detail());
+	return text;
+}
+
 static const char *judge_algo(const char *value, char text[INFO_NOTE_TEXT])
 {
 	struct force table[WEFT_COLL_COUNT];
@@ -134,6 +145,8 @@ const char *info_vars_judge(const struct info_vars *vars, const char *name,
 {
 	if (strcmp(name, "WEFT_ALGO") == 0)
 		return judge_algo(value, text);
+	if (strcmp(name, "WEFT_NODES") == 0)
+		return judge_nodes(value, text);
 	if (strncmp(name, "FI_", 3) != 0)
 		return judge_own(name);
 	for (int i = 0; i < vars->params; i++)

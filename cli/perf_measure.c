@@ -221,6 +221,7 @@ static const char *algorithm_why(const struct perf *p, const struct perf_op *op,
 		.in_place = p->opts->in_place && op->in_place,
 		.fetches = exec_fetches(p->ctx->exec),
 		.crowded = exec_is_crowded(p->ctx->exec),
+		.nodes = p->comm->nodes,
 	};
 
 	if (p->opts->algorithm)

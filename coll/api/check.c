@@ -635,6 +635,7 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 		.root = row->rooted ? call->root : 0,
 		.fetches = exec_fetches(comm->ctx->exec),
 		.crowded = exec_is_crowded(comm->ctx->exec),
+		.nodes = comm->nodes,
 		.average = row->reduces && call->op == WEFT_AVG,
 	};
 	out->timeout_us =

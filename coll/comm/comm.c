@@ -97,6 +97,12 @@ enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks
 	comm->rank = rank;
 	comm->size = size;
 	comm->ranks = ranks;
+	result = comm_nodes_make(comm);
+	if (result != WEFT_SUCCESS) {
+		exec_comm_close(ctx->exec, number);
+		free(comm);
+		return result;
+	}
 	list_init(&comm->plans);
 	list_init(&comm->free_reqs);
 	list_init(&comm->held_reqs);
@@ -180,6 +186,7 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 	result = comm_close(comm);
 	ctx_unlock(ctx);
 	if (result == WEFT_SUCCESS) {
+		free(comm->nodes);
 		free(comm->tables);
 		free(comm->ranks);
 		free(comm->cards);

@@ -81,8 +81,9 @@ struct weft_comm {
 	uint32_t number; /* the same on every rank */
 	uint32_t next_call;
 	int32_t rank, size;
-	int32_t *ranks;	   /* of the context, by rank here; NULL: the same */
-	struct list plans; /* struct comm_plan, most recently used first */
+	int32_t *ranks;		  /* of the context, by rank here; NULL: the same */
+	struct plan_nodes *nodes; /* NULL: all its ranks share one */
+	struct list plans;	  /* struct comm_plan, most recently used first */
 	int plan_count;
 	struct comm_choice choice[WEFT_COLL_COUNT];
 	struct list free_reqs; /* kept for reuse, of no plan in particular */
@@ -149,6 +150,8 @@ LOCK_HELD(lock_context)
 enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks,
 			   int32_t size, int32_t rank, uint32_t groups,
 			   struct weft_comm **comm);
+/* comm_nodes.c: sets comm->nodes. */
+LOCK_HELD(lock_context) enum weft_result comm_nodes_make(struct weft_comm *comm);
 enum weft_result comm_opts_check(const struct weft_comm_opts *opts);
 /* Numbers behind the communicator's own that are for its groups. */
 uint32_t comm_opts_groups(const struct weft_comm_opts *opts);

@@ -8,6 +8,7 @@
 
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
+#include "coll/exec/nodes.h"
 
 #define CTX_TIMEOUT_US INT64_C(60000000)
 
@@ -60,6 +61,7 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 {
 	struct weft_ctx *ctx = calloc(1, sizeof(*ctx));
 	struct progress_attr progress;
+	struct net_attr with_nodes = *net;
 	enum weft_result result;
 
 	if (!ctx)
@@ -70,7 +72,9 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 	if (result == WEFT_SUCCESS)
 		result = force_read(getenv("WEFT_ALGO"), ctx->force);
 	if (result == WEFT_SUCCESS)
-		result = ctx_start(ctx, opts, net, &progress);
+		result = nodes_read(getenv("WEFT_NODES"), &with_nodes.node_ranks);
+	if (result == WEFT_SUCCESS)
+		result = ctx_start(ctx, opts, &with_nodes, &progress);
 	if (result != WEFT_SUCCESS) {
 		pthread_mutex_destroy(&ctx->lock);
 		free(ctx);

@@ -110,6 +110,7 @@ static enum weft_result dynamic_first(struct comm_dynamic *d)
 		.elem_size = 1,
 		.fetches = exec_fetches(comm->ctx->exec),
 		.crowded = exec_is_crowded(comm->ctx->exec),
+		.nodes = comm->nodes,
 	};
 	const char *coll = weft_coll_name(WEFT_COLL_ALLTOALL);
 

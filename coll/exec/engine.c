@@ -12,6 +12,7 @@
 #include "coll/exec/crowd.h"
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
+#include "coll/exec/nodes.h"
 #include "coll/exec/pair.h"
 
 /* How long a wait spins before it offers the processor to others, and how long before it
@@ -39,6 +40,7 @@ struct engine_card {
 	uint8_t put_pieces;
 	uint8_t data;
 	uint8_t pad[5];
+	uint64_t node_ranks; /* WEFT_NODES */
 	struct crowd_place place;
 };
 
@@ -107,6 +109,7 @@ static void engine_free(struct exec *x)
 		free(x->handles[i]);
 	free(x->handles);
 	free(x->comms);
+	free(x->lead);
 	free(x);
 }
 
@@ -139,10 +142,11 @@ static struct exec *engine_alloc(struct boot *boot)
 	return x;
 }
 
-static void engine_card_fill(struct exec *x, enum weft_result result,
+static void engine_card_fill(struct exec *x, enum weft_result result, uint32_t node_ranks,
 			     struct engine_card *card)
 {
 	memset(card, 0, sizeof(*card));
+	card->node_ranks = node_ranks;
 	if (result == WEFT_SUCCESS)
 		result = net_name(&x->net, card->name, &card->name_len);
 	card->result = result;
@@ -181,6 +185,12 @@ static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 				 "rank %d runs on provider %s, rank %d on %s: set "
 				 "FI_PROVIDER to the same on all ranks",
 				 rank, card->provider, x->rank, own->provider);
+	if (card->node_ranks != own->node_ranks)
+		return error_set(WEFT_ERR_MISMATCH,
+				 "rank %d has WEFT_NODES=%llu, rank %d has %llu (0: not "
+				 "set): set it to the same on all ranks",
+				 rank, (unsigned long long)card->node_ranks, x->rank,
+				 (unsigned long long)own->node_ranks);
 	if (card->message_max < x->caps.message_max)
 		x->caps.message_max = card->message_max;
 	if (card->long_max < x->caps.long_max)
@@ -208,8 +218,14 @@ static bool cards_crowded(const struct engine_card *cards, int32_t count)
 	return false;
 }
 
-static enum weft_result engine_meet(struct exec *x, struct boot *boot,
-				    enum weft_result result, int64_t timeout_us)
+static const struct crowd_place *card_place(const void *cards, int32_t rank)
+{
+	return &((const struct engine_card *)cards)[rank].place;
+}
+
+static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
+				    struct boot *boot, enum weft_result result,
+				    int64_t timeout_us)
 {
 	struct engine_card own, *cards;
 	struct crowd crowd = {0};
@@ -219,7 +235,7 @@ static enum weft_result engine_meet(struct exec *x, struct boot *boot,
 	if (!cards)
 		return error_set(WEFT_ERR_NOMEM, "no memory for %d addresses", x->size);
 	/* A rank without provider still takes part, so that the others hear why. */
-	engine_card_fill(x, result, &own);
+	engine_card_fill(x, result, attr->node_ranks, &own);
 	met = boot_allgather(boot, &own, cards, sizeof(own), timeout_us);
 	if (own.result != WEFT_SUCCESS) {
 		free(cards);
@@ -234,6 +250,12 @@ static enum weft_result engine_meet(struct exec *x, struct boot *boot,
 	}
 	x->tight = crowd_is_tight(&crowd);
 	x->crowded = met == WEFT_SUCCESS && cards_crowded(cards, x->size);
+	if (met == WEFT_SUCCESS) {
+		x->lead = nodes_leads(card_place, cards, x->size, attr->node_ranks);
+		if (!x->lead)
+			met = error_set(WEFT_ERR_NOMEM, "no memory for %d ranks",
+					x->size);
+	}
 	free(cards);
 	return met;
 }
@@ -255,7 +277,7 @@ enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
 		x->net.size = x->size;
 		result = ctl_io_open(x);
 	}
-	result = engine_meet(x, boot, result, timeout_us);
+	result = engine_meet(x, attr, boot, result, timeout_us);
 	if (result != WEFT_SUCCESS) {
 		engine_free(x);
 		return result;
@@ -403,6 +425,11 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 		x->stashed--;
 		pool_put(&x->stashes, stash);
 	}
+}
+
+const int32_t *exec_leads(const struct exec *x)
+{
+	return x->lead;
 }
 
 bool exec_is_crowded(const struct exec *x)

@@ -241,6 +241,7 @@ struct exec {
 	struct net_caps caps; /* agreed with all ranks */
 	bool tight;	      /* ranks share our processors */
 	bool crowded;	      /* some ranks share some; the same on all ranks */
+	int32_t *lead;	      /* by rank: the lowest of its node; the same on all ranks */
 	struct weft_stats stats;
 	struct peer_handle **handles; /* [rank][id], NULL until the peer told one */
 	struct exec_comm *comms;

@@ -38,6 +38,8 @@ bool exec_fetches(const struct exec *x);
 /* Some ranks of a few (EXEC_CROWD_RANKS) share processors; the same on all ranks. */
 bool exec_is_crowded(const struct exec *x);
 #define EXEC_CROWD_RANKS 16
+/* By rank of the context the lowest rank of its node; the same on all ranks. */
+const int32_t *exec_leads(const struct exec *x);
 /* The provider pins registered memory, so that nothing is remembered across calls. */
 bool exec_registers_per_call(const struct exec *x);
 
