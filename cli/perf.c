@@ -262,7 +262,7 @@ static int check_sizes(const struct perf_opts *o)
 /* Whether an operation that is wanted has the algorithm. */
 static int check_algorithm(const struct perf_opts *o)
 {
-	char what[512];
+	char what[1024];
 	size_t used;
 
 	used = (size_t)snprintf(what, sizeof(what), "--algo: there are");

@@ -138,7 +138,7 @@ status 0 "info --help" "$weft" info --help
 
 # ---- what is wrong
 status 2 "an unknown algorithm" "$weft" run -n 2 "$weft" perf allreduce --algo fast
-says err 'there are ring, recursive-doubling, halving-doubling .*but no "fast"' "lists those there are"
+says err 'there are ring, recursive-doubling, halving-doubling, double-tree.*but no "fast"' "lists those there are"
 ok "and only rank 0 says it" test "$(grep -c 'weft perf:' "$tmp/err")" = 1
 status 2 "an algorithm that nobody has" "$weft" perf all --algo fast
 status 1 "a pair that is not supported" "$weft" perf allreduce --op band
