@@ -238,6 +238,14 @@ const struct prov_param prov_param_table[] = {
 			"fails where this host can't",
 	},
 	{
+		.name = "uet_key",
+		.secret = true,
+		.absent = "none",
+		.offset = offsetof(struct prov_params, uet_key),
+		.text = "what the wire over UDP encrypts everything with: 16 to 1024 "
+			"characters, or 64 hexadecimal digits, the same in all processes",
+	},
+	{
 		.name = "uet_shim",
 		.absent = "none",
 		.offset = offsetof(struct prov_params, uet_shim),

@@ -77,7 +77,8 @@ struct prov_params {
 	uint64_t pkey_index;
 	uint64_t service_level;
 	uint64_t hop_limit;
-	uint64_t verbs_ooo;   /* enum prov_ooo */
+	uint64_t verbs_ooo; /* enum prov_ooo */
+	const char *uet_key;
 	const char *uet_shim; /* a bad network, for tests (wire/uet/uet_shim.h) */
 	uint64_t verbs_fork;  /* enum prov_fork */
 	uint64_t numbered;    /* 0 or 1: every write to another host has a number */

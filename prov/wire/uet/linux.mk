@@ -11,6 +11,7 @@ PROV_SOURCES += \
 	%D%/uet_replay.h \
 	%D%/uet_rma.c %D%/uet_rma.h \
 	%D%/uet_seal.c %D%/uet_seal.h \
+	%D%/uet_secret.c %D%/uet_secret.h \
 	%D%/uet_send.c %D%/uet_send.h \
 	%D%/uet_shim.c %D%/uet_shim.h \
 	%D%/uet_sock.c %D%/uet_sock.h \
@@ -50,3 +51,9 @@ THREAD_TESTS += %D%/tests/test_uet_turn %D%/tests/test_uet
 TESTS += %D%/tests/own.t
 PLAIN_TESTS += %D%/tests/own.t
 EXTRA_DIST += %D%/tests/own.t
+
+check_PROGRAMS += %D%/tests/test_uet_secret
+TESTS += %D%/tests/test_uet_secret
+THREAD_TESTS += %D%/tests/test_uet_secret
+%C%_tests_test_uet_secret_SOURCES = %D%/tests/test_uet_secret.c
+%C%_tests_test_uet_secret_LDADD = prov/libprov.la

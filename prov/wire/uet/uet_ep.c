@@ -26,8 +26,8 @@
 /* What is asked of the system for each endpoint and each path. */
 #define RCVBUF ((size_t)4 << 20)
 #define SNDBUF ((size_t)1 << 20)
-/* Headers and checksum of a packet of a message. */
-#define PACKET_HEAD (12 + 44 + UET_CRC_BYTES)
+/* Headers of a packet of a message. */
+#define PACKET_HEAD (12 + 44)
 /* Polls without anything before the kernel is asked for errors. */
 #define IDLE_LOOK 256
 /* An endpoint that closes waits as long for what it sent to arrive, and for its peers to
@@ -78,36 +78,48 @@ void uet_ep_door(const struct uet_peer *peer, int family, struct wire_addr *addr
 	memcpy(&addr->in.sin_addr, peer->host + 12, 4);
 }
 
+/* What a datagram has besides payload. */
+static size_t head_of(const struct wire_ep *ep)
+{
+	return PACKET_HEAD + (ep->secret ? UET_SECRET_EXTRA : UET_CRC_BYTES);
+}
+
 uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err)
 {
 	size_t room = uet_sock_room(ep->sock, 0, to, err);
 
 	if (!room)
 		return 0;
-	if (room < UET_PART_MIN + PACKET_HEAD) {
+	if (room < UET_PART_MIN + head_of(ep)) {
 		*err = -EMSGSIZE;
 		return 0;
 	}
-	room -= PACKET_HEAD;
+	room -= head_of(ep);
 	return room < UET_PART_MAX ? (uint32_t)room : UET_PART_MAX;
 }
 
 /* ---- leaving ----------------------------------------------------------------------- */
 
+/* The receiver's, as far as it said. */
+static uint64_t incarnation_of(const struct uet_pdc *pdc)
+{
+	const struct wire_link *link = pdc ? uet_pdc_ctx(pdc) : NULL;
+
+	return link ? link->base.peer_incarnation : 0;
+}
+
 static void prepare(struct wire_ep *ep, uint32_t i)
 {
 	struct uet_ep_out *o = &ep->out[i];
 	const struct uet_out *out = &o->out;
-	uint32_t crc = uet_crc(0, out->head, out->head_len);
 	uint8_t type = out->head[0] >> 3;
 	struct uet_tx *tx = &ep->tx[i];
+	uint32_t crc;
 
 	uet_ep_door(&out->peer, ep->sock->family, &o->to);
-	crc = uet_crc(crc, out->payload, out->payload_len);
-	o->crc = be32_of(crc);
 	*tx = (struct uet_tx){
 		.to = &o->to,
-		.len = out->head_len + out->payload_len + UET_CRC_BYTES,
+		.len = out->head_len + out->payload_len,
 		.path = (uint8_t)((out->path == UET_PATH_ECHO ? out->entropy
 							      : out->path) %
 				  ep->sock->paths),
@@ -118,6 +130,13 @@ static void prepare(struct wire_ep *ep, uint32_t i)
 	if (out->payload_len)
 		tx->iov[tx->iov_count++] =
 			(struct iovec){(void *)(uintptr_t)out->payload, out->payload_len};
+	if (ep->secret) {
+		uet_secret_put(ep->secret, i, incarnation_of(out->pdc), tx);
+		return;
+	}
+	crc = uet_crc(0, out->head, out->head_len);
+	o->crc = be32_of(uet_crc(crc, out->payload, out->payload_len));
+	tx->len += UET_CRC_BYTES;
 	tx->iov[tx->iov_count++] = (struct iovec){&o->crc, sizeof(o->crc)};
 }
 
@@ -176,6 +195,39 @@ void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len)
 
 /* ---- arriving ---------------------------------------------------------------------- */
 
+/* Whole, and a packet. */
+static bool open_dgram(const struct uet_dgram *d, struct uet_pkt *pkt)
+{
+	struct be32 crc;
+	size_t len;
+
+	if (d->len <= UET_CRC_BYTES)
+		return false;
+	len = d->len - UET_CRC_BYTES;
+	memcpy(&crc, d->data + len, sizeof(crc));
+	if (be32_get(crc) == uet_crc(0, d->data, len) &&
+	    !uet_pkt_parse(d->data, len, UET_PART_MAX, pkt))
+		return true;
+	if (uet_secret_sealed(d))
+		uet_secret_no_key(d);
+	return false;
+}
+
+static bool sealed_dgram(struct wire_ep *ep, const struct uet_dgram *d,
+			 struct uet_pkt *pkt)
+{
+	/* An endpoint of all local addresses has many names. */
+	const struct wire_addr *to = d->to.sa.sa_family ? &d->to : &ep->base.addr;
+	const uint8_t *data;
+	bool begins;
+	size_t len;
+
+	return uet_secret_take(ep->secret, to, ep->incarnation, d, &data, &len,
+			       &begins) &&
+	       !uet_pkt_parse(data, len, UET_PART_MAX, pkt) &&
+	       (!begins || uet_secret_may_begin(pkt));
+}
+
 static void on_dgram(void *arg, const struct uet_dgram *d)
 {
 	struct wire_ep *ep = arg;
@@ -183,17 +235,8 @@ static void on_dgram(void *arg, const struct uet_dgram *d)
 			    .stamp = d->stamp};
 	uint64_t now = uet_ep_now();
 	struct uet_pkt pkt;
-	struct be32 crc;
-	size_t len;
 
-	if (d->len <= UET_CRC_BYTES) {
-		ep->garbled++;
-		return;
-	}
-	len = d->len - UET_CRC_BYTES;
-	memcpy(&crc, d->data + len, sizeof(crc));
-	if (be32_get(crc) != uet_crc(0, d->data, len) ||
-	    uet_pkt_parse(d->data, len, UET_PART_MAX, &pkt)) {
+	if (!(ep->secret ? sealed_dgram(ep, d, &pkt) : open_dgram(d, &pkt))) {
 		ep->garbled++;
 		return;
 	}
@@ -228,9 +271,9 @@ static void narrower(struct wire_ep *ep, const struct uet_sock_news *news)
 		struct wire_link *link = container_of(pos, struct wire_link, node);
 
 		if (wire_addr_equal(&link->base.peer, &news->to) &&
-		    news->room >= UET_PART_MIN + PACKET_HEAD &&
-		    news->room - PACKET_HEAD < link->part)
-			link->part = (uint32_t)(news->room - PACKET_HEAD);
+		    news->room >= UET_PART_MIN + head_of(ep) &&
+		    news->room - head_of(ep) < link->part)
+			link->part = (uint32_t)(news->room - head_of(ep));
 	}
 }
 
@@ -438,7 +481,8 @@ static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
 					 .any = attr->addr_any,
 					 .paths = UET_EP_PATHS,
 					 .rcvbuf = RCVBUF,
-					 .sndbuf = SNDBUF};
+					 .sndbuf = SNDBUF,
+					 .want_to = ep->secret && attr->addr_any};
 	int ret = uet_sock_open(&config, &ep->sock);
 
 	if (ret)
@@ -515,6 +559,7 @@ static void ep_free(struct wire_ep *ep)
 	uet_pds_close(ep->pds);
 	uet_sock_close(ep->sock);
 	uet_shim_close(ep->shim);
+	uet_secret_close(ep->secret);
 	if (ep->view)
 		mem_keyview_close(ep->view);
 	free(ep);
@@ -546,6 +591,8 @@ int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	list_init(&ep->news);
 	list_init(&ep->pump);
 	ret = mem_keyview_own(attr->keys, &ep->view);
+	if (!ret)
+		ret = uet_secret_open(&ep->secret);
 	if (!ret)
 		ret = open_sock(ep, attr);
 	if (!ret)

@@ -9,6 +9,7 @@
 #include "prov/mem/keytab.h"
 #include "prov/wire/uet/uet_crc.h"
 #include "prov/wire/uet/uet_pds.h"
+#include "prov/wire/uet/uet_secret.h"
 #include "prov/wire/uet/uet_send.h"
 #include "prov/wire/uet/uet_shim.h"
 #include "prov/wire/uet/uet_sock.h"
@@ -42,7 +43,8 @@ struct wire_ep {
 	struct mem_keyview *view;
 	struct uet_sock *sock;
 	struct uet_pds *pds;
-	struct uet_shim *shim; /* NULL: none */
+	struct uet_shim *shim;	   /* NULL: none */
+	struct uet_secret *secret; /* NULL: no key */
 	struct list links;
 	struct list dead; /* to be freed at the next progress */
 	struct list news; /* links with something to tell */

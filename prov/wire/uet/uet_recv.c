@@ -41,6 +41,7 @@ struct rx_note {
 	size_t size;	/* of each datagram in it; 0: it is one */
 	uint64_t stamp; /* wall clock; 0: none */
 	uint8_t tos;
+	struct wire_addr to; /* no port */
 };
 
 int uet_rx_open(struct uet_sock *sock)
@@ -104,6 +105,18 @@ static void note_one(const struct cmsghdr *c, struct rx_note *note)
 		memcpy(&t, CMSG_DATA(c), sizeof(t));
 		note->stamp =
 			(uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+		struct in_pktinfo info;
+
+		memcpy(&info, CMSG_DATA(c), sizeof(info));
+		note->to.in.sin_family = AF_INET;
+		note->to.in.sin_addr = info.ipi_addr;
+	} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+		struct in6_pktinfo info;
+
+		memcpy(&info, CMSG_DATA(c), sizeof(info));
+		note->to.in6.sin6_family = AF_INET6;
+		note->to.in6.sin6_addr = info.ipi6_addr;
 	} else if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) ||
 		   (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)) {
 		note->tos = read_tos(c);
@@ -125,8 +138,9 @@ static uint64_t stamp_monotonic(uint64_t stamp, uint64_t wall, uint64_t now)
 	return age <= STAMP_AGE_MAX && age < now ? now - age : now;
 }
 
-static size_t hand_over(struct mmsghdr *m, const uint8_t *data, uint64_t wall,
-			uint64_t now, uet_recv_call *call, void *arg)
+static size_t hand_over(const struct uet_sock *sock, struct mmsghdr *m,
+			const uint8_t *data, uint64_t wall, uint64_t now,
+			uet_recv_call *call, void *arg)
 {
 	struct uet_dgram d = {0};
 	struct rx_note note;
@@ -139,6 +153,11 @@ static size_t hand_over(struct mmsghdr *m, const uint8_t *data, uint64_t wall,
 				     m->msg_hdr.msg_namelen))
 		return 0;
 	d.tos = note.tos;
+	d.to = note.to;
+	if (d.to.sa.sa_family == AF_INET6)
+		d.to.in6.sin6_port = sock->addr.in6.sin6_port;
+	else
+		d.to.in.sin_port = sock->addr.in.sin_port;
 	d.stamp = stamp_monotonic(note.stamp, wall, now);
 	for (size_t at = 0; at < m->msg_len; at += d.len, n++) {
 		d.data = data + at;
@@ -166,7 +185,8 @@ size_t uet_recv(struct uet_sock *sock, size_t budget, uet_recv_call *call, void 
 		wall = clock_ns(CLOCK_REALTIME);
 		now = clock_ns(CLOCK_MONOTONIC);
 		for (int i = 0; i < got; i++)
-			n += hand_over(&rx->msg[i], rx->data[i], wall, now, call, arg);
+			n += hand_over(sock, &rx->msg[i], rx->data[i], wall, now, call,
+				       arg);
 	}
 	return n;
 }

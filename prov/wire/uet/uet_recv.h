@@ -10,6 +10,8 @@ struct uet_dgram {
 	const uint8_t *data; /* may be read until the callback returns */
 	size_t len;
 	struct wire_addr from; /* the path that it was sent on */
+	struct wire_addr to;   /* where it was sent to; no family: to the door's address,
+				* or wasn't asked for (uet_sock_config.want_to) */
 	uint8_t tos;	       /* traffic class: DSCP and ECN bits */
 	uint64_t stamp;	       /* monotonic ns: when the kernel had it */
 };

@@ -116,6 +116,9 @@ static void door_ask(struct uet_sock *sock, const struct uet_sock_config *config
 	sock->stamps = option(sock->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
 	option(sock->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
 	       v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
+	if (config->want_to)
+		option(sock->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+		       v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
 	sock->rcvbuf = buffer_set(sock->fd, SO_RCVBUF, SO_RCVBUFFORCE, config->rcvbuf,
 				  config->no_force);
 	buffer_check(sock, sock->rcvbuf, config->rcvbuf, "receive", "net.core.rmem_max");

@@ -41,7 +41,8 @@ struct uet_sock_config {
 	unsigned paths;	     /* 1 to UET_SOCK_PATHS, at least one for each rail */
 	size_t rcvbuf;	     /* bytes wanted of the door, of each path */
 	size_t sndbuf;
-	bool no_gso; /* as if the kernel couldn't */
+	bool want_to; /* each datagram says which local address it was sent to */
+	bool no_gso;  /* as if the kernel couldn't */
 	bool no_gro;
 	bool no_force; /* as if we might not exceed the system's limit */
 };
