@@ -35,6 +35,9 @@ static uint32_t pieces_name(struct proto_ep *ep, struct proto_peer *pp, struct t
 		names[i] = caps->local && x->reg[i]
 				   ? ep->wire->mem_name(ep->wep, x->reg[i]->handle)
 				   : 0;
+		if (caps->local && x->reg[i] && !names[i]) {
+			return 0;
+		}
 	}
 	return x->local_count;
 }
@@ -51,7 +54,7 @@ bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 		return false;
 	}
 	count = pieces_name(ep, pp, tx, iov, names);
-	flags |= tx->x.regs ? PKT_F_NAMED : 0;
+	flags |= count && tx->x.regs ? PKT_F_NAMED : 0;
 	len = pkt_put_rts(pkt, (uint8_t)flags, tx->tag, tx->data, pool_id(tx),
 			  tx->x.total, iov, names, count);
 	link_commit(pp->peer.link, pkt, len);

@@ -252,9 +252,9 @@ struct wire_ops {
 	void (*mem_drop)(struct wire_ep *ep, void *handle);
 	/*
 	 * Where caps.local and caps.raw: the name by which the peer of any link of this
-	 * endpoint reaches that registration (wire_remote.key). Never 0, the same
-	 * until mem_drop, and not used again soon after: a peer that is late must not
-	 * find other memory.
+	 * endpoint reaches that registration (wire_remote.key); no peer does before it is
+	 * asked for. The same until mem_drop, and not used again soon after: a peer that
+	 * is late must not find other memory. 0: there is no memory for it.
 	 * NULL where plain addresses are enough.
 	 */
 	uint64_t (*mem_name)(struct wire_ep *ep, void *handle);

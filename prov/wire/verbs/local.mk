@@ -116,6 +116,10 @@ TEST_HELPERS += %D%/tests/test_placed
 %C%_tests_test_placed_SOURCES = %D%/tests/test_placed.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_placed_LDADD = prov/libprov.la
 %C%_tests_test_near_SOURCES += %D%/tests/rig.c %D%/tests/rig.h
+check_PROGRAMS += %D%/tests/test_reach
+TEST_HELPERS += %D%/tests/test_reach
+%C%_tests_test_reach_SOURCES = %D%/tests/test_reach.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_reach_LDADD = prov/libprov.la
 check_PROGRAMS += %D%/tests/test_left
 TEST_HELPERS += %D%/tests/test_left
 %C%_tests_test_left_SOURCES = %D%/tests/test_left.c %D%/tests/rig.c %D%/tests/rig.h
@@ -124,7 +128,7 @@ endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t \
-	%D%/tests/near.t
-EXTRA_DIST += %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
+	%D%/tests/near.t %D%/tests/reach.t
+EXTRA_DIST += %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh

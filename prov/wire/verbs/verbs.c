@@ -30,8 +30,7 @@ static void wire_mem_drop(struct wire_ep *ep, void *handle)
 
 static uint64_t wire_mem_name(struct wire_ep *ep, void *handle)
 {
-	(void)ep;
-	return ((const struct verbs_mr *)handle)->name;
+	return verbs_dom_mem_name(verbs_ep_of(ep)->dom, handle);
 }
 
 static int wire_key_add(struct wire_ep *ep, uint64_t key, const struct mem_region *region)

@@ -332,44 +332,69 @@ void verbs_dom_put(struct verbs_dom *dom)
 int verbs_dom_mem_add(struct verbs_dom *dom, void *start, size_t len,
 		      struct verbs_mr **out)
 {
-	/* Peers pull what is announced by name; nothing lets them write there (D3). */
-	struct verbs_keys_entry e = {
-		.space = VERBS_KEYS_NAME, .access = VERBS_KEYS_READ, .pieces = 1};
-	struct verbs_mr *mr;
-	int ret = verbs_mr_add(dom, start, len,
-			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
-			       VERBS_MR_RELAXED, &mr);
+	int ret = verbs_mr_add(dom, start, len, IBV_ACCESS_LOCAL_WRITE, VERBS_MR_RELAXED,
+			       out);
 
 	/* Memory that can only be read can still be sent from. */
-	if (ret == -FI_EFAULT)
-		ret = verbs_mr_add(dom, start, len, IBV_ACCESS_REMOTE_READ, 0, &mr);
-	if (ret)
+	return ret == -FI_EFAULT ? verbs_mr_add(dom, start, len, 0, 0, out) : ret;
+}
+
+/* Peers pull what is announced by name; nothing lets them write there (D3). It is a
+ * registration of its own, so that no peer reaches what was never announced. Mutex. */
+static int mr_tell(struct verbs_dom *dom, struct verbs_mr *mr)
+{
+	struct verbs_keys_entry e = {.space = VERBS_KEYS_NAME,
+				     .access = VERBS_KEYS_READ,
+				     .virt_addr = true,
+				     .pieces = 1};
+	int ret = verbs_mr_add(dom, (void *)mr->start, mr->len, IBV_ACCESS_REMOTE_READ, 0,
+			       &mr->told);
+
+	if (ret) {
+		mr->told = NULL;
 		return ret;
-	e.virt_addr = true;
+	}
 	e.piece[0].addr = mr->start;
-	e.piece[0].len = len;
-	memcpy(e.piece[0].rkey, mr->rkey, sizeof(mr->rkey));
-	pthread_mutex_lock(&dom->mutex);
+	e.piece[0].len = mr->len;
+	memcpy(e.piece[0].rkey, mr->told->rkey, sizeof(mr->told->rkey));
 	e.key = ++dom->next_name;
 	if (e.key == 0)
 		e.key = ++dom->next_name;
 	e.incarnation = ++dom->next_incarnation;
 	ret = verbs_keys_insert(dom->keys, &e);
-	pthread_mutex_unlock(&dom->mutex);
 	if (ret) {
-		verbs_mr_drop(dom, mr);
+		verbs_mr_drop(dom, mr->told);
+		mr->told = NULL;
 		return ret;
 	}
 	mr->name = e.key;
-	*out = mr;
 	return 0;
+}
+
+uint64_t verbs_dom_mem_name(struct verbs_dom *dom, struct verbs_mr *mr)
+{
+	uint64_t name;
+	int ret = 0;
+
+	pthread_mutex_lock(&dom->mutex);
+	if (!mr->name)
+		ret = mr_tell(dom, mr);
+	name = mr->name;
+	pthread_mutex_unlock(&dom->mutex);
+	if (ret)
+		FI_WARN(&weft_provider, FI_LOG_MR, "announcing %zu bytes: %s\n", mr->len,
+			fi_strerror(-ret));
+	return name;
 }
 
 void verbs_dom_mem_drop(struct verbs_dom *dom, struct verbs_mr *mr)
 {
 	pthread_mutex_lock(&dom->mutex);
-	verbs_keys_remove(dom->keys, VERBS_KEYS_NAME, mr->name);
+	if (mr->name)
+		verbs_keys_remove(dom->keys, VERBS_KEYS_NAME, mr->name);
 	pthread_mutex_unlock(&dom->mutex);
+	if (mr->told)
+		verbs_mr_drop(dom, mr->told);
 	verbs_mr_drop(dom, mr);
 }
 

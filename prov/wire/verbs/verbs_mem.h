@@ -21,7 +21,8 @@ struct verbs_mr {
 	struct list node; /* of those that belong to a key */
 	uintptr_t start;
 	size_t len;
-	uint64_t name; /* 0: none */
+	uint64_t name;	       /* 0: none. Guarded by the domain's mutex */
+	struct verbs_mr *told; /* likewise: what peers read by that name */
 	uint32_t lkey[DQPLB_RAILS_MAX];
 	uint32_t rkey[DQPLB_RAILS_MAX];
 	struct ibv_mr *mr[DQPLB_RAILS_MAX]; /* NULL: that of an earlier rail */
@@ -64,6 +65,8 @@ void verbs_mr_drop(struct verbs_dom *dom, struct verbs_mr *mr);
 /* The wire's calls. */
 int verbs_dom_mem_add(struct verbs_dom *dom, void *start, size_t len,
 		      struct verbs_mr **mr);
+/* The name by which peers read it from now on; none can before. 0: there is no memory. */
+uint64_t verbs_dom_mem_name(struct verbs_dom *dom, struct verbs_mr *mr);
 void verbs_dom_mem_drop(struct verbs_dom *dom, struct verbs_mr *mr);
 int verbs_dom_key_add(struct verbs_dom *dom, uint64_t key,
 		      const struct mem_region *region);
