@@ -76,6 +76,15 @@ struct ctl_wire_status {
 };
 static_assert(sizeof(struct ctl_wire_status) == 40, "wire format");
 
+struct ctl_wire_elsewhere {
+	struct ctl_wire_call id;
+	uint32_t comm;
+	uint32_t call;
+	int32_t waits_for;
+	uint32_t pad;
+};
+static_assert(sizeof(struct ctl_wire_elsewhere) == 32, "wire format");
+
 struct ctl_wire_win {
 	uint32_t index;
 	uint32_t pad;
@@ -134,6 +143,18 @@ static struct ctl_wire_call ctl_encode_call(const struct sig_call *c)
 				      .type = c->type,
 				      .op = c->op,
 				      .algorithm = c->algorithm};
+}
+
+static size_t ctl_encode_elsewhere(const struct ctl_elsewhere *e, char *to)
+{
+	struct ctl_wire_elsewhere w = {.id = ctl_encode_call(&e->id),
+				       .comm = htole32(e->comm),
+				       .call = htole32(e->call),
+				       .waits_for =
+					       (int32_t)htole32((uint32_t)e->waits_for)};
+
+	memcpy(to, &w, sizeof(w));
+	return sizeof(w);
 }
 
 static size_t ctl_encode_status(const struct ctl_status *status, char *to)
@@ -219,6 +240,9 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 	case CTL_WIN_PUT:
 	case CTL_WIN_GET:
 		body = ctl_encode_win(&msg->win, at);
+		break;
+	case CTL_ELSEWHERE:
+		body = ctl_encode_elsewhere(&msg->elsewhere, at);
 		break;
 	case CTL_REVOKED:
 		break;
@@ -331,6 +355,21 @@ static bool ctl_decode_status(const char *at, size_t len, int32_t size,
 	return status->waits_for >= -1 && status->waits_for < size;
 }
 
+static bool ctl_decode_elsewhere(const char *at, size_t len, int32_t size,
+				 struct ctl_elsewhere *e)
+{
+	struct ctl_wire_elsewhere w;
+
+	if (len != sizeof(w))
+		return false;
+	memcpy(&w, at, sizeof(w));
+	*e = (struct ctl_elsewhere){.id = ctl_decode_call(&w.id),
+				    .comm = le32toh(w.comm),
+				    .call = le32toh(w.call),
+				    .waits_for = (int32_t)le32toh((uint32_t)w.waits_for)};
+	return e->comm <= NAME_COMM_MAX && e->waits_for >= -1 && e->waits_for < size;
+}
+
 static bool ctl_decode_win(const char *at, size_t len, struct ctl_win *win)
 {
 	struct ctl_wire_win w;
@@ -387,6 +426,8 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 	case CTL_WIN_PUT:
 	case CTL_WIN_GET:
 		return ctl_decode_win(at, len, &msg->win);
+	case CTL_ELSEWHERE:
+		return ctl_decode_elsewhere(at, len, size, &msg->elsewhere);
 	}
 	return false;
 }

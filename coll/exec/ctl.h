@@ -31,6 +31,7 @@ enum ctl_kind {
 	CTL_WIN_SIGNAL, /* of a window, whose number is msg.call: adds to a word */
 	CTL_WIN_PUT,	/* a message for it is under way */
 	CTL_WIN_GET,	/* asks for a message from it */
+	CTL_ELSEWHERE,	/* answer to PROBE of a call that has not started: what runs */
 };
 
 enum ctl_choice { CTL_CHOICE_MESSAGE = 0, CTL_CHOICE_PUT = 1 };
@@ -76,6 +77,14 @@ struct ctl_status {
 	uint64_t place_bytes; /* that would be put there */
 };
 
+/* The call that the sender waits in. */
+struct ctl_elsewhere {
+	struct sig_call id;
+	uint32_t comm;
+	uint32_t call;
+	int32_t waits_for; /* rank, or -1 */
+};
+
 /* Calls msg.call, msg.call - 1, ... of the sender. */
 struct ctl_past {
 	uint8_t entries;
@@ -102,6 +111,7 @@ struct ctl_msg {
 		struct ctl_status status;
 		struct ctl_past past;
 		struct ctl_win win;
+		struct ctl_elsewhere elsewhere;
 	};
 };
 

@@ -186,6 +186,9 @@ struct exec_req {
 	int64_t probed;	 /* when we last asked whom we wait for, or repeated FAIL */
 	int32_t culprit; /* whom a failure is about, or -1 */
 	int32_t blame;	 /* whom the rank that we wait for waits for, or -1 */
+	/* Which has not called it, and waits in another call; -1: none is known. */
+	int32_t elsewhere_rank;
+	struct ctl_elsewhere elsewhere;
 };
 
 enum comm_state { COMM_UNKNOWN, COMM_OPEN, COMM_CLOSED };
@@ -375,6 +378,13 @@ bool win_progress(struct exec *x);
 void win_ctl(struct exec *x, const struct ctl_msg *msg);
 void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t src);
 void win_peer_lost(struct exec *x, int32_t rank, const char *why);
+
+/* ---- order.c: calls of communicators in different orders ---- */
+/* To the PROBE of a call that has not started here. */
+void order_answer(struct exec *x, const struct ctl_msg *probe);
+void order_take(struct exec_req *req, const struct ctl_msg *msg);
+/* "rank 1 has not called it: ..."; false where nothing is known. */
+bool order_explain(const struct exec_req *req, char *text, size_t len);
 
 /* ---- accord.c: ranks that disagree about a call ---- */
 /* Something with another signature than the request's came from rank. */

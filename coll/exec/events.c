@@ -198,6 +198,9 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 	case CTL_VERDICT:
 		accord_apply(req->x, msg);
 		break;
+	case CTL_ELSEWHERE:
+		order_take(req, msg);
+		break;
 	case CTL_REPORT:
 	case CTL_PAST:
 	case CTL_WIN_SIGNAL:
@@ -231,6 +234,8 @@ void event_stash(struct exec *x, const struct ctl_msg *msg)
 {
 	struct stash *stash;
 
+	if (msg->kind == CTL_PROBE)
+		order_answer(x, msg);
 	if (msg->kind != CTL_READY && msg->kind != CTL_FAIL && msg->kind != CTL_VERDICT)
 		return;
 	stash = x->stashed < STASH_MAX ? pool_get(&x->stashes) : NULL;
@@ -305,7 +310,7 @@ void event_ctl(struct exec *x, const struct ctl_msg *msg)
 		accord_past(x, msg);
 		return;
 	}
-	if (msg->kind >= CTL_WIN_SIGNAL) {
+	if (msg->kind >= CTL_WIN_SIGNAL && msg->kind <= CTL_WIN_GET) {
 		win_ctl(x, msg);
 		return;
 	}

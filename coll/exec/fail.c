@@ -231,7 +231,7 @@ static void req_timed_out(struct exec_req *req)
 {
 	struct slot *slot = NULL;
 	const int32_t rank = req_waits_for(req, &slot);
-	char behind[64] = "";
+	char behind[64] = "", order[CTL_TEXT_MAX];
 
 	if (req->call.pair) {
 		req_fail(req, WEFT_ERR_TIMEOUT, req->call.peer,
@@ -239,6 +239,14 @@ static void req_timed_out(struct exec_req *req)
 			 req->call.peer,
 			 req->call.id.root == req->x->rank ? "take" : "send",
 			 (double)req->call.timeout_us * 1e-6);
+		return;
+	}
+	if (order_explain(req, order, sizeof(order))) {
+		req_fail(req, WEFT_ERR_TIMEOUT, req->elsewhere_rank,
+			 "call %u of communicator %u, %s, is not finished within %.3f s: "
+			 "%s",
+			 req->call.call, req->call.comm, exec_req_what(req),
+			 (double)req->call.timeout_us * 1e-6, order);
 		return;
 	}
 	if (!slot) {
@@ -313,6 +321,7 @@ bool req_clock(struct exec_req *req, int64_t now)
 	if (req->moved == 0) {
 		req->moved = now;
 		req->blame = -1;
+		req->elsewhere_rank = -1;
 		return false;
 	}
 	if (now >= req->deadline) {

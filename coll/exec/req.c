@@ -351,6 +351,7 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->moved = now;
 	req->probed = now;
 	req->blame = -1;
+	req->elsewhere_rank = -1;
 	req->accord.on = false;
 	req->deadline = call->timeout_us == WEFT_TIMEOUT_INFINITE ||
 					call->timeout_us > INT64_MAX - now

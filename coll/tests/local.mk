@@ -99,3 +99,8 @@ check_PROGRAMS += %D%/test_nodes
 TESTS += %D%/test_nodes
 %C%_test_nodes_SOURCES = %D%/test_nodes.c %D%/ranks.c %D%/reference.c %D%/run_case.c
 %C%_test_nodes_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_order
+TESTS += %D%/test_order
+%C%_test_order_SOURCES = %D%/test_order.c %D%/ranks.c
+%C%_test_order_LDADD = coll/libcoll.la

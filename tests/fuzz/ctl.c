@@ -52,6 +52,11 @@ static void msg_require(const struct ctl_msg *msg)
 		fuzz_require(msg->status.waits_for >= -1 &&
 			     msg->status.waits_for < RANKS);
 		return;
+	case CTL_ELSEWHERE:
+		fuzz_require(msg->elsewhere.waits_for >= -1 &&
+			     msg->elsewhere.waits_for < RANKS);
+		fuzz_require(msg->elsewhere.comm <= NAME_COMM_MAX);
+		return;
 	case CTL_PAST:
 		fuzz_require(msg->past.entries <= CTL_PAST_MAX);
 		return;
@@ -142,6 +147,11 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 					  : CTL_WIN_GET;
 		msg.win = (struct ctl_win){
 			.index = 3, .offset = 64, .length = 4096, .value = 1};
+		break;
+	case 12:
+		msg.kind = CTL_ELSEWHERE;
+		msg.elsewhere = (struct ctl_elsewhere){
+			.id = {.count = 100}, .comm = 2, .call = 7, .waits_for = 1};
 		break;
 	default:
 		return 0;

@@ -138,6 +138,14 @@ static void test_messages(void)
 		.src = 2,
 		.call = 1,
 		.win = {.index = 7, .offset = 1, .length = UINT64_MAX, .value = 3}};
+	struct ctl_msg elsewhere = {.kind = CTL_ELSEWHERE,
+				    .src = 2,
+				    .comm = 1,
+				    .call = 9,
+				    .elsewhere = {.id = {.count = 77, .coll = 3},
+						  .comm = 5,
+						  .call = 70000,
+						  .waits_for = -1}};
 	struct ctl_msg revoked = {.kind = CTL_REVOKED, .src = 2, .call = 12};
 
 	strcpy(fail.fail.text, "no answer from rank 3");
@@ -155,6 +163,7 @@ static void test_messages(void)
 	check_message(signal, "WIN_SIGNAL");
 	signal.kind = CTL_WIN_GET;
 	check_message(signal, "WIN_GET");
+	check_message(elsewhere, "ELSEWHERE");
 }
 
 static void refuse(struct ctl_msg msg, const char *what)
@@ -200,6 +209,13 @@ static void test_refusals(void)
 	refuse(m, "a culprit that is no rank");
 	m = (struct ctl_msg){.kind = CTL_STATUS, .src = 1, .status = {.waits_for = 4}};
 	refuse(m, "waiting for what is no rank");
+	m = (struct ctl_msg){
+		.kind = CTL_ELSEWHERE, .src = 1, .elsewhere = {.waits_for = 4}};
+	refuse(m, "waiting elsewhere for what is no rank");
+	m = (struct ctl_msg){.kind = CTL_ELSEWHERE,
+			     .src = 1,
+			     .elsewhere = {.comm = NAME_COMM_MAX + 1}};
+	refuse(m, "waiting in a communicator that has no name");
 }
 
 /* Whatever is taken must be within bounds: the fields index tables. */
