@@ -7,11 +7,13 @@ PROV_SOURCES += \
 	%D%/uet_wire.c %D%/uet_wire.h %D%/uet_wire_put.c
 
 check_PROGRAMS += \
-	%D%/tests/test_uet_nscc %D%/tests/test_uet_path %D%/tests/test_uet_pds \
+	%D%/tests/test_uet_back %D%/tests/test_uet_nscc %D%/tests/test_uet_path %D%/tests/test_uet_pds \
 	%D%/tests/test_uet_room %D%/tests/test_uet_switch %D%/tests/test_uet_wire
 TESTS += \
-	%D%/tests/test_uet_nscc %D%/tests/test_uet_path %D%/tests/test_uet_pds \
+	%D%/tests/test_uet_back %D%/tests/test_uet_nscc %D%/tests/test_uet_path %D%/tests/test_uet_pds \
 	%D%/tests/test_uet_room %D%/tests/test_uet_switch %D%/tests/test_uet_wire
+%C%_tests_test_uet_back_SOURCES = %D%/tests/test_uet_back.c
+%C%_tests_test_uet_back_LDADD = prov/libprov.la
 %C%_tests_test_uet_nscc_SOURCES = %D%/tests/test_uet_nscc.c
 %C%_tests_test_uet_nscc_LDADD = prov/libprov.la
 %C%_tests_test_uet_path_SOURCES = %D%/tests/test_uet_path.c

@@ -398,6 +398,7 @@ static void on_done(void *arg, struct uet_pdc *pdc, void *cookie, int err,
 
 		uet_ep_forget(ep, a->bytes, UET_PART_MAX);
 		a->used = false;
+		link->answers--;
 	} else if (cookie != &link->ping) {
 		uet_ep_forget(ep, cookie, sizeof(struct uet_hello_bytes));
 		free(cookie);

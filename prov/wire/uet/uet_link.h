@@ -25,9 +25,11 @@
 #define UET_MSGS_DATA 48u
 /* So many were handed up: their sender hears of it, if not by what is sent to it. */
 #define UET_MSGS_TELL (UET_MSGS / 4)
-/* Puts and gets under way; answers to the peer's gets. */
+/* Puts and gets under way; packets that are asked for at once. More answers to them, since
+ * the next packet is asked for before its sender hears that the last one has arrived. */
 #define UET_OPS	    64u
-#define UET_ANSWERS 64u
+#define UET_ASKED   64u
+#define UET_ANSWERS 128u
 
 /* Resource indices. */
 enum uet_index { UET_INDEX_LINK, UET_INDEX_PACKETS, UET_INDEX_MEMORY };
@@ -108,7 +110,8 @@ struct wire_link {
 	struct uet_answer answer[UET_ANSWERS];
 	struct list pending; /* ops that are not all cut */
 	uint32_t over;	     /* ops to be reported */
-	uint32_t asked;	     /* of all gets: at most UET_ANSWERS, which the peer has */
+	uint32_t answers;    /* that are used */
+	uint32_t asked;	     /* of all gets: at most UET_ASKED */
 };
 
 /* NULL: no memory. Listed with the endpoint. */

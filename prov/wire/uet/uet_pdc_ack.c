@@ -7,7 +7,7 @@
 
 #include "prov/wire/uet/uet_pds_int.h"
 
-#define HOLD_SHIFT_MAX 8u
+#define HOLD_SHIFT_MAX 7u
 #define OOO_LEAST      5u /* full packets above a gap, before it says anything */
 
 bool uet_ack_plausible(const struct uet_pdc *pdc, const struct uet_pds_head *h)
@@ -45,6 +45,18 @@ static void arrived(struct uet_pdc *pdc, struct uet_slot *s, bool certain, bool 
 	tx->acked_sent_at = s->sent_at;
 }
 
+/* The same of one that others before it may hold back. Nobody responds to an answer: it
+ * is over, and who waits for its place may be what holds it back. */
+static void arrived_early(struct uet_pdc *pdc, uint32_t psn, bool certain, bool ce,
+			  uint64_t now)
+{
+	struct uet_slot *s = uet_tx_slot(pdc, psn);
+
+	arrived(pdc, s, certain, ce, now);
+	if (s->state == UET_SLOT_THERE && s->next_hdr == UET_NEXT_RESP_DATA)
+		uet_tx_done(pdc, psn, 0, NULL);
+}
+
 static bool waits(const struct uet_slot *s)
 {
 	return s->state == UET_SLOT_FLYING || s->state == UET_SLOT_AGAIN ||
@@ -80,7 +92,7 @@ static bool take_selective(struct uet_pdc *pdc, const struct uet_pds_head *h,
 
 		if (!uet_tx_has(&pdc->tx, psn) || !waits(s))
 			continue;
-		arrived(pdc, s, false, false, now);
+		arrived_early(pdc, psn, false, false, now);
 		news = true;
 	}
 	return news;
@@ -275,7 +287,7 @@ void uet_ack_rx(struct uet_pdc *pdc, const struct uet_in *in, const struct uet_p
 	pdc->pds->stats.acks_in++;
 	news = take_response(pdc, pkt, now);
 	if (has && waits(s)) {
-		arrived(pdc, s, h->retx && s->tries > 1, h->mark, now);
+		arrived_early(pdc, h->psn, h->retx && s->tries > 1, h->mark, now);
 		news = true;
 	}
 	news |= take_selective(pdc, h, now);

@@ -27,6 +27,11 @@ void uet_rx_init(struct uet_pdc *pdc, uint32_t start)
 	rx->ack_at = UET_NEVER;
 }
 
+bool uet_pdc_lowest(const struct uet_pdc *pdc, uint32_t psn)
+{
+	return psn == pdc->rx.next;
+}
+
 static bool bit_test(const struct uet_pdc *pdc, uint32_t psn)
 {
 	uint32_t i = psn & (pdc->pds->config.window - 1);

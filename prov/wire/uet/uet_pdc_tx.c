@@ -7,10 +7,12 @@
 
 #include "prov/wire/uet/uet_pds_int.h"
 
-#define PROBES	     5u
-#define PROBE_LEAST  UINT64_C(500000)
-#define BACKOFF_MAX  10u
-#define STUCK_FACTOR 4u /* a packet that never arrives though its peer answers */
+#define PROBES	       5u
+#define PROBE_TIMEOUTS 3u /* in a row */
+#define PROBE_LEAST    UINT64_C(500000)
+#define BACKOFF_MAX    10u
+#define KEPT_FOR_BACK  8u /* part of the ring */
+#define STUCK_FACTOR   4u /* a packet that never arrives though its peer answers */
 
 void uet_tx_init(struct uet_pdc *pdc, uint32_t start, uint64_t now)
 {
@@ -79,12 +81,23 @@ uint32_t uet_tx_size(const struct uet_slot *s)
 	       UET_NSCC_OVERHEAD;
 }
 
-uint32_t uet_pdc_room(const struct uet_pdc *pdc)
+/* One place is kept for what closes the context. */
+uint32_t uet_pdc_room_back(const struct uet_pdc *pdc)
 {
 	uint32_t used = pdc->tx.end - pdc->tx.una;
 
 	return pdc->pds->config.window > used + 1 ? pdc->pds->config.window - used - 1
 						  : 0;
+}
+
+/* Requests leave room for answers: where both ends' rings were full of requests, neither
+ * could answer any, and none would ever be over. */
+uint32_t uet_pdc_room(const struct uet_pdc *pdc)
+{
+	uint32_t room = uet_pdc_room_back(pdc);
+	uint32_t kept = pdc->pds->config.window / KEPT_FOR_BACK;
+
+	return room > kept ? room - kept : 0;
 }
 
 static struct uet_slot *slot_add(struct uet_pdc *pdc)
@@ -108,7 +121,8 @@ int uet_pdc_send(struct uet_pdc *pdc, const struct uet_send *send, uint64_t now)
 	    send->payload_len > pdc->pds->config.mtu ||
 	    (send->next != UET_NEXT_REQ_STD && send->next != UET_NEXT_RESP_DATA))
 		return -EINVAL;
-	if (uet_pdc_room(pdc) == 0)
+	if ((send->next == UET_NEXT_RESP_DATA ? uet_pdc_room_back(pdc)
+					      : uet_pdc_room(pdc)) == 0)
 		return -EAGAIN;
 	(void)now;
 	s = slot_add(pdc);
@@ -319,16 +333,26 @@ static void timeout(struct uet_pdc *pdc, uint64_t now)
 	/* Responses that it still keeps hold back what it says has arrived. */
 	if (tx->cack != tx->una - 1)
 		tx->clear_due = true;
-	if (tx->unproven)
+	/* What was asked may have been lost as well: two questions, on paths of their
+	 * own. */
+	if (tx->unproven || tx->backoff >= PROBE_TIMEOUTS)
 		tx->probe_due = true;
 	/* The lowest first: peers may be unable to take any other. */
 	if (una->state == UET_SLOT_FLYING)
 		uet_tx_lose(pdc, una, UET_PATH_TIMEOUT, now);
+	tx->force = 0;
+	/* Where that one is refused all the time it may be for want of another. */
+	if (tx->flying.first != UET_NO_SLOT &&
+	    (tx->nack_backoff > 0 || tx->again.first == UET_NO_SLOT)) {
+		struct uet_slot *s = &tx->slot[tx->flying.first];
+
+		uet_tx_lose(pdc, s, UET_PATH_TIMEOUT, now);
+		go_first(pdc, s);
+		tx->force++;
+	}
 	if (una->state == UET_SLOT_AGAIN)
 		go_first(pdc, una);
-	else if (tx->flying.first != UET_NO_SLOT && tx->again.first == UET_NO_SLOT)
-		uet_tx_lose(pdc, &tx->slot[tx->flying.first], UET_PATH_TIMEOUT, now);
-	tx->force = tx->again.first != UET_NO_SLOT;
+	tx->force += tx->again.first != UET_NO_SLOT;
 	tx->rto_at = now + rto_of(pdc);
 }
 
@@ -433,7 +457,7 @@ static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 	s->state = UET_SLOT_FLYING;
 	uet_tx_push(pdc, &tx->flying, s);
 	uet_nscc_sent(&pdc->cc, uet_tx_size(s));
-	tx->force = false;
+	tx->force -= tx->force > 0;
 }
 
 static void send_slot(struct uet_pdc *pdc, uint32_t psn, uint64_t now,
@@ -480,6 +504,22 @@ static bool may_send_new(const struct uet_pdc *pdc)
 	       uet_nscc_can_send(&pdc->cc);
 }
 
+/* What would leave next, if anything. */
+static const struct uet_slot *next_slot(const struct uet_pdc *pdc)
+{
+	const struct uet_tx *tx = &pdc->tx;
+
+	if (tx->again.first != UET_NO_SLOT)
+		return &tx->slot[tx->again.first];
+	return tx->next != tx->end ? uet_tx_slot(pdc, tx->next) : NULL;
+}
+
+/* Answers go on while the peer refuses requests: it may be waiting for them. */
+static bool is_back(const struct uet_slot *s)
+{
+	return s && s->next_hdr == UET_NEXT_RESP_DATA;
+}
+
 bool uet_tx_next(struct uet_pdc *pdc, uint64_t now, struct uet_out *out)
 {
 	struct uet_tx *tx = &pdc->tx;
@@ -489,7 +529,7 @@ bool uet_tx_next(struct uet_pdc *pdc, uint64_t now, struct uet_out *out)
 		return false;
 	if (next_control(pdc, now, out))
 		return true;
-	if (tx->held > 0)
+	if (tx->held > 0 && !is_back(next_slot(pdc)))
 		return false;
 	if (tx->again.first != UET_NO_SLOT) {
 		struct uet_slot *s = &tx->slot[tx->again.first];

@@ -59,7 +59,7 @@ static struct uet_pds_config with_defaults(const struct uet_pds_config *config)
 	set64(&c.rto_init, 20 * MS);
 	set64(&c.rto_max, 500 * MS);
 	set64(&c.give_up, 20000 * MS);
-	set64(&c.nack_wait, 1 * MS);
+	set64(&c.nack_wait, 200 * US);
 	set64(&c.half_open_time, 10000 * MS);
 	set64(&c.close_time, 2000 * MS);
 	set64(&c.quarantine, 2000 * MS);

@@ -104,7 +104,7 @@ struct uet_pds_config {
 	uint64_t rto_init;  /* [20 ms] */
 	uint64_t rto_max;   /* [500 ms] */
 	uint64_t give_up;   /* without any answer [20 s] */
-	uint64_t nack_wait; /* until a refused packet goes again [1 ms] */
+	uint64_t nack_wait; /* until a refused packet goes again [200 us] */
 	uint64_t half_open_time; /* until such a context is dropped [10 s] */
 	uint64_t close_time;	 /* until a peer that was asked must have closed [2 s] */
 	uint64_t quarantine;	 /* of a closed context's ids [2 s] */
@@ -191,8 +191,14 @@ const struct uet_pds_config *uet_pds_config(const struct uet_pds *pds);
  */
 int uet_pdc_dial(struct uet_pds *pds, const struct uet_peer *peer, bool ordered,
 		 void *ctx, uint64_t now, struct uet_pdc **pdc);
-/* How many packets uet_pdc_send would take now. */
+/* How many requests uet_pdc_send would take now; and how many UET_NEXT_RESP_DATA, for
+ * which some of the ring is kept. */
 uint32_t uet_pdc_room(const struct uet_pdc *pdc);
+uint32_t uet_pdc_room_back(const struct uet_pdc *pdc);
+/* Nothing that its peer sent before this one is missing. Whoever needs something of his
+ * own for each of a kind of request must keep the last of it for such a one: the others
+ * may wait until it is answered, at both ends. */
+bool uet_pdc_lowest(const struct uet_pdc *pdc, uint32_t psn);
 /* 0; -EAGAIN: no room (`done` makes some); -EINVAL: lengths; -ESHUTDOWN: it closes. */
 int uet_pdc_send(struct uet_pdc *pdc, const struct uet_send *send, uint64_t now);
 /* After UET_LATER: the response to that request; NULL: the default one. -ENOENT: there is

@@ -85,7 +85,7 @@ struct uet_tx {
 	uint16_t probe_opaque;
 	bool any_acked;
 	bool recovering;
-	bool force;	/* one packet may leave whatever the window says */
+	uint8_t force;	/* so many packets may leave whatever the window says */
 	bool probe_due; /* control packets to be sent */
 	bool probe_flying;
 	bool ack_req_due;

@@ -122,7 +122,7 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 	int ret;
 
 	/* More than the peer can answer at once would only be refused. */
-	if (op->get && link->asked >= UET_ANSWERS)
+	if (op->get && link->asked >= UET_ASKED)
 		return -FI_EAGAIN;
 	send.payload = local_at(op, op->cut, &piece);
 	if (op->get) /* pieces of our own memory don't matter until it comes */
@@ -292,9 +292,10 @@ static struct uet_answer *answer_get(struct wire_link *link)
 }
 
 /* The data goes as a request of our own, so that it is sent until it is there. */
-static enum uet_verdict give(struct wire_link *link, const struct uet_ses_req *req,
-			     bool room, struct uet_reply *reply)
+static enum uet_verdict give(struct wire_link *link, const struct uet_pkt *pkt, bool room,
+			     struct uet_reply *reply)
 {
+	const struct uet_ses_req *req = &pkt->req;
 	struct uet_ses_resp resp = {.op = UET_RESP_WITH_DATA,
 				    .rc = UET_RC_OK,
 				    .message = req->message,
@@ -310,9 +311,14 @@ static enum uet_verdict give(struct wire_link *link, const struct uet_ses_req *r
 				.ar = req->eom,
 				.payload_len = req->part,
 				.cookie = a};
+	bool lowest = uet_pdc_lowest(link->pdc, pkt->pds.psn);
 	int ret;
 
-	if (!a || !room)
+	/* The last answer, and the last place for it, are for what holds back all
+	 * others. */
+	if (!a || !room ||
+	    (!lowest &&
+	     (link->answers + 1 >= UET_ANSWERS || uet_pdc_room_back(link->pdc) <= 1)))
 		return UET_NO_BUFFER;
 	if (req->part > link->part || req->data > UINT32_MAX - req->part)
 		return answer(link, req, -FI_EINVAL, room, reply);
@@ -324,6 +330,7 @@ static enum uet_verdict give(struct wire_link *link, const struct uet_ses_req *r
 	if (uet_pdc_send(link->pdc, &send, uet_ep_now()))
 		return UET_NO_BUFFER;
 	a->used = true;
+	link->answers++;
 	return answer(link, req, 0, room, reply);
 }
 
@@ -374,5 +381,5 @@ enum uet_verdict uet_rma_request(struct wire_link *link, const struct uet_pkt *p
 		return answer(link, &pkt->req,
 			      place(link->base.ep, &pkt->req, bytes, true), room, reply);
 	}
-	return give(link, &pkt->req, room, reply);
+	return give(link, pkt, room, reply);
 }

@@ -18,7 +18,7 @@
 #define LATERS	64u
 #define DIALS	8u
 #define LONGEST (4000 * 1000 * MS)
-#define GIVE_UP (60 * 1000 * MS) /* so many tries that drawn losses never reach it */
+#define GIVE_UP (120 * 1000 * MS) /* so many tries that drawn losses never reach it */
 
 struct dgram {
 	uint64_t at;
