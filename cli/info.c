@@ -9,13 +9,14 @@
 
 #include "cli/cmd.h"
 #include "cli/info.h"
+#include "cli/info_rails.h"
 #include "cli/usage.h"
 #include "coll/exec/net.h"
 #include "coll/exec/net_pick.h"
 #include "coll/exec/reduce_kernel.h"
 
 static const char help_text[] =
-	"usage: weft info [--json]\n"
+	"usage: weft info [--json | --profiles]\n"
 	"\n"
 	"Shows what this build of Weft can do on this host: features, the libfabric "
 	"providers\n"
@@ -24,7 +25,10 @@ static const char help_text[] =
 	"is\n"
 	"wrong with them, algorithms, types and operations.\n"
 	"\n"
-	"      --json   one JSON document\n"
+	"      --json       one JSON document\n"
+	"      --profiles   instead: RDMA devices that the weft provider uses, and how "
+	"links\n"
+	"                   spread over them, by distance (FI_WEFT_PROFILE)\n"
 	"  -h, --help\n"
 	"\n"
 	"Exit status: 0 when there is a provider to run on, else 1; 2 for wrong usage.\n";
@@ -85,14 +89,15 @@ static void info_read(struct info *info)
 
 int cmd_info(int argc, char **argv)
 {
-	enum { OPT_JSON = 256 };
+	enum { OPT_JSON = 256, OPT_PROFILES };
 	static const struct option options[] = {
 		{"json", no_argument, NULL, OPT_JSON},
+		{"profiles", no_argument, NULL, OPT_PROFILES},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	struct info info;
-	bool json = false;
+	bool json = false, profiles = false;
 	int c;
 
 	optind = 0; /* glibc: start anew */
@@ -102,13 +107,18 @@ int cmd_info(int argc, char **argv)
 			fputs(help_text, stdout);
 			return 0;
 		}
-		if (c != OPT_JSON)
+		if (c != OPT_JSON && c != OPT_PROFILES)
 			return usage_option("info", c, argv);
-		json = true;
+		json = json || c == OPT_JSON;
+		profiles = profiles || c == OPT_PROFILES;
 	}
 	if (optind != argc)
 		return usage_error("info",
 				   "this argument is one too many:", argv[optind]);
+	if (json && profiles)
+		return usage_error("info", "not together:", "--json --profiles");
+	if (profiles)
+		return info_rails_show();
 	info_read(&info);
 	if (json)
 		info_show_json(&info);

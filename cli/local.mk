@@ -11,6 +11,7 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/perf_measure.c %D%/perf_stages.h %D%/perf_stages.c \
 	%D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_host.h %D%/info_host.c \
+	%D%/info_rails.h %D%/info_rails.c \
 	%D%/info_vars.h %D%/info_vars.c %D%/topology.h %D%/topology.c
 weft_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
 weft_LDADD = coll/libcoll.la $(LIBFABRIC_LIBS) $(HWLOC_LIBS) -lpthread -lm

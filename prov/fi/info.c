@@ -16,6 +16,7 @@
 #include "prov/fi/entry.h"
 #include "prov/fi/info_match.h"
 #include "prov/fi/limits.h"
+#include "prov/fi/nic.h"
 #include "prov/mem/params.h"
 #include "util/fi_names.h"
 
@@ -236,6 +237,8 @@ static int info_fill(const struct request *r, sa_family_t family,
 	if (r->hints && r->hints->fabric_attr)
 		info->fabric_attr->fabric = r->hints->fabric_attr->fabric;
 	rc = fill_names(info, r->entry->name);
+	if (!rc)
+		rc = wfi_nic_make(r->entry, &info->nic);
 	if (!rc)
 		rc = fill_addr(source, &info->src_addr, &info->src_addrlen);
 	if (!rc && dest)

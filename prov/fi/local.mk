@@ -16,6 +16,7 @@ PROV_SOURCES += \
 	%D%/fabric.c %D%/fabric.h \
 	%D%/import.c %D%/import.h %D%/import_srx.c \
 	%D%/entry.c %D%/entry.h \
+	%D%/nic.c %D%/nic.h \
 	%D%/info.c %D%/info.h \
 	%D%/info_match.c %D%/info_match.h \
 	%D%/limits.h \

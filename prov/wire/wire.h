@@ -192,6 +192,9 @@ struct wire_ops {
 	 * again); NULL: it can, and *devices names what it uses, or is NULL. No such
 	 * function: it always can. */
 	const char *(*absent)(const char **devices);
+	/* What is to be known of its devices, and of how links use them: lines, cut where
+	 * there is no more room. NULL: nothing. */
+	void (*describe)(char *text, size_t len);
 
 	/* Opens the door. -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_ENOMEM, -FI_EMFILE. */
 	int (*ep_open)(const struct wire_ep_attr *attr, struct wire_ep **ep);

@@ -14,6 +14,7 @@
 #include "prov/fi/info.h"
 #include "prov/fi/info_match.h"
 #include "prov/fi/limits.h"
+#include "prov/fi/nic.h"
 #include "prov/fi/tests/fi_test.h"
 #include "prov/wire/joined.h"
 #include "util/fi_names.h"
@@ -445,6 +446,40 @@ static void expect_addr(const void *sa, const char *host, uint16_t port, const c
 	       what, text, in ? ntohs(in->sin_port) : 0);
 }
 
+static void fake_describe(char *text, size_t len)
+{
+	snprintf(text, len, "two lines\nof words\n");
+}
+
+/* Devices in an entry, and what libfabric does with them. */
+static void test_nic(void)
+{
+	static const struct wire_ops none = {.name = "verbs"},
+				     wire = {.name = "verbs", .describe = fake_describe};
+	struct wfi_entry e = {.name = "verbs:mlx5_0+mlx5_1", .wire = &wire};
+	struct fi_info *info = fi_allocinfo(), *copy;
+	char text[1024] = "before\n", little[12] = "";
+
+	tap_ok(wfi_nic_make(&e, &info->nic) == 0 && info->nic, "an entry with devices");
+	copy = fi_dupinfo(info);
+	fi_freeinfo(info);
+	tap_is_str(copy->nic->device_attr->name, "mlx5_0+mlx5_1", "copied with its info");
+	copy->nic->fid.ops->tostr(&copy->nic->fid, text, sizeof(text));
+	tap_ok(strncmp(text, "before\nnic:\n    devices: mlx5_0+mlx5_1\n", 40) == 0,
+	       "shown behind what is there");
+	copy->nic->fid.ops->tostr(&copy->nic->fid, little, sizeof(little));
+	tap_is_str(little, "nic:\n    de", "as far as there is room");
+	fi_freeinfo(copy);
+	info = fi_allocinfo();
+	e.wire = &none;
+	tap_ok(wfi_nic_make(&e, &info->nic) == 0 && !info->nic,
+	       "a wire that says nothing");
+	e = (struct wfi_entry){.name = "shm", .wire = &wire};
+	tap_ok(wfi_nic_make(&e, &info->nic) == 0 && !info->nic,
+	       "an entry without devices");
+	fi_freeinfo(info);
+}
+
 static void test_addresses(void)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -529,6 +564,7 @@ int main(void)
 	test_echo();
 	test_newer();
 	test_addresses();
+	test_nic();
 	test_ipv6();
 	return tap_done();
 }

@@ -57,6 +57,7 @@ const struct wire_ops verbs_wire_ops = {
 	.what = "RDMA devices: InfiniBand and RoCE",
 	.remote = true,
 	.absent = verbs_dev_absent,
+	.describe = verbs_dev_describe,
 	.caps = {.lanes = 1,
 		 .max_packet = VERBS_PACKET,
 		 .max_segment = VERBS_SEGMENT_MAX,

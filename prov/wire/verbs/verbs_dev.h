@@ -190,5 +190,8 @@ bool verbs_memlock_bad(struct verbs_error *error);
  * called; the text is good until the thread calls it again.
  */
 const char *verbs_dev_absent(const char **names);
+/* Its rails, and how links to each distance spread over them: lines; as long as there is
+ * room. Nothing where there are none. */
+void verbs_dev_describe(char *text, size_t len);
 
 #endif

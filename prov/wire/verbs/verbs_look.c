@@ -56,41 +56,63 @@ void verbs_dev_card(const struct verbs_dev *dev, struct verbs_card *card)
 	}
 }
 
-static void row_log(const struct verbs_dev *dev, size_t distance)
+#define LINE_MAX 256
+
+static void row_text(const struct verbs_dev *dev, size_t distance, char line[LINE_MAX])
 {
 	const struct dqplb_profile *p = &dev->profiles.row[distance];
 	struct dqplb_tx_config tx;
 
 	dqplb_profile_tx(p, dev->rails, &tx);
-	FI_INFO(&weft_provider, FI_LOG_DOMAIN,
-		"profile %s: lanes=%u segment=%u segments=%u lane_bytes=%llu "
-		"link_bytes=%llu turn=%u small=%u traffic_class=%llu, window %u\n",
-		fabric_distance_name(distance), tx.lanes, tx.max_segment,
-		tx.lane_segments, (unsigned long long)tx.lane_bytes,
-		(unsigned long long)tx.link_bytes, tx.turn, tx.small,
-		(unsigned long long)p->traffic_class, tx.window);
+	snprintf(line, LINE_MAX,
+		 "profile %s: lanes=%u segment=%u segments=%u lane_bytes=%llu "
+		 "link_bytes=%llu turn=%u small=%u traffic_class=%llu, window %u",
+		 fabric_distance_name(distance), tx.lanes, tx.max_segment,
+		 tx.lane_segments, (unsigned long long)tx.lane_bytes,
+		 (unsigned long long)tx.link_bytes, tx.turn, tx.small,
+		 (unsigned long long)p->traffic_class, tx.window);
+}
+
+static void rail_text(const struct verbs_rail *r, char line[LINE_MAX])
+{
+	static const char *const kind[] = {"?", "InfiniBand", "RoCE v2 by IPv4",
+					   "RoCE v2 by IPv6", "RoCE v1"};
+	const struct verbs_reach at = verbs_rail_reach(r);
+
+	snprintf(line, LINE_MAX,
+		 "rail %u: %s port %u, %s, GID %u, MTU %u, %llu Mbit/s, %s", r->number,
+		 r->name, r->port, kind[at.kind], at.gid_index, 128u << at.mtu,
+		 (unsigned long long)r->speed, r->up ? "up" : "down");
+}
+
+static void place_text(const struct verbs_dev *dev, char line[LINE_MAX])
+{
+	char place[FABRIC_PLACE_MAX + 1];
+
+	fabric_place_text(&dev->place, place);
+	snprintf(line, LINE_MAX, "this host is at %s", place);
+}
+
+/* Line `at` of what is said of the devices; false: there are no more. */
+static bool dev_line(const struct verbs_dev *dev, uint32_t at, char line[LINE_MAX])
+{
+	if (at < dev->rails)
+		rail_text(&dev->rail[at], line);
+	else if (at == dev->rails)
+		place_text(dev, line);
+	else if (at - dev->rails - 1 < FABRIC_DISTANCES)
+		row_text(dev, at - dev->rails - 1, line);
+	else
+		return false;
+	return true;
 }
 
 void verbs_dev_log(const struct verbs_dev *dev)
 {
-	static const char *const kind[] = {"?", "InfiniBand", "RoCE v2 by IPv4",
-					   "RoCE v2 by IPv6", "RoCE v1"};
-	char place[FABRIC_PLACE_MAX + 1];
+	char line[LINE_MAX];
 
-	for (uint32_t i = 0; i < dev->rails; i++) {
-		const struct verbs_rail *r = &dev->rail[i];
-		const struct verbs_reach at = verbs_rail_reach(r);
-
-		FI_INFO(&weft_provider, FI_LOG_DOMAIN,
-			"rail %u: %s port %u, %s, GID %u, MTU %u, %llu Mbit/s, %s\n",
-			r->number, r->name, r->port, kind[at.kind], at.gid_index,
-			128u << at.mtu, (unsigned long long)r->speed,
-			r->up ? "up" : "down");
-	}
-	fabric_place_text(&dev->place, place);
-	FI_INFO(&weft_provider, FI_LOG_DOMAIN, "this host is at %s\n", place);
-	for (size_t d = 0; d < FABRIC_DISTANCES; d++)
-		row_log(dev, d);
+	for (uint32_t i = 0; dev_line(dev, i, line); i++)
+		FI_INFO(&weft_provider, FI_LOG_DOMAIN, "%s\n", line);
 }
 
 enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
@@ -213,12 +235,15 @@ void verbs_dev_event_end(struct verbs_dev *dev, struct verbs_event *event)
 
 #define NAMES_MAX (DQPLB_RAILS_MAX * (DQPLB_RAIL_NAME + 1))
 
+#define TEXT_MAX (LINE_MAX * (DQPLB_RAILS_MAX + 1 + FABRIC_DISTANCES))
+
 static struct {
 	pthread_mutex_t lock;
 	uint64_t when; /* 0: never */
 	bool there;
 	struct verbs_error why;
 	char names[NAMES_MAX];
+	char text[TEXT_MAX];
 } look = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t clock_ns(void)
@@ -227,6 +252,17 @@ static uint64_t clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void text_make(const struct verbs_dev *dev)
+{
+	char line[LINE_MAX];
+	size_t at = 0;
+
+	look.text[0] = '\0';
+	for (uint32_t i = 0; dev_line(dev, i, line); i++)
+		at += (size_t)snprintf(look.text + at, sizeof(look.text) - at, "%s\n",
+				       line);
 }
 
 static void look_anew(void)
@@ -242,6 +278,7 @@ static void look_anew(void)
 	for (uint32_t i = 0; i < dev->rails; i++)
 		at += (size_t)snprintf(look.names + at, sizeof(look.names) - at, "%s%s",
 				       i ? "+" : "", dev->rail[i].name);
+	text_make(dev);
 	verbs_dev_close(dev);
 }
 
@@ -263,4 +300,14 @@ const char *verbs_dev_absent(const char **names)
 	if (there && names)
 		*names = text;
 	return there ? NULL : text;
+}
+
+void verbs_dev_describe(char *text, size_t len)
+{
+	text[0] = '\0';
+	if (verbs_dev_absent(NULL))
+		return;
+	pthread_mutex_lock(&look.lock);
+	snprintf(text, len, "%s", look.text);
+	pthread_mutex_unlock(&look.lock);
 }
