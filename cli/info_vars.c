@@ -14,12 +14,14 @@
 #include "coll/boot/boot_env.h"
 #include "coll/comm/force.h"
 #include "coll/exec/nodes.h"
+#include "coll/tune/tune.h"
 
 /* Those that the library and this command read or set. */
 static const char *const own_names[] = {
 	"WEFT_RANK", "WEFT_SIZE",	"WEFT_ROOT",	      "WEFT_ROOT_FD",
 	"WEFT_JOB",  "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE",    "WEFT_TTY",
 	"WEFT_ALGO", "WEFT_PROGRESS",	"WEFT_PROGRESS_CPUS", "WEFT_NODES",
+	"WEFT_TUNE",
 };
 
 static bool is_ours(const char *name)
@@ -120,6 +122,18 @@ static const char *judge_nodes(const char *value, char text[INFO_NOTE_TEXT])
 	return text;
 }
 
+static const char *judge_tune(const char *value, char text[INFO_NOTE_TEXT])
+{
+	struct tune *tune;
+
+	if (tune_open(value, &tune) != WEFT_SUCCESS) {
+		snprintf(text, INFO_NOTE_TEXT, "%s", weft_error_detail());
+		return text;
+	}
+	tune_close(tune);
+	return NULL;
+}
+
 static const char *judge_algo(const char *value, char text[INFO_NOTE_TEXT])
 {
 	struct force table[WEFT_COLL_COUNT];
@@ -145,6 +159,8 @@ const char *info_vars_judge(const struct info_vars *vars, const char *name,
 {
 	if (strcmp(name, "WEFT_ALGO") == 0)
 		return judge_algo(value, text);
+	if (strcmp(name, "WEFT_TUNE") == 0)
+		return judge_tune(value, text);
 	if (strcmp(name, "WEFT_NODES") == 0)
 		return judge_nodes(value, text);
 	if (strncmp(name, "FI_", 3) != 0)

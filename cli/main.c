@@ -14,6 +14,7 @@ const struct cmd cmd_table[] = {
 	{"check-plans", "prove every algorithm's plans at many sizes", cmd_check_plans,
 	 false},
 	{"perf", "measure collectives, and check their results", cmd_perf, false},
+	{"tune", "measure algorithms, and write which are the fastest", cmd_tune, false},
 	{"info", "what this build can do on this host", cmd_info, false},
 	{NULL, NULL, NULL, false},
 };

@@ -468,7 +468,7 @@ static bool perf_alloc(struct perf *p)
 	return false;
 }
 
-static bool perf_open(struct perf *p, const struct perf_opts *o)
+bool perf_open(struct perf *p, const struct perf_opts *o)
 {
 	struct weft_ctx_opts ctx = WEFT_CTX_OPTS_INIT;
 	enum weft_result result;
@@ -494,7 +494,7 @@ static bool perf_open(struct perf *p, const struct perf_opts *o)
 	return perf_alloc(p);
 }
 
-static bool perf_close(struct perf *p)
+bool perf_close(struct perf *p)
 {
 	enum weft_result result = WEFT_SUCCESS;
 

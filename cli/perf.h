@@ -106,6 +106,11 @@ struct perf_op {
 extern const struct perf_op perf_op_table[];
 extern const size_t perf_op_count;
 
+/* Opens a context and a communicator of all ranks, with memory for opts->last bytes; says
+ * what is wrong. After a failed call peers may still write there: leave the process. */
+bool perf_open(struct perf *p, const struct perf_opts *opts);
+bool perf_close(struct perf *p);
+
 /* Measures one size. False: a call failed, its error detail was said. */
 bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		  int64_t budget_us, struct perf_row *row);

@@ -228,6 +228,8 @@ static const char *algorithm_why(const struct perf *p, const struct perf_op *op,
 		return "--algo names it";
 	if (forced && strcmp(forced->name, algorithm) == 0)
 		return "WEFT_ALGO names it";
+	if (tune_find(p->ctx->tune, weft_coll_name(op->coll), &call))
+		return "WEFT_TUNE has it as the fastest";
 	return algo_why(weft_coll_name(op->coll), &call);
 }
 

@@ -6,6 +6,7 @@ include coll/comm/local.mk
 include coll/boot/local.mk
 include coll/plan/local.mk
 include coll/algo/local.mk
+include coll/tune/local.mk
 include coll/exec/local.mk
 include coll/tests/local.mk
 

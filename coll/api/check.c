@@ -496,12 +496,25 @@ static enum weft_result check_data(const struct weft_comm *comm,
 	return row->reduces ? check_operation(&job, out) : WEFT_SUCCESS;
 }
 
-static enum weft_result check_algorithm(const char *name, struct checked_call *out)
+/* By measurement, where there is one. */
+static const struct algo *check_default(const struct tune *tune, const char *coll,
+					const struct plan_call *call)
+{
+	const struct tune_choice *choice = tune_find(tune, coll, call);
+
+	return choice ? choice->algo : algo_choose(coll, call);
+}
+
+static enum weft_result check_algorithm(const struct tune *tune, const char *name,
+					struct checked_call *out)
 {
 	const char *coll = weft_coll_name(out->coll);
 	char list[256];
 
-	out->algo = name ? algo_find(coll, name) : algo_choose(coll, &out->plan);
+	if (name)
+		out->algo = algo_find(coll, name);
+	else
+		out->algo = check_default(tune, coll, &out->plan);
 	if (out->algo && out->algo->supports(&out->plan))
 		return WEFT_SUCCESS;
 	if (out->plan.ordered && (out->algo || !name))
@@ -557,7 +570,7 @@ static enum weft_result check_choice(struct weft_comm *comm, const struct weft_o
 	enum weft_result result = WEFT_SUCCESS;
 
 	if (opts && opts->algorithm)
-		return check_algorithm(opts->algorithm, out);
+		return check_algorithm(NULL, opts->algorithm, out);
 	if (force->algo && check_forced(force, out))
 		return WEFT_SUCCESS;
 	/* By what all ranks know alike: a block as long as the mean. */
@@ -568,7 +581,7 @@ static enum weft_result check_choice(struct weft_comm *comm, const struct weft_o
 	if (choice->algo && plan_call_same(&choice->call, &out->plan)) {
 		out->algo = choice->algo;
 	} else {
-		result = check_algorithm(NULL, out);
+		result = check_algorithm(comm->ctx->tune, NULL, out);
 		if (result == WEFT_SUCCESS)
 			*choice = (struct comm_choice){.call = out->plan,
 						       .algo = out->algo};

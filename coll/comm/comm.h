@@ -17,6 +17,7 @@
 #include "coll/comm/op.h"
 #include "coll/comm/progress.h"
 #include "coll/exec/exec.h"
+#include "coll/tune/tune.h"
 #include "util/list.h"
 #include "util/lock_note.h"
 #include "weft/weft.h"
@@ -30,6 +31,7 @@ struct weft_ctx {
 	uint32_t created; /* communicators of all ranks, so far */
 	int comms;
 	struct force force[WEFT_COLL_COUNT]; /* by WEFT_ALGO */
+	struct tune *tune;		     /* WEFT_TUNE; NULL: none */
 	struct comm_op op[COMM_OPS_MAX];     /* of the caller */
 	struct progress *progress;	     /* NULL: callers make it */
 	int waiting;	   /* threads that wait in a call, and make progress there */

@@ -61,7 +61,7 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 {
 	struct weft_ctx *ctx = calloc(1, sizeof(*ctx));
 	struct progress_attr progress;
-	struct net_attr with_nodes = *net;
+	struct net_attr attr = *net;
 	enum weft_result result;
 
 	if (!ctx)
@@ -72,11 +72,15 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 	if (result == WEFT_SUCCESS)
 		result = force_read(getenv("WEFT_ALGO"), ctx->force);
 	if (result == WEFT_SUCCESS)
-		result = nodes_read(getenv("WEFT_NODES"), &with_nodes.node_ranks);
+		result = nodes_read(getenv("WEFT_NODES"), &attr.node_ranks);
 	if (result == WEFT_SUCCESS)
-		result = ctx_start(ctx, opts, &with_nodes, &progress);
+		result = tune_open(getenv("WEFT_TUNE"), &ctx->tune);
+	attr.choices = ctx->tune ? ctx->tune->hash : 0;
+	if (result == WEFT_SUCCESS)
+		result = ctx_start(ctx, opts, &attr, &progress);
 	if (result != WEFT_SUCCESS) {
 		pthread_mutex_destroy(&ctx->lock);
+		tune_close(ctx->tune);
 		free(ctx);
 		return result;
 	}
@@ -135,6 +139,7 @@ enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 		return result;
 	boot_close(ctx->boot);
 	pthread_mutex_destroy(&ctx->lock);
+	tune_close(ctx->tune);
 	free(ctx);
 	return WEFT_SUCCESS;
 }

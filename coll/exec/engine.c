@@ -41,6 +41,7 @@ struct engine_card {
 	uint8_t data;
 	uint8_t pad[5];
 	uint64_t node_ranks; /* WEFT_NODES */
+	uint64_t choices;    /* WEFT_TUNE */
 	struct crowd_place place;
 };
 
@@ -142,11 +143,12 @@ static struct exec *engine_alloc(struct boot *boot)
 	return x;
 }
 
-static void engine_card_fill(struct exec *x, enum weft_result result, uint32_t node_ranks,
-			     struct engine_card *card)
+static void engine_card_fill(struct exec *x, enum weft_result result,
+			     const struct net_attr *attr, struct engine_card *card)
 {
 	memset(card, 0, sizeof(*card));
-	card->node_ranks = node_ranks;
+	card->node_ranks = attr->node_ranks;
+	card->choices = attr->choices;
 	if (result == WEFT_SUCCESS)
 		result = net_name(&x->net, card->name, &card->name_len);
 	card->result = result;
@@ -191,6 +193,12 @@ static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 				 "set): set it to the same on all ranks",
 				 rank, (unsigned long long)card->node_ranks, x->rank,
 				 (unsigned long long)own->node_ranks);
+	if (card->choices != own->choices)
+		return error_set(WEFT_ERR_MISMATCH,
+				 "rank %d and rank %d choose algorithms by different "
+				 "tables, or one by none: set WEFT_TUNE to the same file "
+				 "on all ranks",
+				 rank, x->rank);
 	if (card->message_max < x->caps.message_max)
 		x->caps.message_max = card->message_max;
 	if (card->long_max < x->caps.long_max)
@@ -235,7 +243,7 @@ static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
 	if (!cards)
 		return error_set(WEFT_ERR_NOMEM, "no memory for %d addresses", x->size);
 	/* A rank without provider still takes part, so that the others hear why. */
-	engine_card_fill(x, result, attr->node_ranks, &own);
+	engine_card_fill(x, result, attr, &own);
 	met = boot_allgather(boot, &own, cards, sizeof(own), timeout_us);
 	if (own.result != WEFT_SUCCESS) {
 		free(cards);

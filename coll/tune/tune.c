@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See tune.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/api/error.h"
+#include "coll/tune/json_read.h"
+#include "coll/tune/tune.h"
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+/* A table that grows while it is read. */
+struct reading {
+	struct json_read json;
+	struct tune *tune;
+	uint32_t room;
+	bool schema, kind, choices; /* were there, as they must be */
+	char why[160];		    /* what is wrong beyond the form; "": nothing */
+};
+
+static bool refuse(struct reading *r, const char *what, const char *value)
+{
+	if (!r->why[0])
+		snprintf(r->why, sizeof(r->why), "%s \"%s\"", what, value);
+	return false;
+}
+
+static bool choice_keep(struct reading *r, const struct tune_choice *choice)
+{
+	if (r->tune->count == TUNE_CHOICES_MAX)
+		return refuse(r, "there are more choices than", "16384");
+	if (r->tune->count == r->room) {
+		const uint32_t room = r->room ? 2 * r->room : 64;
+		struct tune *more =
+			realloc(r->tune, sizeof(*more) + room * sizeof(more->choice[0]));
+
+		if (!more)
+			return refuse(r, "no memory for", "choices");
+		r->tune = more;
+		r->room = room;
+	}
+	r->tune->choice[r->tune->count++] = *choice;
+	return true;
+}
+
+static bool choice_read(struct reading *r)
+{
+	char key[JSON_READ_TEXT], coll[JSON_READ_TEXT] = "", name[JSON_READ_TEXT] = "";
+	struct json_read *j = &r->json;
+	struct tune_choice choice = {.algo = NULL};
+	uint64_t ranks = 0;
+	bool up_to = false;
+
+	if (!json_read_mark(j, '{'))
+		return false;
+	do {
+		if (!json_read_text(j, key) || !json_read_mark(j, ':'))
+			return false;
+		if (!strcmp(key, "collective"))
+			json_read_text(j, coll);
+		else if (!strcmp(key, "algorithm"))
+			json_read_text(j, name);
+		else if (!strcmp(key, "ranks"))
+			json_read_number(j, &ranks);
+		else if (!strcmp(key, "up_to"))
+			up_to = json_read_number(j, &choice.up_to);
+		else
+			json_read_skip(j);
+	} while (json_read_is(j, ','));
+	if (!json_read_mark(j, '}'))
+		return false;
+	if (ranks < 1 || ranks > INT32_MAX)
+		return refuse(r, "a choice needs a number of \"ranks\", of", coll);
+	if (!up_to)
+		return refuse(r, "a choice needs \"up_to\", of", coll);
+	choice.algo = algo_find(coll, name);
+	if (!choice.algo) {
+		snprintf(key, sizeof(key), "%.30s by %.29s", coll, name);
+		return refuse(r, "there is no algorithm for", key);
+	}
+	choice.ranks = (int32_t)ranks;
+	return choice_keep(r, &choice);
+}
+
+static bool choices_read(struct reading *r)
+{
+	struct json_read *j = &r->json;
+
+	if (!json_read_mark(j, '['))
+		return false;
+	r->choices = true;
+	if (json_read_is(j, ']'))
+		return true;
+	do {
+		if (!choice_read(r))
+			return false;
+	} while (json_read_is(j, ','));
+	return json_read_mark(j, ']');
+}
+
+static bool member_read(struct reading *r, const char *key)
+{
+	struct json_read *j = &r->json;
+	char text[JSON_READ_TEXT];
+	uint64_t number;
+
+	if (!strcmp(key, "schema")) {
+		if (!json_read_number(j, &number))
+			return false;
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+		r->schema = number == TUNE_SCHEMA;
+		return r->schema || refuse(r, "this library reads schema 1, not", text);
+	}
+	if (!strcmp(key, "kind")) {
+		if (!json_read_text(j, text))
+			return false;
+		r->kind = !strcmp(text, TUNE_KIND);
+		return r->kind || refuse(r, "the kind must be weft-tune, not", text);
+	}
+	if (!strcmp(key, "provider")) {
+		if (!json_read_text(j, text))
+			return false;
+		snprintf(r->tune->provider, sizeof(r->tune->provider), "%.31s", text);
+		return true;
+	}
+	return !strcmp(key, "choices") ? choices_read(r) : json_read_skip(j);
+}
+
+static bool document_read(struct reading *r)
+{
+	struct json_read *j = &r->json;
+	char key[JSON_READ_TEXT];
+
+	if (!json_read_mark(j, '{'))
+		return false;
+	do {
+		if (!json_read_text(j, key) || !json_read_mark(j, ':') ||
+		    !member_read(r, key))
+			return false;
+	} while (json_read_is(j, ','));
+	if (!json_read_mark(j, '}') || !json_read_end(j))
+		return false;
+	if (!r->kind || !r->schema || !r->choices)
+		return refuse(r, "there must be",
+			      !r->kind	   ? "kind"
+			      : !r->schema ? "schema"
+					   : "choices");
+	return true;
+}
+
+static int choice_compare(const void *a, const void *b)
+{
+	const struct tune_choice *x = a, *y = b;
+	const int coll = strcmp(x->algo->coll, y->algo->coll);
+
+	if (coll)
+		return coll;
+	if (x->ranks != y->ranks)
+		return x->ranks < y->ranks ? -1 : 1;
+	return (x->up_to > y->up_to) - (x->up_to < y->up_to);
+}
+
+/* FNV-1a over what decides: names, since tables of two builds may differ in order. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	do {
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+	} while (*text++);
+	return hash;
+}
+
+static uint64_t choices_hash(const struct tune *tune)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+	char text[48];
+
+	for (uint32_t i = 0; i < tune->count; i++) {
+		const struct tune_choice *c = &tune->choice[i];
+
+		snprintf(text, sizeof(text), "%d %llu", c->ranks,
+			 (unsigned long long)c->up_to);
+		hash = hash_text(hash_text(hash_text(hash, c->algo->coll), c->algo->name),
+				 text);
+	}
+	return hash | 1; /* 0: no table */
+}
+
+enum weft_result tune_parse(const char *name, const char *text, size_t len,
+			    struct tune **tune)
+{
+	struct reading r = {.json = {.text = text, .len = len}};
+	int line, column;
+
+	r.tune = calloc(1, sizeof(*r.tune));
+	if (!r.tune)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a table of algorithms");
+	if (document_read(&r)) {
+		qsort(r.tune->choice, r.tune->count, sizeof(r.tune->choice[0]),
+		      choice_compare);
+		r.tune->hash = choices_hash(r.tune);
+		*tune = r.tune;
+		return WEFT_SUCCESS;
+	}
+	free(r.tune);
+	json_read_where(&r.json, &line, &column);
+	if (r.json.fault)
+		return error_set(WEFT_ERR_ARG,
+				 "WEFT_TUNE: %.200s, line %d, column %d: there must be "
+				 "%s; weft tune writes such files",
+				 name, line, column, r.json.fault);
+	return error_set(WEFT_ERR_ARG, "WEFT_TUNE: %.200s, line %d: %s", name, line,
+			 r.why);
+}
+
+enum weft_result tune_open(const char *path, struct tune **tune)
+{
+	enum weft_result result;
+	size_t len;
+	char *text;
+	FILE *f;
+
+	*tune = NULL;
+	if (!path || !*path)
+		return WEFT_SUCCESS;
+	f = fopen(path, "re");
+	if (!f)
+		return error_set(WEFT_ERR_ARG, "WEFT_TUNE: %.200s: %s", path,
+				 strerror(errno));
+	text = malloc(TUNE_FILE_MAX + 1);
+	if (!text) {
+		fclose(f);
+		return error_set(WEFT_ERR_NOMEM, "no memory for a table of algorithms");
+	}
+	len = fread(text, 1, TUNE_FILE_MAX + 1, f);
+	if (ferror(f))
+		result = error_set(WEFT_ERR_ARG, "WEFT_TUNE: %.200s: it can't be read",
+				   path);
+	else if (len > TUNE_FILE_MAX)
+		result = error_set(WEFT_ERR_ARG,
+				   "WEFT_TUNE: %.200s: it is longer than %d bytes", path,
+				   TUNE_FILE_MAX);
+	else
+		result = tune_parse(path, text, len, tune);
+	free(text);
+	fclose(f);
+	return result;
+}
+
+void tune_close(struct tune *tune)
+{
+	free(tune);
+}
+
+/* ---- choosing ---------------------------------------------------------------------- */
+
+/* How far apart two numbers of ranks are: by which the larger exceeds the smaller one,
+ * times 1024. */
+static uint64_t apart(int32_t a, int32_t b)
+{
+	const uint64_t more = (uint64_t)(a > b ? a : b), less = (uint64_t)(a > b ? b : a);
+
+	return more * 1024 / less;
+}
+
+const struct tune_choice *tune_find(const struct tune *tune, const char *coll,
+				    const struct plan_call *call)
+{
+	const struct tune_choice *found = NULL;
+	uint64_t bytes;
+
+	if (__builtin_mul_overflow(call->count, (uint64_t)call->elem_size, &bytes))
+		bytes = UINT64_MAX;
+	for (uint32_t i = 0; tune && i < tune->count; i++) {
+		const struct tune_choice *c = &tune->choice[i];
+
+		if (strcmp(c->algo->coll, coll) != 0)
+			continue;
+		if (found && c->ranks != found->ranks &&
+		    apart(c->ranks, call->size) >= apart(found->ranks, call->size))
+			break; /* they ascend: it gets no nearer */
+		if (!found || c->ranks != found->ranks || found->up_to < bytes)
+			found = c;
+	}
+	return found && found->algo->supports(call) ? found : NULL;
+}
