@@ -104,3 +104,9 @@ check_PROGRAMS += %D%/test_order
 TESTS += %D%/test_order
 %C%_test_order_SOURCES = %D%/test_order.c %D%/ranks.c
 %C%_test_order_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_overlap
+TESTS += %D%/test_overlap
+THREAD_TESTS += %D%/test_overlap
+%C%_test_overlap_SOURCES = %D%/test_overlap.c %D%/ranks.c
+%C%_test_overlap_LDADD = coll/libcoll.la

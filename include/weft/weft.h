@@ -709,6 +709,7 @@ WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_ca
 #endif
 
 #include <weft/weft_dynamic.h>	  /* all-to-allv with lengths known only when it runs */
+#include <weft/weft_overlap.h>	  /* gradient buckets, all-gathers ahead of their use */
 #include <weft/weft_persistent.h> /* calls that are made once, started many times */
 #include <weft/weft_win.h> /* windows: memory that ranks write and read by themselves */
 
