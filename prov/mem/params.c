@@ -246,6 +246,16 @@ const struct prov_param prov_param_table[] = {
 			"characters, or 64 hexadecimal digits, the same in all processes",
 	},
 	{
+		.name = "uet_timeout",
+		.unit = "ms",
+		.initial = PROV_UET_TIMEOUT_MS,
+		.min = 1000,
+		.max = 3600 * 1000,
+		.offset = offsetof(struct prov_params, uet_timeout_ms),
+		.text = "how long a peer over UDP may say nothing before it is taken for "
+			"gone",
+	},
+	{
 		.name = "uet_shim",
 		.absent = "none",
 		.offset = offsetof(struct prov_params, uet_shim),
@@ -275,6 +285,7 @@ static struct prov_params params = {
 	.claim_remote = 0,
 	.mr_cache_max_count = PROV_MR_CACHE_COUNT,
 	.mr_cache_max_size = PROV_MR_CACHE_SIZE,
+	.uet_timeout_ms = PROV_UET_TIMEOUT_MS,
 	.shm = 1,
 	.hop_limit = 64,
 };

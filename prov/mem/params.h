@@ -30,6 +30,9 @@ extern struct fi_provider weft_provider;
 #define PROV_MR_CACHE_COUNT 1024
 #define PROV_MR_CACHE_SIZE  (UINT64_C(1) << 30)
 
+/* Also of a process that is looked at in a debugger, as long as it may be stopped. */
+#define PROV_UET_TIMEOUT_MS 30000
+
 enum prov_cma { PROV_CMA_AUTO, PROV_CMA_OFF, PROV_CMA_ON };
 
 /* Registration modes that applications must follow although no wire needs them. */
@@ -79,9 +82,10 @@ struct prov_params {
 	uint64_t hop_limit;
 	uint64_t verbs_ooo; /* enum prov_ooo */
 	const char *uet_key;
-	const char *uet_shim; /* a bad network, for tests (wire/uet/uet_shim.h) */
-	uint64_t verbs_fork;  /* enum prov_fork */
-	uint64_t numbered;    /* 0 or 1: every write to another host has a number */
+	uint64_t uet_timeout_ms; /* a peer of the wire over UDP that says nothing */
+	const char *uet_shim;	 /* a bad network, for tests (wire/uet/uet_shim.h) */
+	uint64_t verbs_fork;	 /* enum prov_fork */
+	uint64_t numbered;	 /* 0 or 1: every write to another host has a number */
 };
 
 /* One row: what people see, and what is accepted. A word stands for its index. */

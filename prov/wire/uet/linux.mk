@@ -55,5 +55,13 @@ EXTRA_DIST += %D%/tests/own.t
 check_PROGRAMS += %D%/tests/test_uet_secret
 TESTS += %D%/tests/test_uet_secret
 THREAD_TESTS += %D%/tests/test_uet_secret
-%C%_tests_test_uet_secret_SOURCES = %D%/tests/test_uet_secret.c
+%C%_tests_test_uet_secret_SOURCES = \
+	%D%/tests/test_uet_secret.c %D%/tests/uet_side.c %D%/tests/uet_side.h
 %C%_tests_test_uet_secret_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet_bad
+TESTS += %D%/tests/test_uet_bad
+THREAD_TESTS += %D%/tests/test_uet_bad
+%C%_tests_test_uet_bad_SOURCES = \
+	%D%/tests/test_uet_bad.c %D%/tests/uet_side.c %D%/tests/uet_side.h
+%C%_tests_test_uet_bad_LDADD = prov/libprov.la

@@ -34,12 +34,12 @@
  * hear of the end. */
 #define LINGER_NS UINT64_C(3000000000)
 #define BYE_NS	  UINT64_C(60000000)
-/* Peers say that they are there. */
+/* Peers say that they are there, at least so often. */
 #define PING_NS UINT64_C(1000000000)
+/* And are asked at least so often while they say nothing. */
+#define RTO_MAX_NS UINT64_C(500000000)
 /* Datagrams that the helper takes before it looks whether the application is back. */
 #define STAND_IN_BUDGET 64
-/* A peer that is stopped doesn't answer: it is not gone for that. */
-#define GIVE_UP_NS UINT64_C(60000000000)
 
 uint64_t uet_ep_now(void)
 {
@@ -263,16 +263,28 @@ static struct wire_link *link_to(struct wire_ep *ep, const struct wire_addr *to)
 	return NULL;
 }
 
+/* The way is that to a host, whatever the port: our own kernel doesn't name it. */
+static bool is_way_to(const struct wire_link *link, const struct wire_addr *to)
+{
+	struct wire_addr peer = link->base.peer;
+
+	if (peer.sa.sa_family == AF_INET6)
+		peer.in6.sin6_port = to->in6.sin6_port;
+	else
+		peer.in.sin_port = to->in.sin_port;
+	return wire_addr_equal(&peer, to);
+}
+
 /* A way is narrower than it was: what was made for it before is cut by the kernel. */
 static void narrower(struct wire_ep *ep, const struct uet_sock_news *news)
 {
 	uet_sock_fragment(ep->sock, news->path);
+	if (news->room < UET_PART_MIN + head_of(ep))
+		return;
 	list_foreach (pos, &ep->links) {
 		struct wire_link *link = container_of(pos, struct wire_link, node);
 
-		if (wire_addr_equal(&link->base.peer, &news->to) &&
-		    news->room >= UET_PART_MIN + head_of(ep) &&
-		    news->room - head_of(ep) < link->part)
+		if (is_way_to(link, &news->to) && news->room - head_of(ep) < link->part)
 			link->part = (uint32_t)(news->room - head_of(ep));
 	}
 }
@@ -332,7 +344,7 @@ static void ping_all(struct wire_ep *ep, uint64_t now)
 {
 	if (now < ep->ping_at)
 		return;
-	ep->ping_at = now + PING_NS;
+	ep->ping_at = now + ep->ping_ns;
 	list_foreach (pos, &ep->links) {
 		struct wire_link *link = container_of(pos, struct wire_link, node);
 
@@ -495,11 +507,15 @@ static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
 	return 0;
 }
 
+/* One that was heard last just after it was asked is asked again, asked some more, and
+ * given up, all in that time. */
 static int open_pds(struct wire_ep *ep)
 {
+	uint64_t gone = prov_params()->uet_timeout_ms * UINT64_C(1000000);
 	struct uet_pds_config config = {
 		.mtu = UET_PART_MAX,
-		.give_up = GIVE_UP_NS,
+		.give_up = gone / 4 * 3,
+		.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16 : RTO_MAX_NS,
 		.cc = {.link = UINT64_C(1250000000), .first_rtt = 100000},
 		.path = {.paths = UET_EP_PATHS,
 			 .burst = 4,
@@ -510,6 +526,7 @@ static int open_pds(struct wire_ep *ep)
 		.events = &uet_link_events,
 		.arg = ep};
 
+	ep->ping_ns = gone / 8 < PING_NS ? gone / 8 : PING_NS;
 	return uet_pds_open(&config, &ep->pds);
 }
 

@@ -52,7 +52,7 @@ struct wire_ep {
 	bool busy; /* inside of progress: it sends what there is at its end */
 	uint32_t idle;
 	struct wire_addr from; /* of the datagram that is being looked at */
-	uint64_t ping_at;
+	uint64_t ping_at, ping_ns;
 	/* The key that a peer's packet is using just now (quiesce). */
 	_Atomic(uint64_t) using_key;
 	_Atomic(bool) using_any;

@@ -5,6 +5,7 @@
 #include "prov/wire/uet/uet_link.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,6 @@
 
 /* Message ids go round, and 0 is none. */
 #define IDS 65535u
-/* A link says that it is there as often. */
-#define PING_NS UINT64_C(1000000000)
 
 static uint16_t id_of(uint64_t number)
 {
@@ -34,7 +33,6 @@ struct wire_link *uet_link_new(struct wire_ep *ep, const struct wire_addr *peer)
 		return NULL;
 	link->base = (struct wire_link_base){
 		.ops = &uet_wire_ops, .ep = ep, .peer = *peer, .slot = &wire_slot_none};
-	link->ping_at = uet_ep_now() + PING_NS;
 	list_init(&link->news);
 	list_init(&link->pump);
 	list_init(&link->pending);
@@ -445,10 +443,15 @@ static void on_closed(void *arg, struct uet_pdc *pdc, int err, uint8_t code)
 		return;
 	link->pdc = NULL;
 	link->abort = false;
-	if (link->state == UET_LINK_UP)
-		FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "peer %s is gone: %s%s%s\n",
+	if (link->state == UET_LINK_UP && err == -ETIMEDOUT)
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"peer %s is gone: it says nothing "
+			"(FI_WEFT_UET_TIMEOUT=%" PRIu64 ")\n",
 			wire_addr_text(&link->base.peer, text),
-			err == -ETIMEDOUT ? "it doesn't answer" : strerror(-err),
+			prov_params()->uet_timeout_ms);
+	else if (link->state == UET_LINK_UP)
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "peer %s is gone: %s%s%s\n",
+			wire_addr_text(&link->base.peer, text), strerror(-err),
 			code ? ", it said " : "", code ? uet_nack_name(code) : "");
 	uet_link_over(link,
 		      link->state == UET_LINK_UP ? -FI_ECONNRESET : -FI_ECONNREFUSED);

@@ -94,7 +94,6 @@ struct wire_link {
 	int err;     /* why it is over */
 	uint32_t part;
 	uint32_t events; /* MEM_EVENTS_* of the peer */
-	uint64_t ping_at;
 	/* Numbers of messages: out.tail <= out.next <= out.head. */
 	uint64_t head, next, tail;
 	uint64_t taken;	   /* of them: handed up by the peer, as far as it said */

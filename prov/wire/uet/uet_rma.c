@@ -320,7 +320,8 @@ static enum uet_verdict give(struct wire_link *link, const struct uet_pkt *pkt, 
 	    (!lowest &&
 	     (link->answers + 1 >= UET_ANSWERS || uet_pdc_room_back(link->pdc) <= 1)))
 		return UET_NO_BUFFER;
-	if (req->part > link->part || req->data > UINT32_MAX - req->part)
+	/* Our way may be narrower by now: then it goes in pieces. */
+	if (req->part > UET_PART_MAX || req->data > UINT32_MAX - req->part)
 		return answer(link, req, -FI_EINVAL, room, reply);
 	ret = place(link->base.ep, req, a->bytes, false);
 	if (ret)

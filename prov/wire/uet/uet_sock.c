@@ -344,10 +344,24 @@ void uet_sock_fragment(struct uet_sock *sock, unsigned path)
 
 /* ---- errors that came back --------------------------------------------------------- */
 
+/* Of what was too long for this host it names no port. */
 static void news_addr(struct wire_addr *to, const struct sockaddr_storage *from)
 {
+	union {
+		struct sockaddr_storage all;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} named = {.all = *from};
+	bool v6 = from->ss_family == AF_INET6;
+	in_port_t *port = v6 ? &named.in6.sin6_port : &named.in.sin_port;
+	in_port_t was = *port;
+
 	memset(to, 0, sizeof(*to));
-	wire_addr_from_sockaddr(to, (const struct sockaddr *)from, sizeof(*from));
+	if (!was)
+		*port = htons(1);
+	if (wire_addr_from_sockaddr(to, (const struct sockaddr *)&named.all,
+				    sizeof(named)))
+		*port_of(to) = was;
 }
 
 static bool news_take(const struct msghdr *msg, struct uet_sock_news *news)

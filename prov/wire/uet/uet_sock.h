@@ -95,7 +95,8 @@ void uet_sock_fragment(struct uet_sock *sock, unsigned path);
 
 /* What became of datagrams that were sent earlier: */
 struct uet_sock_news {
-	struct wire_addr to; /* where it was sent to; no host: not known */
+	struct wire_addr to; /* where it was sent to; no host: not known; EMSGSIZE: the
+			      * port may not be */
 	int err;	     /* -FI_ECONNREFUSED, ...; -FI_EMSGSIZE: it was too long */
 	size_t room;	     /* EMSGSIZE: what would have fitted */
 	unsigned path;
