@@ -17,6 +17,7 @@
 enum {
 	P2P_LINE = 128, /* cells of 8 B are at least so far apart */
 	P2P_MOST = 16 << 20,
+	P2P_LAPS = 1 << 14,
 };
 
 /* Where the buffers of a measurement come from. */
@@ -53,7 +54,15 @@ struct p2p {
 	enum p2p_target target_mode;
 	uint64_t polled; /* the last value that was written to each cell */
 	uint64_t effort; /* of this process in a stream; ns of its processor */
+	/* Where not NULL: how long each of the last P2P_LAPS turns of a latency test
+	 * took; role 0. */
+	uint64_t *lap;
+	uint64_t lap_began;
 };
+
+/* A turn begins, and is over. */
+void p2p_lap_begin(struct p2p *p);
+void p2p_lap_end(struct p2p *p, uint64_t turn);
 
 typedef uint64_t p2p_fn(struct p2p *p, size_t size, uint64_t count);
 
@@ -64,6 +73,7 @@ struct p2p_test {
 	bool sleeps; /* of its own endpoints, which wait for their queues */
 	/* Figure from bytes, count and time, in the test's unit. */
 	double (*figure)(double size, double count, double ns);
+	bool turns; /* whose times are kept: a latency */
 };
 
 void p2p_open(struct p2p *p, struct pair *pair, const char *provider, bool sleeps,

@@ -63,12 +63,14 @@ uint64_t p2p_msg_latency(struct p2p *p, size_t size, uint64_t count)
 			if (i + 1 < count)
 				recv_post(p, size, TAG_DATA);
 		}
+		p2p_lap_begin(p);
 		if (inject)
 			inject_post(p, size, TAG_DATA);
 		else
 			send_post(p, size, TAG_DATA);
 		if (p->pair->role == 0) {
 			node_await_rx(n, rx + i + 1);
+			p2p_lap_end(p, i);
 			if (i + 1 < count)
 				recv_post(p, size, TAG_DATA);
 		}

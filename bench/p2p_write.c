@@ -148,9 +148,11 @@ uint64_t p2p_write_polled(struct p2p *p, size_t size, uint64_t count)
 		value++;
 		if (p->pair->role == 1)
 			cell_await(p, value);
+		p2p_lap_begin(p);
 		cell_write(p, value);
 		if (p->pair->role == 0)
 			cell_await(p, value);
+		p2p_lap_end(p, i);
 	}
 	begin = bench_now_ns() - begin;
 	p->polled = value;
@@ -169,6 +171,9 @@ static void writes_post(struct p2p *p, size_t size, uint64_t count, uint64_t win
 	for (uint64_t i = 0; i < count; i++) {
 		if (i >= window)
 			node_await_tx(n, tx + i + 1 - window);
+		if (i >= window && window == 1)
+			p2p_lap_end(p, i - 1);
+		p2p_lap_begin(p);
 		while (node_again(n,
 				  fi_write(n->ep, p->out, size, p->region.desc, n->peer,
 					   p->target.addr + offset, p->target.key, NULL),
@@ -176,6 +181,8 @@ static void writes_post(struct p2p *p, size_t size, uint64_t count, uint64_t win
 			;
 	}
 	node_await_tx(n, tx + count);
+	if (window == 1)
+		p2p_lap_end(p, count - 1);
 }
 
 static uint64_t writes_run(struct p2p *p, size_t size, uint64_t count, uint64_t window,

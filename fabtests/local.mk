@@ -23,7 +23,7 @@ PLAIN_TESTS += %D%/netns/tests/netns.t
 # list ci by quickstart check).
 EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/on \
 	%D%/softroce/guest/bin/rail %D%/softroce/guest/bin/softroce_do \
-	%D%/softroce/guest/failover.sh %D%/softroce/guest/init \
+	%D%/softroce/guest/bench %D%/softroce/guest/failover.sh %D%/softroce/guest/init \
 	%D%/softroce/guest/lib.sh %D%/softroce/guest/list \
 	%D%/softroce/guest/main %D%/softroce/lib/kernel.sh %D%/softroce/lib/lists.sh \
 	%D%/softroce/lib/need.sh %D%/softroce/lib/vm.sh %D%/softroce/lists/ci \

@@ -36,10 +36,10 @@ floor_once()
 	device=$(compgen -G '/sys/class/infiniband/*' | head -n 1)
 	device=${device##*/}
 	common=(-d "$device" -x "$(floor_gid "$device")" -s "$2" -n "$3" -p $port -F)
-	timeout -k 5 60 taskset -c "$cpu_a" "$1" "${common[@]}" >"$scratch/floor" 2>&1 &
+	timeout -k 5 240 taskset -c "$cpu_a" "$1" "${common[@]}" >"$scratch/floor" 2>&1 &
 	server=$!
 	for ((tries = 0; tries < 100; tries++)); do
-		timeout -k 5 60 taskset -c "$cpu_b" "$1" "${common[@]}" 127.0.0.1 \
+		timeout -k 5 240 taskset -c "$cpu_b" "$1" "${common[@]}" 127.0.0.1 \
 			>"$scratch/floor.client" 2>&1
 		line=$(grep -E "^[[:space:]]*$2[[:space:]]+$3[[:space:]]+[-a-z0-9.]" \
 			"$scratch/floor.client")
@@ -71,10 +71,10 @@ floor_measure()
 {
 	local line columns
 
-	# bytes, count, least, most, typical, average (us): p2p has averages too.
+	# bytes, count, least, most, typical, average (us): p2p has medians too.
 	line=$(floor_once ib_send_lat 8 $((ms * 5))) || return
 	read -ra columns <<<"$line"
-	floor_line "$1" lat:8 1 "${columns[5]}"
+	floor_line "$1" lat:8 1 "${columns[4]}"
 	# bytes, count, most, average (MiB/s).
 	line=$(floor_once ib_write_bw 1048576 $((ms / 10 + 5))) || return
 	read -ra columns <<<"$line"

@@ -138,6 +138,8 @@ function report_text(m, n,    i, t) {
 			(ratio(t, m) == "" ? "-" : sprintf("%.2f", ratio(t, m))), count(t, m), \
 			unit_of[kind_of(t)]
 	}
+	if (wire == "verbs")
+		printf "\nLatencies are medians of their turns."
 	printf "\nMedians over %s rounds; ratio: weft over %s. Memory: malloc", \
 		(any ? "all" : "the " m), peer
 	if (wire == "shm")
