@@ -239,6 +239,9 @@ int wfi_ep_door(struct wfi_ep *ep)
 		/* The bits of 1.7 are about one of the two kinds each. */
 		.order_atomic = ep->msg_order & (FI_ORDER_RAR | FI_ORDER_RAW |
 						 FI_ORDER_WAR | FI_ORDER_WAW),
+		.order_after_put =
+			ep->msg_order & (FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW |
+					 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW),
 		.atomics = ep->atomic_caps,
 		.atomic_access = ep->atomic_access,
 	};

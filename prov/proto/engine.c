@@ -198,6 +198,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	ep->order_rma = attr->order_rma;
 	ep->order_msg_after_rma = attr->order_msg_after_rma;
 	ep->order_atomic = attr->order_atomic;
+	ep->order_after_put = attr->order_after_put;
 	ep->atomics = attr->atomics;
 	ep->atomic_access = attr->atomic_access;
 	ep->inject_size = attr->inject_size;

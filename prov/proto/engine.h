@@ -111,6 +111,7 @@ struct proto_attr {
 	bool order_rma;		  /* RMA keeps its order (RAR, RAW, WAR or WAW granted) */
 	bool order_msg_after_rma; /* SAR or SAW granted */
 	bool order_atomic;	  /* RMA and atomics keep their order among them */
+	bool order_after_put;	  /* RAW, WAW or SAW granted: of what sees a write */
 	bool atomics;		  /* atomic operations will be posted */
 	uint64_t atomic_access;	  /* FI_REMOTE_READ, FI_REMOTE_WRITE: what atomics of
 				   * peers may do here */

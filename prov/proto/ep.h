@@ -122,6 +122,7 @@ struct proto_ep {
 	bool order_rma;
 	bool order_msg_after_rma;
 	bool order_atomic;
+	bool order_after_put;
 	bool atomics;	      /* may be posted */
 	struct receiver *rcv; /* `own`, or one that was given */
 	struct pool tx;

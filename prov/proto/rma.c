@@ -154,7 +154,8 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 	x->owner = XFER_TX;
 	x->put = r->flags & PROTO_WRITE;
 	x->raw = false;
-	x->placed = r->flags & PROTO_DELIVERY;
+	/* What comes behind it in order starts when it is done: in memory (rule E2). */
+	x->placed = (r->flags & PROTO_DELIVERY) || ep->order_after_put;
 	x->local_at = 0;
 	x->remote_at = 0;
 	x->local_off = 0;

@@ -36,6 +36,11 @@ FI_LOG_LEVEL=info "$run" --config "$tmp/two" timeout 200 "$build/fabtests/own/le
 	>"$tmp/out" 2>"$tmp/err"
 ok "FI_DELIVERY_COMPLETE: a write that is done is seen by who polls memory" \
 	grep -q '^ok .* a delivered write is there$' "$tmp/out" || diag "$(tail -5 "$tmp/out")"
+# A message that comes behind a write, by order: the device has acknowledged it long before.
+WEFT_TEST_CASE="a message behind a write" "$run" --config "$tmp/two" timeout 200 \
+	"$build/fabtests/own/rma" >"$tmp/out2" 2>"$tmp/err2"
+ok "FI_ORDER_SAW: a message comes when the write before it is in memory" \
+	grep -q '^ok 1 - a message behind a write$' "$tmp/out2" || diag "$(tail -5 "$tmp/err2")"
 said() {
 	ok "the log says $1" grep -q "$2" "$tmp/err"
 }
