@@ -38,7 +38,7 @@ void info_vars_init(struct info_vars *vars)
 		vars->params = 0;
 	for (int i = 0; i < vars->params; i++)
 		vars->has_weft = vars->has_weft || is_ours(vars->param[i].name);
-	if (boot_env_read(&env) != WEFT_SUCCESS)
+	if (boot_env_read(&env, 0) != WEFT_SUCCESS)
 		snprintf(vars->meeting, sizeof(vars->meeting), "%s", weft_error_detail());
 }
 

@@ -11,13 +11,13 @@
 
 int main(int argc, char **argv)
 {
-	struct boot_attr attr = {.timeout_us = 20000000};
+	struct boot_attr attr = {.timeout_us = 60000000};
 	struct boot *boot;
 	int32_t pid = (int32_t)getpid(), all[64], known = 0;
 
 	(void)argv;
 	if (boot_open(&attr, &boot) || boot_size(boot) > 64 ||
-	    boot_allgather(boot, &pid, all, sizeof(pid), 20000000)) {
+	    boot_allgather(boot, &pid, all, sizeof(pid), 60000000)) {
 		fprintf(stderr, "%s\n", weft_error_detail());
 		return 1;
 	}
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (argc > 1 && boot_rank(boot) == 1)
 		raise(SIGKILL);
-	if (argc > 1 && boot_allgather(boot, &pid, all, sizeof(pid), 20000000)) {
+	if (argc > 1 && boot_allgather(boot, &pid, all, sizeof(pid), 60000000)) {
 		fprintf(stderr, "%s\n", weft_error_detail());
 		sleep(30); /* the launcher must end this, and report rank 1 */
 	}

@@ -43,7 +43,7 @@ static enum weft_result open_callbacks(struct boot *boot,
 static enum weft_result open_environment(struct boot *boot, int64_t timeout_us)
 {
 	struct boot_env env;
-	enum weft_result result = boot_env_read(&env);
+	enum weft_result result = boot_env_read(&env, timeout_us);
 
 	if (result)
 		return result;

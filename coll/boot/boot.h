@@ -21,6 +21,7 @@ struct boot_attr {
 /*
  * From the environment: WEFT_RANK, WEFT_SIZE, WEFT_ROOT (host:port of rank 0), WEFT_JOB
  * (a secret that every message must carry; strangers are refused), set by `weft run`.
+ * With neither of the first two: what another launcher set (boot_launch.h).
  * With none of them set: one rank, alone. Rank 0 listens at WEFT_ROOT, or on the
  * inherited listening descriptor WEFT_ROOT_FD. Each other rank keeps one connection to
  * rank 0. Errors are reported through error_set() (coll/api/error.h): BOOTSTRAP with the

@@ -10,6 +10,7 @@
 
 #include "coll/api/error.h"
 #include "coll/boot/boot_env.h"
+#include "coll/boot/boot_launch.h"
 
 #define HOW_TO_START "start the ranks with weft run, or set all four variables"
 
@@ -37,7 +38,7 @@ static enum weft_result env_number(const char *name, int64_t min, int64_t max,
 }
 
 /* host:port, [v6]:port */
-static enum weft_result env_root(struct boot_env *env)
+enum weft_result boot_env_root(struct boot_env *env)
 {
 	const char *text = getenv("WEFT_ROOT"), *host = text, *colon, *host_end;
 	char *end;
@@ -91,7 +92,7 @@ static enum weft_result env_root_fd(struct boot_env *env)
 	return WEFT_SUCCESS;
 }
 
-static enum weft_result env_job(struct boot_env *env)
+enum weft_result boot_env_job(struct boot_env *env)
 {
 	const char *text = getenv("WEFT_JOB");
 	size_t len = text ? strlen(text) : 0;
@@ -106,7 +107,7 @@ static enum weft_result env_job(struct boot_env *env)
 	return WEFT_SUCCESS;
 }
 
-enum weft_result boot_env_read(struct boot_env *env)
+enum weft_result boot_env_read(struct boot_env *env, int64_t timeout_us)
 {
 	enum weft_result result;
 	int64_t rank, size;
@@ -114,6 +115,13 @@ enum weft_result boot_env_read(struct boot_env *env)
 	memset(env, 0, sizeof(*env));
 	env->root_fd = -1;
 	env->size = 1;
+	if (!getenv("WEFT_RANK") && !getenv("WEFT_SIZE")) {
+		bool found;
+
+		result = boot_launch_read(env, timeout_us, &found);
+		if (result != WEFT_SUCCESS || found)
+			return result;
+	}
 	if (!getenv("WEFT_RANK") && !getenv("WEFT_SIZE") && !getenv("WEFT_ROOT") &&
 	    !getenv("WEFT_JOB")) {
 		env->alone = true;
@@ -132,6 +140,6 @@ enum weft_result boot_env_read(struct boot_env *env)
 	if (rank == 0 && getenv("WEFT_ROOT_FD"))
 		result = env_root_fd(env);
 	else
-		result = env_root(env);
-	return result ? result : env_job(env);
+		result = boot_env_root(env);
+	return result ? result : boot_env_job(env);
 }

@@ -21,7 +21,8 @@ struct boot_env {
 	uint8_t job[BOOT_JOB_LEN];
 };
 
-/* ARG with the variable, its value and what it should be. */
-enum weft_result boot_env_read(struct boot_env *env);
+/* Or what another launcher says (boot_launch.h), which may wait for the other ranks.
+ * ARG with the variable, its value and what it should be. */
+enum weft_result boot_env_read(struct boot_env *env, int64_t timeout_us);
 
 #endif

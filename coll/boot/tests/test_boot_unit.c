@@ -127,7 +127,7 @@ static enum weft_result env_try(const char *rank, const char *size, const char *
 		setenv("WEFT_ROOT", root, 1);
 	if (secret)
 		setenv("WEFT_JOB", secret, 1);
-	return boot_env_read(env);
+	return boot_env_read(env, 0);
 }
 
 static void env_refused(const char *rank, const char *size, const char *root,
@@ -187,6 +187,88 @@ static void test_env(void)
 	env_clear();
 }
 
+/* The variables of other launchers: rank, size, and where rank 0 is. */
+static void test_launchers(void)
+{
+	static const char *const none[] = {
+		"RANK",
+		"WORLD_SIZE",
+		"MASTER_ADDR",
+		"MASTER_PORT",
+		"TORCHELASTIC_RUN_ID",
+		"SLURM_PROCID",
+		"SLURM_STEP_NUM_TASKS",
+		"SLURM_STEP_NUM_NODES",
+		"SLURM_JOB_ID",
+		"SLURM_STEP_ID",
+		"OMPI_COMM_WORLD_RANK",
+		"OMPI_COMM_WORLD_SIZE",
+		"OMPI_COMM_WORLD_LOCAL_SIZE",
+		"PMIX_NAMESPACE",
+		"PMIX_RANK",
+		"PMI_RANK",
+		"PMI_SIZE",
+		"MPI_LOCALNRANKS",
+		"PMI_ID",
+	};
+	struct boot_env env, other;
+
+	env_clear();
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		unsetenv(none[i]);
+	setenv("RANK", "1", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.alone,
+	       "a rank without a number of ranks is nobody's");
+	setenv("WORLD_SIZE", "3", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_ERR_ARG &&
+		       strstr(weft_error_detail(), "MASTER_ADDR"),
+	       "torchrun without an address: %s", weft_error_detail());
+	setenv("MASTER_ADDR", "node7", 1);
+	setenv("MASTER_PORT", "29500", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.rank == 1 && env.size == 3 &&
+		       !strcmp(env.host, "node7") && !strcmp(env.port, "29501") &&
+		       env.job[0],
+	       "torchrun: rank 0 is at the port behind its own");
+	setenv("WEFT_ROOT", "[::1]:77", 1);
+	setenv("WEFT_JOB", "mine", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.rank == 1 &&
+		       !strcmp(env.host, "::1") && !strcmp(env.port, "77") &&
+		       !strcmp((char *)env.job, "mine"),
+	       "WEFT_ROOT and WEFT_JOB count more");
+	env_clear();
+	setenv("RANK", "3", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_ERR_ARG &&
+		       strstr(weft_error_detail(), "RANK of torchrun is \"3\""),
+	       "a rank that there isn't: %s", weft_error_detail());
+	unsetenv("RANK");
+	setenv("SLURM_PROCID", "0", 1);
+	setenv("SLURM_JOB_ID", "17", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.alone,
+	       "a batch script of Slurm is no rank");
+	setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+	setenv("SLURM_STEP_NUM_NODES", "1", 1);
+	setenv("SLURM_STEP_ID", "0", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.size == 2 &&
+		       !strcmp(env.host, "127.0.0.1"),
+	       "a step of it on one host");
+	setenv("SLURM_STEP_ID", "1", 1);
+	tap_ok(boot_env_read(&other, 0) == WEFT_SUCCESS &&
+		       strcmp((char *)env.job, (char *)other.job) != 0,
+	       "another step is another job");
+	setenv("SLURM_STEP_NUM_NODES", "2", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_ERR_ARG &&
+		       strstr(weft_error_detail(), "set WEFT_ROOT=HOST:PORT"),
+	       "on two hosts: %s", weft_error_detail());
+	unsetenv("SLURM_PROCID");
+	setenv("PMI_RANK", "1", 1);
+	setenv("PMI_SIZE", "2", 1);
+	setenv("MPI_LOCALNRANKS", "2", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.rank == 1 && env.size == 2,
+	       "MPICH's");
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		unsetenv(none[i]);
+}
+
 static void test_env_fd(void)
 {
 	const char *what;
@@ -200,12 +282,12 @@ static void test_env_fd(void)
 	setenv("WEFT_JOB", "s", 1);
 	snprintf(text, sizeof(text), "%d", fd);
 	setenv("WEFT_ROOT_FD", text, 1);
-	tap_ok(boot_env_read(&env) == WEFT_SUCCESS && env.root_fd == fd,
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.root_fd == fd,
 	       "WEFT_ROOT_FD: a listening socket is taken");
 	setenv("WEFT_ROOT_FD", "0", 1);
-	tap_ok(boot_env_read(&env) == WEFT_ERR_ARG, "standard input is not");
+	tap_ok(boot_env_read(&env, 0) == WEFT_ERR_ARG, "standard input is not");
 	setenv("WEFT_ROOT_FD", "987654", 1);
-	tap_ok(boot_env_read(&env) == WEFT_ERR_ARG &&
+	tap_ok(boot_env_read(&env, 0) == WEFT_ERR_ARG &&
 		       strstr(weft_error_detail(), "WEFT_ROOT_FD"),
 	       "nor a descriptor that is not open");
 	close(fd);
@@ -240,6 +322,7 @@ int main(void)
 	test_bad_fields();
 	test_bad_bytes();
 	test_env();
+	test_launchers();
 	test_env_fd();
 	test_ranklist();
 	return tap_done();

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Ranks that others than weft run started find each other: by the variables of torchrun,
+# Slurm and MPICH, set by hand, and under the mpirun that is there, by PMIx.
+set -u
+
+build=${WEFT_TOP_BUILDDIR:-.}
+rank=$build/cli/tests/rank_boot
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+n=0
+failed=0
+
+ok() { # STATUS NAME
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $n - $2"
+	else
+		failed=1
+		echo "not ok $n - $2"
+		tail -n 5 "$tmp"/out* | cut -c 1-200 | sed 's/^/# /'
+	fi
+}
+
+skip() { # NAME WHY
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
+# by_hand NAME SIZE VARIABLE...: RANK in a variable's value stands for the rank
+by_hand() {
+	local name=$1 size=$2 r bad=0
+	local -a pids=()
+
+	shift 2
+	for ((r = 0; r < size; r++)); do
+		env "${@//@/$r}" timeout 120 "$rank" >"$tmp/out$r" 2>&1 &
+		pids+=($!)
+	done
+	for r in "${pids[@]}"; do
+		wait "$r" || bad=1
+	done
+	[ "$(cat "$tmp"/out* | grep -c "knows $size of $size")" -eq "$size" ] || bad=1
+	ok "$bad" "$name"
+	rm -f "$tmp"/out*
+}
+
+unset WEFT_RANK WEFT_SIZE WEFT_ROOT WEFT_ROOT_FD WEFT_JOB "${!PMIX_@}" "${!OMPI_@}" \
+	"${!SLURM_@}" "${!PMI_@}"
+# An address of this host that nobody else has in mind.
+by_hand "torchrun's variables" 3 RANK=@ WORLD_SIZE=3 MASTER_PORT=23456 \
+	MASTER_ADDR=127.$((RANDOM % 250 + 1)).$((RANDOM % 250 + 1)).$((RANDOM % 250 + 1)) \
+	TORCHELASTIC_RUN_ID=$$
+by_hand "Slurm's" 3 SLURM_PROCID=@ SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NUM_NODES=1 \
+	SLURM_JOB_ID=$$ SLURM_STEP_ID=$RANDOM
+by_hand "MPICH's" 2 PMI_RANK=@ PMI_SIZE=2 MPI_LOCALNRANKS=2 PMI_ID=$$.$RANDOM
+
+pmix=$(grep -c '^#define HAVE_PMIX 1' "$build/config.h")
+if ! command -v mpirun >/dev/null 2>&1; then
+	skip "mpirun, by PMIx" "no mpirun"
+	skip "and again" "no mpirun"
+elif [ "$pmix" -eq 0 ]; then
+	skip "mpirun, by PMIx" "built without PMIx"
+	skip "and again" "built without PMIx"
+else
+	for again in "mpirun, by PMIx" "and again, two jobs at once"; do
+		timeout 120 mpirun --allow-run-as-root --oversubscribe -n 3 "$rank" \
+			>"$tmp/out" 2>&1 &
+		other=$!
+		timeout 120 mpirun --allow-run-as-root --oversubscribe -n 4 "$rank" \
+			>"$tmp/out2" 2>&1
+		status=$?
+		wait "$other" || status=1
+		[ "$(grep -c "knows 3 of 3" "$tmp/out")" -eq 3 ] || status=1
+		[ "$(grep -c "knows 4 of 4" "$tmp/out2")" -eq 4 ] || status=1
+		ok $status "$again"
+	done
+fi
+echo "1..$n"
+exit $failed
