@@ -61,6 +61,7 @@ static void test_mutations(void)
 
 static void test_crc(void)
 {
+	static uint8_t large[20000];
 	uint8_t data[257];
 	unsigned missed = 0;
 	uint32_t whole;
@@ -80,6 +81,14 @@ static void test_crc(void)
 		data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 	tap_is_int(missed, 0, "no bit is missed");
+	for (unsigned i = 0; i < sizeof(large); i++)
+		large[i] = (uint8_t)(i * i + i / 251);
+	for (unsigned len = 0; len <= sizeof(large); len += 1 + len / 50)
+		missed += uet_crc(len, large + len % 9, len - len % 9) !=
+			  uet_crc_plain(len, large + len % 9, len - len % 9);
+	missed += uet_crc(1, large, sizeof(large)) !=
+		  uet_crc_plain(1, large, sizeof(large));
+	tap_is_int(missed, 0, "the fast way says what the plain one does, of any length");
 }
 
 int main(void)
