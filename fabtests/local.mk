@@ -19,6 +19,11 @@ EXTRA_DIST += %D%/netns/README.md %D%/netns/run %D%/netns/bin/on %D%/netns/lib/i
 TESTS += %D%/netns/tests/netns.t
 PLAIN_TESTS += %D%/netns/tests/netns.t
 
+# The uet wire on good networks and bad ones (by quickstart check).
+EXTRA_DIST += %D%/uet/README.md %D%/uet/suite %D%/uet/tests/uet.t
+TESTS += %D%/uet/tests/uet.t
+PLAIN_TESTS += %D%/uet/tests/uet.t
+
 # Real devices of software in virtual machines (fabtests/softroce/run, by hand, and its
 # list ci by quickstart check).
 EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/on \

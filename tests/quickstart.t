@@ -6,7 +6,7 @@
 
 tree=$tmp/tree
 bin=$tmp/bin
-mkdir -p "$tree/fabtests/clients" "$tree/fabtests/emuverbs" \
+mkdir -p "$tree/fabtests/clients" "$tree/fabtests/emuverbs" "$tree/fabtests/uet" \
 	"$tree/fabtests/softroce" "$tree/tests" "$bin"
 cp "$top/quickstart" "$tree/"
 : >"$tree/configure.ac"
@@ -36,7 +36,7 @@ for tool in bash sh env cat sed grep awk find sort tail head wc tr cut cksum mkd
 done
 for tool in gcc autoconf automake libtoolize autoreconf pkg-config fi_info clang \
 	clang-format cppcheck shellcheck mandoc dpkg-source xz unshare ip python3 mpirun mpicc \
-	spin qemu-system-x86_64 busybox cpio depmod ib_send_lat; do
+	spin nft qemu-system-x86_64 busybox cpio depmod ib_send_lat; do
 	printf '#!/bin/bash\nexit 0\n' | executable "$bin/$tool"
 done
 
@@ -70,6 +70,10 @@ good() {
 	executable "$tree/fabtests/emuverbs/suite" <<-'END'
 		#!/bin/bash
 		echo "emuverbs $1: 4 pass, 0 skip, 0 fail"
+	END
+	executable "$tree/fabtests/uet/suite" <<-'END'
+		#!/bin/bash
+		echo "uet $1: 5 pass, 0 skip, 0 fail"
 	END
 	executable "$tree/fabtests/clients/run" <<-'END'
 		#!/bin/bash
@@ -126,58 +130,58 @@ expect "a build that fails" 1 '.'
 good
 quickstart gates
 # 3 of make check, 5 of lint, the plans, 24 of fabtests, 4 of them over
-# emulated devices, 7 of the clients, 6 in virtual machines, 2 of each of 4 gates, no temporary files left.
-expect "all tests good" 0 '^59 passed, 0 failed, 3 skipped$'
+# emulated devices, 5 over UDP, 7 of the clients, 6 in virtual machines, 2 of each of 4 gates, no temporary files left.
+expect "all tests good" 0 '^64 passed, 0 failed, 3 skipped$'
 quickstart check
-expect "all but the bare build" 0 '^57 passed, 0 failed, 3 skipped$'
+expect "all but the bare build" 0 '^62 passed, 0 failed, 3 skipped$'
 
 printf '#!/bin/bash\nexit 77\n' >"$tree/fabtests/clients/run"
 quickstart check
-expect "a client that is not installed" 0 '^44 passed, 0 failed, 3 skipped$'
+expect "a client that is not installed" 0 '^49 passed, 0 failed, 3 skipped$'
 printf '#!/bin/bash\necho 3 passed, 2 failed, 0 same failure on tcp; exit 1\n' \
 	>"$tree/fabtests/clients/run"
 quickstart check
-expect "a client's test that failed" 1 '^47 passed, 2 failed, 2 skipped$'
+expect "a client's test that failed" 1 '^52 passed, 2 failed, 2 skipped$'
 
 good
 printf '#!/bin/bash\necho softroce: no such kernel >&2; exit 77\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "no virtual machines" 0 '^51 passed, 0 failed, 4 skipped$'
+expect "no virtual machines" 0 '^56 passed, 0 failed, 4 skipped$'
 ok "and it is said why" grep -q '| softroce: no such kernel$' "$tmp/out"
 printf '#!/bin/bash\necho 4 passed, 2 failed; exit 1\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "tests that failed in them" 1 '^55 passed, 2 failed, 3 skipped$'
+expect "tests that failed in them" 1 '^60 passed, 2 failed, 3 skipped$'
 printf '#!/bin/bash\necho 6 passed, 0 failed; exit 1\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "their status counts too" 1 '^57 passed, 1 failed, 3 skipped$'
+expect "their status counts too" 1 '^62 passed, 1 failed, 3 skipped$'
 printf '#!/bin/bash\necho no machine came up >&2; exit 1\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "machines that did not come up" 1 '^51 passed, 1 failed, 3 skipped$'
+expect "machines that did not come up" 1 '^56 passed, 1 failed, 3 skipped$'
 
 good
 printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
 quickstart gates
-expect "a test that failed" 1 '^59 passed, 1 failed, 3 skipped$'
+expect "a test that failed" 1 '^64 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
 quickstart gates
-expect "tests that could not be built" 1 '^56 passed, 1 failed, 2 skipped$'
+expect "tests that could not be built" 1 '^61 passed, 1 failed, 2 skipped$'
 
 good
 echo 'exit 1' >>"$tree/fabtests/upstream"
 quickstart gates
-expect "a command that fails in spite of its figures" 1 '^59 passed, 1 failed, 3 skipped$'
+expect "a command that fails in spite of its figures" 1 '^64 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
 quickstart gates
-expect "a command without figures" 1 '^54 passed, 1 failed, 2 skipped$'
+expect "a command without figures" 1 '^59 passed, 1 failed, 2 skipped$'
 
 good
 rm "$tree/fabtests/upstream"
 quickstart gates
-expect "a command that is not there" 1 '^35 passed, 1 failed, 3 skipped$'
+expect "a command that is not there" 1 '^40 passed, 1 failed, 3 skipped$'
 
 for gate in asan fuzz; do
 	good
@@ -187,14 +191,14 @@ for gate in asan fuzz; do
 		echo "gate \$1: 2 pass, 0 skip, 0 fail"
 	END
 	quickstart gates
-	expect "a gate that says nothing: $gate" 1 '^57 passed, 1 failed, 3 skipped$'
+	expect "a gate that says nothing: $gate" 1 '^62 passed, 1 failed, 3 skipped$'
 done
 
 good
 # shellcheck disable=SC2016 # expanded by the script that it is written to
 printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
 quickstart gates
-expect "a temporary file that was left" 1 '^58 passed, 1 failed, 3 skipped$'
+expect "a temporary file that was left" 1 '^63 passed, 1 failed, 3 skipped$'
 
 # Only of packages that are missing, with what and why; never with --no-install.
 good

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # The list `all`: upstream's own script with its complete sets, and its results read
-# back. Variables of inside.sh: provider, timeout, bin, results, exclude_res, ubertest_dir.
+# back. Variables of inside.sh: provider, timeout, bin, results, exclude_res, ubertest_dir,
+# address, client_address.
 # shellcheck disable=SC2154
 
 # Reads the script's verbose output; a test's output follows its result, indented, and is
@@ -41,10 +42,22 @@ script_parse()
 		END { flush() }'
 }
 
+# ssh [OPTION]... HOST COMMAND, for the two hosts that there are here.
+script_ssh()
+{
+	cat <<-END
+		#!/bin/bash
+		case \${*: -2:1} in
+		$client_address) exec nsenter --net=/proc/$WEFT_NETNS_B/ns/net bash -c "\${*: -1}" ;;
+		*) exec bash -c "\${*: -1}" ;;
+		esac
+	END
+}
+
 script_run()
 {
 	local script=$bin/runfabtests.sh configs=$bin/../share/fabtests/test_configs
-	local arguments=(-v -t all -T "$timeout" -p "$bin" -g 127.0.0.1)
+	local arguments=(-v -t all -T "$timeout" -p "$bin" -g "$address") hosts=()
 
 	[ -x "$script" ] || die 1 "no $script: the list 'all' is run by it"
 	command -v python3 >/dev/null || die 1 "python3 is missing, upstream's script needs it"
@@ -68,7 +81,14 @@ script_run()
 	printf '#!/bin/sh\nexec setpriv --pdeathsig TERM %s "$@"\n' "$(command -v timeout)" \
 		>shims/timeout
 	chmod +x shims/timeout
-	# No host arguments: with them it would use ssh. Its exit status counts failures,
-	# which the results say better.
-	PATH=$PWD/shims:$PATH bash "$script" "${arguments[@]}" "$provider" 2>&1 | script_parse
+	# Between namespaces it is given hosts, and reaches them by what it takes for ssh;
+	# else none, and it uses no ssh. Its exit status counts failures, which the results
+	# say better.
+	if [ -n "${WEFT_NETNS_B-}" ]; then
+		script_ssh >shims/ssh
+		chmod +x shims/ssh
+		hosts=("$address" "$client_address")
+	fi
+	PATH=$PWD/shims:$PATH bash "$script" "${arguments[@]}" "$provider" "${hosts[@]}" 2>&1 |
+		script_parse
 }
