@@ -20,7 +20,7 @@ TESTS += %D%/netns/tests/netns.t
 PLAIN_TESTS += %D%/netns/tests/netns.t
 
 # The uet wire on good networks and bad ones (by quickstart check).
-EXTRA_DIST += %D%/uet/README.md %D%/uet/suite %D%/uet/tests/uet.t
+EXTRA_DIST += %D%/uet/README.md %D%/uet/congestion %D%/uet/congestion.awk %D%/uet/suite %D%/uet/tests/uet.t
 TESTS += %D%/uet/tests/uet.t
 PLAIN_TESTS += %D%/uet/tests/uet.t
 

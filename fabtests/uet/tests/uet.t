@@ -70,4 +70,22 @@ ok "no namespaces: nothing ran" status 1 "$try" --part veth-1500 ci
 ok "which is skipped" last "uet ci: 0 pass, 1 skip, 0 fail"
 ok "with the reason" grep -q 'veth-1500 is skipped: no namespaces here' "$tmp/out"
 
+# Two senders, one of which gets next to nothing, and then both the same.
+crowd=$tmp/fabtests/uet/congestion
+cp "$top/fabtests/uet/congestion" "$top/fabtests/uet/congestion.awk" "$tmp/fabtests/uet/"
+# shellcheck disable=SC2016
+made build/prov/wire/uet/tests/test_uet_switch 'while [ $# -gt 1 ]; do shift; done
+for t in {0..99}; do printf "%d\t1000\t100000\t100\n" ${t}00; done >"$1"
+echo "# rate 1000000000 room 8000 use 0.99 fairness 0.51 queue 1000" >>"$1"'
+ok "senders must be a number" status 2 "$crowd" --senders many
+ok "not too large a one" status 2 "$crowd" --senders 129
+ok "an unfair run fails" status 1 "$crowd" --senders 2 --out "$tmp/two"
+ok "and says of what" grep -q 'missed: .*fairness' "$tmp/out"
+ok "with a picture: two senders, an equal share, the queue" \
+	test "$(grep -c '<polyline' "$tmp/two.svg")" = 4
+sed -i 's/0.51/0.99/' "$tmp/build/prov/wire/uet/tests/test_uet_switch"
+ok "a fair one is good" status 0 "$crowd" --senders 2 --out "$tmp/two"
+sed -i 's/queue 1000/queue 5000/' "$tmp/build/prov/wire/uet/tests/test_uet_switch"
+ok "with a long queue it isn't" status 1 "$crowd" --senders 2 --out "$tmp/two"
+
 done_testing

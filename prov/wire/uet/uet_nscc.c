@@ -6,24 +6,23 @@
 
 #include "prov/wire/uet/uet_nscc.h"
 
-#define REF_BYTES      150000.0 /* 100 Gbit/s for 12 us: what the factors are made for */
-#define GAMMA	       0.8
-#define MAX_MD	       0.5
-#define MIN_MD	       0.875 /* or flows that differ in little would never be alike */
-#define AVG_WEIGHT     0.0125
-#define MARKED_WINDOWS 1u
-#define LEAST_TARGET   4u /* part of the jitter */
-#define QA_GATE	       3
-#define QA_TARGETS     4u /* delay that says drops are near */
-#define NEAR_JITTERS   2u /* above first_rtt: may be others' queue */
-#define ADJUST_MTUS    8u
-#define BELIEF	       10u /* base round trips: longer ones are somebody who didn't run */
-#define PATIENCE       UINT64_C(5000000) /* unless they go on for this long */
-#define MIN_FIRST      UINT64_C(100000000)
-#define MIN_PERIOD     UINT64_C(10000000000)
-#define WND_MIN_MTUS   8u /* the largest window is at least this, however near the peer */
-#define RECEIVED_MAX   0xffffffu
-#define UNIT	       256u
+#define REF_BYTES    150000.0 /* 100 Gbit/s for 12 us: what the factors are made for */
+#define GAMMA	     0.8
+#define MAX_MD	     0.5
+#define MIN_MD	     0.875 /* or flows that differ in little would never be alike */
+#define AVG_WEIGHT   0.0125
+#define LEAST_TARGET 4u /* part of the jitter; of the round trip */
+#define QA_GATE	     3
+#define QA_TARGETS   4u /* delay that says drops are near */
+#define NEAR_JITTERS 2u /* above first_rtt: may be others' queue */
+#define ADJUST_MTUS  8u
+#define BELIEF	     10u /* base round trips: longer ones are somebody who didn't run */
+#define PATIENCE     UINT64_C(5000000) /* unless they go on for this long */
+#define MIN_FIRST    UINT64_C(100000000)
+#define MIN_PERIOD   UINT64_C(10000000000)
+#define WND_MIN_MTUS 8u /* the largest window is at least this, however near the peer */
+#define RECEIVED_MAX 0xffffffu
+#define UNIT	     256u
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -58,7 +57,9 @@ static void set_base(struct uet_nscc *cc, uint64_t rtt)
 	cc->bdp = max_u64(cc->bdp, c->mtu);
 	cc->max_wnd = max_u64(cc->bdp + cc->bdp / 2, (uint64_t)WND_MIN_MTUS * c->mtu);
 	a = (double)cc->bdp / REF_BYTES;
-	cc->alpha = a * mtu / (double)cc->target;
+	/* By what is common to all: with each one's own target in it, who has measured a
+	 * longer base would be faster. */
+	cc->alpha = a * mtu / (double)max_u64(c->jitter, cc->soft / LEAST_TARGET);
 	cc->fi = 5.0 * mtu * a;
 	cc->eta = 0.15 * mtu * a;
 	cc->fi_scale = 0.25 * a;
@@ -212,7 +213,7 @@ static void decrease(struct uet_nscc *cc, uint64_t delay, uint64_t now)
 	cc->fi_count = 0;
 	if (avg <= (double)cc->target || now - cc->md_at < cc->base_rtt + delay)
 		return;
-	keep = 1.0 - GAMMA * (avg - (double)cc->target) / avg;
+	keep = 1.0 - GAMMA * (avg - (double)cc->target) / (avg + (double)cc->base_rtt);
 	keep = keep < MIN_MD ? keep : MIN_MD;
 	lower(cc, (uint64_t)((double)cc->cwnd * (keep > MAX_MD ? keep : MAX_MD)));
 	cc->md_at = now;
@@ -266,13 +267,15 @@ static void average(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce)
 /* Marks of a queue that is shorter than the target mean that others are to be avoided.
  * But where everything is marked nobody would ever move, and all would keep what they
  * have. */
-static void decrease_marked(struct uet_nscc *cc, uint64_t n, uint64_t delay, uint64_t now)
+static void decrease_marked(struct uet_nscc *cc, uint64_t delay, uint64_t now)
 {
-	cc->marked += n;
-	if (cc->marked < MARKED_WINDOWS * cc->cwnd ||
-	    now - cc->md_at < cc->base_rtt + delay)
+	uint64_t rtt = cc->base_rtt + delay;
+
+	if (!cc->marked_since)
+		cc->marked_since = now;
+	if (now - cc->marked_since < rtt || now - cc->md_at < rtt)
 		return;
-	cc->marked = 0;
+	cc->marked_since = now;
 	cc->md_at = now;
 	lower(cc, (uint64_t)((double)cc->cwnd * MIN_MD));
 }
@@ -281,7 +284,7 @@ static void quadrant(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce,
 		     uint64_t now)
 {
 	if (!ce)
-		cc->marked = 0;
+		cc->marked_since = 0;
 	if (delay < cc->target && !ce) {
 		if (!fast_increase(cc, n, delay))
 			cc->inc_bytes +=
@@ -291,7 +294,7 @@ static void quadrant(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce,
 	} else if (delay >= cc->target) {
 		decrease(cc, delay, now);
 	} else {
-		decrease_marked(cc, n, delay, now);
+		decrease_marked(cc, delay, now);
 	}
 }
 

@@ -52,11 +52,11 @@ struct uet_nscc {
 	uint64_t qa_end;
 	uint64_t adjust_end;
 	uint64_t md_at;
-	uint64_t marked;     /* bytes, in a row, whose delay was below target */
-	uint64_t loss_end;   /* losses until then ... */
-	uint64_t loss_floor; /* ... don't bring the window below this */
-	uint64_t late_since; /* samples are beyond belief since; 0: they aren't */
-	uint64_t min_now;    /* smallest sample of this period */
+	uint64_t marked_since; /* all were, with a delay below target; 0: not all */
+	uint64_t loss_end;     /* losses until then ... */
+	uint64_t loss_floor;   /* ... don't bring the window below this */
+	uint64_t late_since;   /* samples are beyond belief since; 0: they aren't */
+	uint64_t min_now;      /* smallest sample of this period */
 	uint64_t min_end;
 	uint32_t received; /* as the last ack said */
 	bool fast;

@@ -262,6 +262,7 @@ int main(int argc, char **argv)
 	test_hole("paths that are as wide as needed", RATE / 6, seed);
 	for (int i = 0; i < 2; i++) {
 		test_crowd(1, i == 0, 0, seed);
+		test_crowd(2, i == 0, 0, seed);
 		test_crowd(8, i == 0, 0, seed);
 		test_crowd(32, i == 0, 0, seed);
 		test_crowd(8, i == 0, 2 * MS, seed);
