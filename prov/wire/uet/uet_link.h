@@ -25,8 +25,9 @@
 #define UET_MSGS_DATA 48u
 /* So many were handed up: their sender hears of it, if not by what is sent to it. */
 #define UET_MSGS_TELL (UET_MSGS / 4)
-/* Puts and gets under way; packets that are asked for at once. More answers to them, since
- * the next packet is asked for before its sender hears that the last one has arrived. */
+/* Puts and gets under way; packets that are asked for at once. More answers to them,
+ * since the next packet is asked for before its sender hears that the last one has
+ * arrived. */
 #define UET_OPS	    64u
 #define UET_ASKED   64u
 #define UET_ANSWERS 128u
