@@ -246,6 +246,15 @@ const struct prov_param prov_param_table[] = {
 			"characters, or 64 hexadecimal digits, the same in all processes",
 	},
 	{
+		.name = "uet_paths",
+		.initial = PROV_UET_PATHS,
+		.min = 1,
+		.max = PROV_UET_PATHS_MAX,
+		.offset = offsetof(struct prov_params, uet_paths),
+		.text = "source ports of an endpoint over UDP, by which switches spread "
+			"its packets over their links",
+	},
+	{
 		.name = "uet_timeout",
 		.unit = "ms",
 		.initial = PROV_UET_TIMEOUT_MS,
@@ -285,6 +294,7 @@ static struct prov_params params = {
 	.claim_remote = 0,
 	.mr_cache_max_count = PROV_MR_CACHE_COUNT,
 	.mr_cache_max_size = PROV_MR_CACHE_SIZE,
+	.uet_paths = PROV_UET_PATHS,
 	.uet_timeout_ms = PROV_UET_TIMEOUT_MS,
 	.shm = 1,
 	.hop_limit = 64,

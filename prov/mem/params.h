@@ -30,6 +30,10 @@ extern struct fi_provider weft_provider;
 #define PROV_MR_CACHE_COUNT 1024
 #define PROV_MR_CACHE_SIZE  (UINT64_C(1) << 30)
 
+/* As many as switches need to spread packets; each costs every endpoint a descriptor. */
+#define PROV_UET_PATHS	   8
+#define PROV_UET_PATHS_MAX 32
+
 /* Also of a process that is looked at in a debugger, as long as it may be stopped. */
 #define PROV_UET_TIMEOUT_MS 30000
 
@@ -82,6 +86,7 @@ struct prov_params {
 	uint64_t hop_limit;
 	uint64_t verbs_ooo; /* enum prov_ooo */
 	const char *uet_key;
+	uint64_t uet_paths;	 /* source ports */
 	uint64_t uet_timeout_ms; /* a peer of the wire over UDP that says nothing */
 	const char *uet_shim;	 /* a bad network, for tests (wire/uet/uet_shim.h) */
 	uint64_t verbs_fork;	 /* enum prov_fork */

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "prov/mem/keytab.h"
+#include "prov/mem/params.h"
 #include "prov/wire/uet/uet_crc.h"
 #include "prov/wire/uet/uet_pds.h"
 #include "prov/wire/uet/uet_secret.h"
@@ -17,7 +18,8 @@
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
-#define UET_EP_PATHS 8u
+/* Ways that datagrams take: a source port each. */
+#define UET_EP_PATHS ((uint32_t)prov_params()->uet_paths)
 /* Packets that are handed to the kernel at once. */
 #define UET_EP_BATCH 32u
 

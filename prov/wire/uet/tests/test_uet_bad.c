@@ -60,6 +60,29 @@ static void test_gone(void)
 	params->uet_timeout_ms = usual;
 }
 
+/* Not bad, but another number than usual: of each end's own choice. */
+static void test_paths(void)
+{
+	struct prov_params *params = (struct prov_params *)(uintptr_t)prov_params();
+	uint64_t usual = params->uet_paths;
+	static struct side a, b;
+	unsigned ways;
+
+	params->uet_paths = PROV_UET_PATHS_MAX;
+	side_open(&a, NULL);
+	params->uet_paths = 1;
+	side_open(&b, NULL);
+	params->uet_paths = usual;
+	if (!both_dial(&a, &b, &wire_ep_base(b.ep)->addr))
+		tap_bail("no link");
+	tap_ok(both_talk(&a, &b, 300) && both_talk(&b, &a, 300),
+	       "32 source ports at one end, one at the other");
+	ways = a.ep->sock->paths * 100 + b.ep->sock->paths;
+	tap_is_int(ways, 3201, "as many as were asked for");
+	side_close(&a);
+	side_close(&b);
+}
+
 /* ---- strangers --------------------------------------------------------------------- */
 
 /* How somebody begins a link: what a dialler sends to a socket of ours. */
@@ -281,6 +304,7 @@ int main(void)
 {
 	test_port();
 	test_gone();
+	test_paths();
 	test_strangers();
 	if (!own_network()) {
 		tap_skip(5, "no network of one's own here");
