@@ -110,3 +110,8 @@ TESTS += %D%/test_overlap
 THREAD_TESTS += %D%/test_overlap
 %C%_test_overlap_SOURCES = %D%/test_overlap.c %D%/ranks.c
 %C%_test_overlap_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_many
+TESTS += %D%/test_many
+%C%_test_many_SOURCES = %D%/test_many.c %D%/ranks.c
+%C%_test_many_LDADD = coll/libcoll.la
