@@ -88,6 +88,7 @@ static void round_begin(struct verbs_link *link)
 			continue;
 		list_remove(at);
 		chunk_shrink(f, op->done - op->sure);
+		f->anew++;
 		verbs_op_anew(op);
 	}
 	list_foreach_safe (at, tmp, &f->waiting) {

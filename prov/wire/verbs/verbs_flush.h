@@ -38,6 +38,7 @@ struct verbs_flush {
 	uint64_t dying;	     /* lanes that ended, and perhaps not yet at the peer */
 	uint64_t left;	     /* lanes whose read isn't answered, posted or not */
 	uint64_t rounds;
+	uint64_t anew;	/* puts, or parts of them, that were written again */
 	uint64_t chunk; /* bytes of a put that are written before a read follows */
 	uint32_t least; /* of a chunk: a segment */
 };

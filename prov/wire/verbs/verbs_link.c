@@ -133,7 +133,7 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 	c->replays = link->chan.ctl.replays;
 	c->duplicates = link->chan.ctl.duplicates;
 	c->segments = tx->segments;
-	c->again = tx->again;
+	c->again = tx->again + link->flush.anew;
 	c->opened = link->lane_stats.opened;
 	c->retired = link->lane_stats.retired;
 	c->rebuilt = link->lane_stats.rebuilt;

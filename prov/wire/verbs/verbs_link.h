@@ -158,7 +158,7 @@ struct verbs_link_counts {
 	uint64_t replays;    /* packets sent again */
 	uint64_t duplicates; /* packets that came twice, dropped */
 	uint64_t segments;
-	uint64_t again;	 /* segments moved to another queue pair */
+	uint64_t again;	 /* segments moved to another queue pair, puts written again */
 	uint64_t opened; /* lanes */
 	uint64_t retired;
 	uint64_t rebuilt;
