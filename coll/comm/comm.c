@@ -188,6 +188,7 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 	if (result == WEFT_SUCCESS) {
 		free(comm->nodes);
 		free(comm->tables);
+		free(comm->memo);
 		free(comm->ranks);
 		free(comm->cards);
 		free(comm->win_cards);

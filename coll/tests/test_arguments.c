@@ -280,6 +280,56 @@ static void test_opts(struct weft_comm *comm)
 		"an unknown algorithm: the message lists those there are");
 }
 
+static enum weft_result started(struct weft_comm *comm, const struct weft_call *call)
+{
+	struct weft_req *req;
+	const enum weft_result result = weft_call_start(comm, call, NULL, &req);
+
+	return result == WEFT_SUCCESS ? weft_req_wait(req, 0) : result;
+}
+
+/* The last call that was in order is remembered: one thing that is wrong is seen. */
+static void test_again(struct weft_comm *comm)
+{
+	struct weft_call good = WEFT_CALL_INIT, call;
+	float a[4] = {1, 2, 3, 4}, b[4];
+
+	good.coll = WEFT_COLL_REDUCE;
+	good.src = (struct weft_buf){.addr = a, .count = 4, .type = WEFT_FP32};
+	good.dst = (struct weft_buf){.addr = b, .count = 4, .type = WEFT_FP32};
+	for (int i = 0; i < 2; i++) {
+		b[3] = 0;
+		tap_ok(started(comm, &good) == WEFT_SUCCESS && b[3] == 4,
+		       "a call that is in order");
+	}
+	call = good;
+	call.op = WEFT_BAND;
+	refused(started(comm, &call), WEFT_ERR_UNSUPPORTED, "fp32",
+		"then another operation");
+	call = good;
+	call.root = 1;
+	refused(started(comm, &call), WEFT_ERR_ARG, "root", "then another root");
+	call = good;
+	call.dst.addr = a + 1;
+	refused(started(comm, &call), WEFT_ERR_ARG, "", "then buffers that overlap");
+	call = good;
+	call.src.addr = NULL;
+	refused(started(comm, &call), WEFT_ERR_ARG, "NULL", "then no buffer");
+	call = good;
+	call.src.count = 3;
+	refused(started(comm, &call), WEFT_ERR_ARG, "", "then another count");
+	call = good;
+	call.dst.type = WEFT_INT32;
+	refused(started(comm, &call), WEFT_ERR_ARG, "", "then another type");
+	call = good;
+	call.src.kind = WEFT_MEM_AUTO;
+	refused(started(comm, &call), WEFT_ERR_UNSUPPORTED, "kind",
+		"then another kind of memory");
+	call = good;
+	call.src.mem = (struct weft_mem *)comm;
+	refused(started(comm, &call), WEFT_ERR_UNSUPPORTED, "mem", "then a registration");
+}
+
 static void test_objects(struct weft_ctx *ctx, struct weft_comm *comm)
 {
 	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
@@ -491,6 +541,7 @@ int main(void)
 	test_counts(comm);
 	test_opts(comm);
 	test_objects(ctx, comm);
+	test_again(comm);
 	test_over(comm);
 	test_operations(ctx, comm);
 	test_messages(comm);
