@@ -76,5 +76,60 @@ else
 		ok $status "$again"
 	done
 fi
+
+# A communicator of MPI that the program has: an all-gather of its own.
+cat >"$tmp/mpi.c" <<'END'
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <weft/weft.h>
+
+static int gather(void *arg, const void *in, void *out, size_t len, int64_t timeout_us)
+{
+	(void)timeout_us; /* MPI has none */
+	return len > INT_MAX || MPI_Allgather(in, (int)len, MPI_BYTE, out, (int)len,
+					      MPI_BYTE, *(MPI_Comm *)arg) != MPI_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct weft_boot_callbacks boot = {.allgather = gather};
+	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
+	struct weft_comm *all;
+	struct weft_ctx *ctx;
+	int rank, sum = 0;
+	MPI_Comm own;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	/* The others, in the opposite order. */
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &own);
+	MPI_Comm_rank(own, &boot.rank);
+	MPI_Comm_size(own, &boot.size);
+	boot.arg = &own;
+	opts.boot = &boot;
+	if (weft_ctx_open(&opts, &ctx) || weft_comm_create(ctx, NULL, &all) ||
+	    weft_allreduce(all, &rank, &sum, 1, WEFT_INT32, WEFT_SUM, NULL) ||
+	    weft_comm_destroy(all) || weft_ctx_close(ctx)) {
+		fprintf(stderr, "%s\n", weft_error_detail());
+		return 1;
+	}
+	printf("sum %d of %d\n", sum, (int)boot.size);
+	MPI_Finalize();
+	return 0;
+}
+END
+if ! command -v mpicc >/dev/null 2>&1 || ! command -v mpirun >/dev/null 2>&1; then
+	skip "an MPI communicator" "no mpicc or no mpirun"
+elif [ ! -e "$build/.libs/libweft.so" ] || [ -n "${WEFT_TEST_SHORT-}" ]; then
+	skip "an MPI communicator" "a build with sanitizers, or without libweft.so"
+else
+	mpicc -o "$tmp/mpi" "$tmp/mpi.c" -I"${WEFT_TOP_SRCDIR:-.}/include" -L"$build/.libs" \
+		-Wl,-rpath,"$build/.libs" -lweft >"$tmp/out" 2>&1 &&
+		FI_PROVIDER=tcp timeout 120 mpirun --allow-run-as-root --oversubscribe -n 4 \
+			"$tmp/mpi" >"$tmp/out" 2>&1 &&
+		[ "$(grep -c -e 'sum 2 of 2' -e 'sum 4 of 2' "$tmp/out")" -eq 4 ]
+	ok $? "an MPI communicator"
+fi
 echo "1..$n"
 exit $failed
