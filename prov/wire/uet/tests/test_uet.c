@@ -263,6 +263,53 @@ static void test_packets(const char *network, uint64_t count)
 	side_close(&b);
 }
 
+/* ---- a path that swallows everything, and heals --------------------------------------
+ */
+
+#define HOLE 3u
+
+/* Streams until that path is retired, or is not; false: it never is. */
+static bool stream_until(struct side *a, struct side *b, bool retired, uint64_t *sent)
+{
+	uint64_t end = uet_ep_now() + 2 * WAIT_NS;
+	bool is = !retired;
+
+	while (is != retired && a->dialled && uet_ep_now() < end) {
+		for (int i = 0; i < 10 && send_one(a->dialled, *sent); i++)
+			++*sent;
+		turn(a, b);
+		uet_turn_take(&a->ep->turn);
+		if (a->dialled && a->dialled->pdc)
+			is = uet_pdc_paths(a->dialled->pdc)->path[HOLE].retired;
+		uet_turn_give(&a->ep->turn);
+	}
+	return is == retired;
+}
+
+static void test_hole(void)
+{
+	uint64_t sent = 0, end;
+	struct side a, b;
+
+	side_open(&a);
+	side_open(&b);
+	if (!dial(&a, &b))
+		tap_bail("no link");
+	bad_network(&a, "hole=3");
+	tap_ok(stream_until(&a, &b, true, &sent), "a path that swallows all is retired");
+	uet_turn_take(&a.ep->turn);
+	uet_shim_close(a.ep->shim);
+	a.ep->shim = NULL;
+	uet_turn_give(&a.ep->turn);
+	tap_ok(stream_until(&a, &b, false, &sent), "and used again when it is healed");
+	end = uet_ep_now() + WAIT_NS;
+	while (b.packets < sent && uet_ep_now() < end)
+		turn(&a, &b);
+	tap_ok(b.packets == sent && !b.wrong, "without the loss of anything");
+	side_close(&a);
+	side_close(&b);
+}
+
 /* ---- puts and gets ----------------------------------------------------------------- */
 
 static int move(struct side *a, struct side *b, bool put, const struct iovec *iov,
@@ -663,6 +710,7 @@ int main(int argc, char **argv)
 		test_packets(network[i], count);
 	for (unsigned i = 0; i < PATTERNS; i++)
 		test_moves(network[i], tap_short() ? 2 : 4);
+	test_hole();
 	test_many();
 	test_refused();
 	test_ends();
