@@ -151,8 +151,8 @@ static uint64_t lanes_open(const struct dqplb_tx *tx, bool numbered)
 }
 
 /* The segment of slot s goes to a lane of the mask. */
-static void segment_post(struct dqplb_tx *tx, struct tx_slot *s, uint64_t mask,
-			 struct dqplb_post *post)
+static inline void segment_post(struct dqplb_tx *tx, struct tx_slot *s, uint64_t mask,
+				struct dqplb_post *post)
 {
 	struct dqplb_xfer *x = s->xfer;
 	uint32_t len = xfer_piece_len(tx, x, s->piece);
@@ -192,8 +192,10 @@ static void numbered_post(struct dqplb_tx *tx, uint32_t number, uint64_t mask,
 	post->cookie = (uint64_t)s->lane << 32 | number;
 }
 
-static void plain_post(struct dqplb_tx *tx, uint32_t index, uint64_t mask,
-		       struct dqplb_post *post)
+static inline __attribute__((always_inline)) void plain_post(struct dqplb_tx *tx,
+							     uint32_t index,
+							     uint64_t mask,
+							     struct dqplb_post *post)
 {
 	struct tx_slot *s = &tx->plain[index];
 
@@ -201,6 +203,34 @@ static void plain_post(struct dqplb_tx *tx, uint32_t index, uint64_t mask,
 	post->kind = s->xfer->kind == DQPLB_READ ? DQPLB_POST_READ : DQPLB_POST_WRITE;
 	post->cookie =
 		COOKIE_PLAIN | (uint64_t)s->use << 40 | (uint64_t)s->lane << 32 | index;
+}
+
+bool dqplb_tx_quick(struct dqplb_tx *tx, struct dqplb_xfer *x, struct dqplb_post *post)
+{
+	uint64_t mask = lanes_open(tx, false);
+	uint32_t index = tx->plain_free;
+	struct tx_slot *s;
+
+	if (mask == 0 || index == TX_NONE || tx->lost || tx->plain_lost || tx->failed ||
+	    !list_empty(&tx->turns[0]) || !list_empty(&tx->turns[1]) ||
+	    x->len > tx->max_segment)
+		return false;
+	x->kind = DQPLB_WRITE;
+	x->ordered = x->bare = x->fast = false;
+	x->error = 0;
+	x->pieces = x->next = 1;
+	x->turn = tx->turn;
+	x->in_flight = x->lost = x->unacked = x->runs = 0;
+	x->lanes = 0;
+	xfer_begin_posted(tx, x);
+	s = &tx->plain[index];
+	tx->plain_free = s->piece;
+	s->xfer = x;
+	s->piece = 0;
+	s->use++;
+	post->again = false;
+	plain_post(tx, index, mask, post);
+	return true;
 }
 
 /* Whether the next number goes on with the transfer's last run. */
@@ -398,7 +428,7 @@ bool dqplb_tx_next(struct dqplb_tx *tx, struct dqplb_post *post, struct dqplb_ms
 }
 
 /* A segment is not in flight on its lane any more. */
-static void segment_over(struct dqplb_tx *tx, struct tx_slot *s)
+static inline void segment_over(struct dqplb_tx *tx, struct tx_slot *s)
 {
 	uint32_t len = xfer_piece_len(tx, s->xfer, s->piece);
 	struct tx_lane *l = &tx->lane[s->lane];
@@ -412,7 +442,7 @@ static void segment_over(struct dqplb_tx *tx, struct tx_slot *s)
 }
 
 /* The slot that a cookie is about, in flight on a lane that can still say so. */
-static struct tx_slot *cookie_slot(struct dqplb_tx *tx, uint64_t cookie)
+static inline struct tx_slot *cookie_slot(struct dqplb_tx *tx, uint64_t cookie)
 {
 	uint32_t index = (uint32_t)cookie, lane = cookie >> 32 & 0xff;
 	struct tx_slot *s;
@@ -469,6 +499,27 @@ int dqplb_tx_done(struct dqplb_tx *tx, uint64_t cookie)
 	return 0;
 }
 
+struct dqplb_xfer *dqplb_tx_done_take(struct dqplb_tx *tx, uint64_t cookie)
+{
+	struct tx_slot *s = cookie & COOKIE_PLAIN ? cookie_slot(tx, cookie) : NULL;
+	struct dqplb_xfer *x = s ? s->xfer : NULL;
+	struct tx_lane *l;
+
+	if (!x || x->state != XFER_POSTED || x->in_flight > 1 || x->lost) {
+		dqplb_tx_done(tx, cookie);
+		return NULL;
+	}
+	l = &tx->lane[s->lane];
+	l->passed = true;
+	if (l->limit < tx->lane_segments)
+		l->limit++;
+	x->lanes |= UINT64_C(1) << s->lane;
+	segment_over(tx, s);
+	plain_free(tx, s);
+	xfer_end_posted(tx, x);
+	return x;
+}
+
 int dqplb_tx_fault(struct dqplb_tx *tx, uint64_t cookie, int error)
 {
 	struct tx_slot *s = cookie_slot(tx, cookie);
@@ -501,6 +552,14 @@ struct dqplb_xfer *dqplb_tx_take(struct dqplb_tx *tx)
 	x = container_of(tx->finished.next, struct dqplb_xfer, where);
 	xfer_move(tx, x, XFER_IDLE);
 	return x;
+}
+
+bool dqplb_tx_waits(const struct dqplb_tx *tx)
+{
+	return tx->lost || tx->plain_lost || !list_empty(&tx->turns[0]) ||
+	       !list_empty(&tx->turns[1]) || !list_empty(&tx->finished) ||
+	       !list_empty(&tx->records) || !list_empty(&tx->voids) ||
+	       !list_empty(&tx->stalled);
 }
 
 bool dqplb_tx_idle(const struct dqplb_tx *tx)

@@ -134,6 +134,16 @@ size_t dqplb_tx_size(const struct dqplb_tx_config *config);
 int dqplb_tx_start(struct dqplb_tx *tx, struct dqplb_xfer *x);
 
 /*
+ * dqplb_tx_start and dqplb_tx_next in one, for a plain write of one segment that nothing
+ * is in front of. False: something is, and nothing has changed; start will do.
+ */
+bool dqplb_tx_quick(struct dqplb_tx *tx, struct dqplb_xfer *x, struct dqplb_post *post);
+
+/* Something waits to be posted, or said, or taken: dqplb_tx_next and dqplb_tx_take may
+ * give it. */
+bool dqplb_tx_waits(const struct dqplb_tx *tx);
+
+/*
  * What to post next; false: nothing now. Control messages only where msg is not NULL: it
  * is filled for DQPLB_POST_MSG. What is said has been counted, so it must be done.
  */
@@ -142,6 +152,9 @@ bool dqplb_tx_next(struct dqplb_tx *tx, struct dqplb_post *post, struct dqplb_ms
 /* A lane's completion without error. -EINVAL: no such segment is in flight there (a lane
  * that was said to be drained can't complete). */
 int dqplb_tx_done(struct dqplb_tx *tx, uint64_t cookie);
+/* The same; where that was the last of a plain transfer without a fault, it is taken at
+ * once, and returned. */
+struct dqplb_xfer *dqplb_tx_done_take(struct dqplb_tx *tx, uint64_t cookie);
 
 /*
  * A lane's completion with an error that is the operation's own fault (C6: access,

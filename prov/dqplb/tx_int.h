@@ -171,7 +171,25 @@ static inline void tx_tail(struct dqplb_tx *tx)
 	}
 }
 
-/* tx_xfer.c: the one writer of a transfer's state, and what follows from its counters. */
+/* A plain transfer of one segment that was posted in the call: as by xfer_move, for whom
+ * nothing is on any queue. */
+static inline void xfer_begin_posted(struct dqplb_tx *tx, struct dqplb_xfer *x)
+{
+	list_init(&x->where);
+	list_push_back(&tx->plains, &x->order);
+	x->state = XFER_POSTED;
+}
+
+/* A plain transfer whose last segment is over, and which is taken in the call. */
+static inline void xfer_end_posted(struct dqplb_tx *tx, struct dqplb_xfer *x)
+{
+	list_unlink(&x->order);
+	x->state = XFER_IDLE;
+	tx->stats.finished++;
+}
+
+/* tx_xfer.c: the other writer of a transfer's state, and what follows from its counters.
+ */
 void xfer_move(struct dqplb_tx *tx, struct dqplb_xfer *x, enum xfer_state to);
 /* It gives out no more numbers: whoever waited for that may go. */
 void xfer_numbers_end(struct dqplb_tx *tx, struct dqplb_xfer *x);
@@ -188,7 +206,12 @@ void xfer_runs_forget(struct dqplb_tx *tx, struct dqplb_xfer *x);
 /* Transfers that had too many runs try again. */
 void xfer_stalled_go(struct dqplb_tx *tx);
 /* A plain slot is not used any more. */
-void plain_free(struct dqplb_tx *tx, struct tx_slot *s);
+static inline void plain_free(struct dqplb_tx *tx, struct tx_slot *s)
+{
+	slot_move(s, SLOT_FREE);
+	s->piece = tx->plain_free;
+	tx->plain_free = (uint32_t)(s - tx->plain);
+}
 
 /* tx_lane.c */
 /* Whether the peer's queue has receives for its lanes. */

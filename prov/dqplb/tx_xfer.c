@@ -96,13 +96,6 @@ void xfer_stalled_go(struct dqplb_tx *tx)
 			  XFER_TURN);
 }
 
-void plain_free(struct dqplb_tx *tx, struct tx_slot *s)
-{
-	slot_move(s, SLOT_FREE);
-	s->piece = tx->plain_free;
-	tx->plain_free = (uint32_t)(s - tx->plain);
-}
-
 /* Whether all that is not acknowledged of it is lost for good. What a lane delivered is
  * waited for: it used a receive, or its lane ends and will say that it did not. */
 static bool voidable(struct dqplb_tx *tx, const struct dqplb_xfer *x)

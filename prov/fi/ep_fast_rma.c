@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Puts and gets of one piece that are done in the call: no operation is made, what can go
- * wrong is left to the calls of ep_rma.c. Chosen as the calls of ep_fast.c are.
+ * Puts and gets of one piece that are done in the call, for which no operation is made,
+ * and puts that a link takes at once: what can go wrong is left to the calls of ep_rma.c.
+ * Chosen as the calls of ep_fast.c are.
  */
 #include "config.h"
 
@@ -56,7 +57,22 @@ FAST bool fast_move(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
 	return true;
 }
 
-/* True: done, and reported as was asked for. */
+/* True: under way, and reported as it was asked for when it is done. */
+LOCK_HELD(lock_domain)
+FAST bool soon_write(struct wfi_ep *ep, const void *buf, size_t len, fi_addr_t peer,
+		     uint64_t addr, uint64_t key, void *context, bool inject)
+{
+	/* Nothing that only the calls of ep_rma.c know what to do about. */
+	if ((ep->tx_bits & ~PROTO_REPORT) || (ep->tx_cq && wfi_cq_is_full(ep->tx_cq)) ||
+	    !proto_soon_put(ep->proto, peer, key, addr, buf, len, context,
+			    inject ? PROTO_INJECT : ep->tx_bits)) {
+		return false;
+	}
+	wfi_ep_posted(ep);
+	return true;
+}
+
+/* True: done, and reported as was asked for; or (a write) under way. */
 FAST bool fast_rma(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
 		   fi_addr_t peer, uint64_t addr, uint64_t key, void *context,
 		   const struct fast_kind kind)
@@ -76,6 +92,8 @@ FAST bool fast_rma(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
 		if (cntr) {
 			wfi_cntr_inc(cntr);
 		}
+	} else if (kind.write && !kind.data) {
+		done = soon_write(ep, buf, len, peer, addr, key, context, kind.inject);
 	}
 	wfi_domain_unlock(ep->domain);
 	return done;

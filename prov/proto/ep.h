@@ -375,6 +375,8 @@ int helps_run(struct proto_ep *ep, struct proto_peer *pp);
 /* ---- rma.c */
 
 int rma_run(struct proto_ep *ep, struct proto_peer *pp);
+/* A segment of it is over. False: it wants a turn of rma_run. */
+bool rma_done_now(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
 void event_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		   const struct pkt_view *v);
 

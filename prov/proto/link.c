@@ -237,7 +237,10 @@ void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err
 		orphan = a->state == ARRIVAL_ORPHAN;
 	}
 	if (!orphan) {
-		proto_activate(ep, pp);
+		if (x->owner == XFER_ARRIVAL ||
+		    !rma_done_now(ep, pp, container_of(x, struct tx, x))) {
+			proto_activate(ep, pp);
+		}
 	} else if (x->inflight == 0) {
 		orphan_done(ep, x);
 	}

@@ -157,6 +157,13 @@ static inline bool proto_now_get(struct proto_peer *pp, uint64_t key, uint64_t a
 	return link_ops(pp->peer.link)->get_now(pp->peer.link, key, addr, to, len);
 }
 
+/* A put of few bytes that a link takes at once, though it isn't done then: true: under
+ * way, tx_done follows. flags: 0, PROTO_REPORT or PROTO_INJECT, whose bytes are few
+ * enough. */
+LOCK_HELD(lock_domain)
+bool proto_soon_put(struct proto_ep *ep, uint64_t fi_addr, uint64_t key, uint64_t addr,
+		    const void *from, size_t len, void *context, uint32_t flags);
+
 /* Whether the remote event of a put can leave behind it; asked before the put. */
 static inline bool proto_now_has_room(const struct proto_peer *pp)
 {

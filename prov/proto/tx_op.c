@@ -177,6 +177,26 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	ep->up->tx_done(ep->arg, &d);
 }
 
+void tx_complete_rma(struct proto_ep *ep, struct tx *tx)
+{
+	const struct proto_done d = {
+		.context = tx->context,
+		.source = FI_ADDR_NOTAVAIL,
+		.flags = FI_RMA | (tx->flags & PROTO_WRITE ? FI_WRITE : FI_READ),
+		.report = tx->flags & PROTO_REPORT};
+
+	if (unlikely(tx->x.regs)) {
+		xfer_let_go(&tx->x);
+	}
+	ep->injected -= !!(tx->flags & PROTO_INJECT);
+	list_unlink(&tx->node);
+	tx_set_state(tx, TX_FREE);
+	pool_release(&ep->tx, tx);
+	if (!ep->closing) {
+		ep->up->tx_done(ep->arg, &d);
+	}
+}
+
 void tx_fail(struct proto_ep *ep, struct tx *tx, int err)
 {
 	if (tx->state == TX_OVER) { /* done; only earlier ones held it back */

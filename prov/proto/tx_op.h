@@ -111,6 +111,8 @@ void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
 		 size_t count, size_t len);
 /* Reports, unlinks and frees. err: 0 or -fi_errno. */
 void tx_complete(struct proto_ep *ep, struct tx *tx, int err);
+/* The same for one in TX_RMA that went well. */
+void tx_complete_rma(struct proto_ep *ep, struct tx *tx);
 /* Its link is gone: completes, or waits as an orphan for segments under way. */
 void tx_fail(struct proto_ep *ep, struct tx *tx, int err);
 /* The operation of this peer, by whichever of its names, that id names, in any state but

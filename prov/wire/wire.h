@@ -302,6 +302,14 @@ struct wire_ops {
 			size_t len);
 
 	/*
+	 * A put of at most caps.inlined bytes by key, with nothing that makes it special.
+	 * True: under way, as where put returns 0. False: nothing has happened, ask put.
+	 * NULL where a wire has nothing that is quicker than put.
+	 */
+	bool (*put_soon)(struct wire_link *link, uint64_t key, uint64_t addr,
+			 const void *from, size_t len, void *cookie);
+
+	/*
 	 * Bulk slots: a little memory of this endpoint that all its peers can read, for
 	 * messages that both sides copy at once. The owner takes a slot, fills it, names
 	 * it (slot, turn, length) in a packet, and gives it back when the reader said in

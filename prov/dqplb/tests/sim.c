@@ -183,8 +183,31 @@ static void on_event(void *arg, const struct dqplb_event *ev)
 	}
 }
 
+static void post_segment(struct sim *s, const struct dqplb_post *post)
+{
+	struct lane *l = &s->lane[post->lane];
+	struct deal *d = (struct deal *)post->xfer;
+	uint32_t piece = (uint32_t)(post->offset / s->c->tx.max_segment);
+	struct flying *f;
+
+	rule(s, post->lane < s->c->tx.lanes && !l->tx_drained,
+	     "a drained lane is not posted on");
+	rule(s, l->flies < s->c->tx.lane_segments, "a lane has its limit of segments");
+	rule(s, post->offset + post->len <= d->x.len, "a segment lies in its transfer");
+	rule(s, piece < d->pieces, "a segment is one of its transfer");
+	rule(s, !d->finished, "nothing is posted of what is finished");
+	if (s->r->error)
+		return;
+	f = &l->fly[l->flies++];
+	*f = (struct flying){.post = *post, .deal = (uint32_t)(d - s->deal)};
+	d->in_queues++;
+	if (post->kind == DQPLB_POST_WRITE_IMM)
+		s->number_deal[post->imm & 0xffff] = f->deal;
+}
+
 static void start_one(struct sim *s)
 {
+	struct dqplb_post post;
 	uint32_t id = s->started;
 	struct deal *d = &s->deal[id];
 	const struct sim_config *c = s->c;
@@ -209,29 +232,13 @@ static void start_one(struct sim *s)
 	d->live = true;
 	s->started++;
 	s->unfinished++;
-	rule(s, dqplb_tx_start(s->tx, &d->x) == 0, "a valid transfer is started");
-}
-
-static void post_segment(struct sim *s, const struct dqplb_post *post)
-{
-	struct lane *l = &s->lane[post->lane];
-	struct deal *d = (struct deal *)post->xfer;
-	uint32_t piece = (uint32_t)(post->offset / s->c->tx.max_segment);
-	struct flying *f;
-
-	rule(s, post->lane < s->c->tx.lanes && !l->tx_drained,
-	     "a drained lane is not posted on");
-	rule(s, l->flies < s->c->tx.lane_segments, "a lane has its limit of segments");
-	rule(s, post->offset + post->len <= d->x.len, "a segment lies in its transfer");
-	rule(s, piece < d->pieces, "a segment is one of its transfer");
-	rule(s, !d->finished, "nothing is posted of what is finished");
-	if (s->r->error)
+	if (d->x.kind == DQPLB_WRITE && d->pieces == 1 && draw(s) % 8 &&
+	    dqplb_tx_quick(s->tx, &d->x, &post)) {
+		s->r->quick++;
+		post_segment(s, &post);
 		return;
-	f = &l->fly[l->flies++];
-	*f = (struct flying){.post = *post, .deal = (uint32_t)(d - s->deal)};
-	d->in_queues++;
-	if (post->kind == DQPLB_POST_WRITE_IMM)
-		s->number_deal[post->imm & 0xffff] = f->deal;
+	}
+	rule(s, dqplb_tx_start(s->tx, &d->x) == 0, "a valid transfer is started");
 }
 
 static void pump(struct sim *s)
@@ -338,6 +345,20 @@ static uint32_t cookie_deal(struct sim *s, uint64_t cookie)
 	return (uint32_t)((struct deal *)slot->xfer - s->deal);
 }
 
+static void taken(struct sim *s, const struct dqplb_xfer *x)
+{
+	struct deal *d = (struct deal *)(uintptr_t)x;
+
+	rule(s, !d->finished, "a transfer finishes once");
+	rule(s, d->in_queues == 0, "no lane reads what is finished");
+	rule(s, x->error ? d->at_fault : deal_whole(d),
+	     "what finishes without error has arrived");
+	d->finished = true;
+	s->unfinished--;
+	s->r->finished++;
+	s->r->failed += x->error != 0;
+}
+
 static void tx_poll(struct sim *s, struct lane *l)
 {
 	uint64_t cookie;
@@ -348,7 +369,17 @@ static void tx_poll(struct sim *s, struct lane *l)
 	l->dones--;
 	memmove(l->done, l->done + 1, l->dones * sizeof(l->done[0]));
 	s->deal[cookie_deal(s, cookie)].in_queues--;
-	rule(s, dqplb_tx_done(s->tx, cookie) == 0, "a completion is taken");
+	if (draw(s) % 2) {
+		struct dqplb_xfer *x = dqplb_tx_done_take(s->tx, cookie);
+
+		if (x) {
+			rule(s, x->error == 0 && x->kind != DQPLB_NUMBERED,
+			     "only what is plain and good is taken at once");
+			taken(s, x);
+		}
+	} else {
+		rule(s, dqplb_tx_done(s->tx, cookie) == 0, "a completion is taken");
+	}
 	rule(s, dqplb_tx_done(s->tx, cookie) == -EINVAL, "and a second time it is not");
 }
 
@@ -470,18 +501,10 @@ static void take_all(struct sim *s)
 {
 	struct dqplb_xfer *x;
 
-	while ((x = dqplb_tx_take(s->tx))) {
-		struct deal *d = (struct deal *)x;
-
-		rule(s, !d->finished, "a transfer finishes once");
-		rule(s, d->in_queues == 0, "no lane reads what is finished");
-		rule(s, x->error ? d->at_fault : deal_whole(d),
-		     "what finishes without error has arrived");
-		d->finished = true;
-		s->unfinished--;
-		s->r->finished++;
-		s->r->failed += x->error != 0;
-	}
+	while ((x = dqplb_tx_take(s->tx)))
+		taken(s, x);
+	rule(s, !dqplb_tx_idle(s->tx) || !dqplb_tx_waits(s->tx),
+	     "nothing waits where nothing is left");
 }
 
 static void cancel_one(struct sim *s)

@@ -45,6 +45,7 @@ struct sim_result {
 	uint64_t failed;
 	uint64_t events;
 	uint64_t lanes_died;
+	uint64_t quick; /* posted in the call that started them */
 	uint64_t
 		overtaken; /* events before that of a transfer that was started earlier */
 	struct dqplb_tx_stats tx;

@@ -495,6 +495,45 @@ static void test_caution(void)
 	dqplb_tx_close(s.tx);
 }
 
+static void test_quick(void)
+{
+	struct dqplb_tx_config c = usual;
+	struct dqplb_xfer a = xfer(DQPLB_WRITE, 8), b = a,
+			  large = xfer(DQPLB_WRITE, SEG + 1);
+	struct dqplb_post post;
+	struct side s;
+
+	c.lane_segments = 1;
+	c.lanes = 1;
+	open_side(&s, &c, 100);
+	tap_ok(!dqplb_tx_quick(s.tx, &large, &post) && dqplb_tx_idle(s.tx),
+	       "quick: not of more than a segment");
+	tap_ok(dqplb_tx_quick(s.tx, &a, &post) && post.kind == DQPLB_POST_WRITE &&
+		       post.lane == 0 && post.len == 8 && post.offset == 0 &&
+		       post.xfer == &a && !post.again,
+	       "quick: posted in the call");
+	tap_ok(pump(&s) == 0 && !dqplb_tx_waits(s.tx) && !dqplb_tx_idle(s.tx),
+	       "quick: nothing is left to be posted");
+	tap_ok(!dqplb_tx_quick(s.tx, &b, &post), "quick: not beyond a lane's limit");
+	dqplb_tx_start(s.tx, &b);
+	tap_ok(pump(&s) == 0 && dqplb_tx_waits(s.tx), "quick: that one waits");
+	tap_ok(dqplb_tx_done_take(s.tx, post.cookie + 1) == NULL,
+	       "quick: another cookie is nobody's");
+	tap_ok(dqplb_tx_done_take(s.tx, post.cookie) == &a && !dqplb_tx_take(s.tx),
+	       "quick: done and taken at once");
+	tap_ok(!dqplb_tx_quick(s.tx, &a, &post), "quick: not before one that waits");
+	tap_is_int(pump(&s), 1, "quick: which leaves now");
+	dqplb_tx_lane_drained(s.tx, 0, 1);
+	say(&s, DQPLB_MSG_REPORT, 0, 0, 0, 1);
+	dqplb_tx_lane_open(s.tx, 0, 2, 0, 0);
+	tap_ok(!dqplb_tx_quick(s.tx, &a, &post), "quick: not before what was lost");
+	tap_ok(pump(&s) == 1 && s.post[0].again &&
+		       dqplb_tx_done_take(s.tx, s.post[0].cookie) == &b &&
+		       dqplb_tx_idle(s.tx),
+	       "quick: what was lost is posted again, and taken at once as well");
+	dqplb_tx_close(s.tx);
+}
+
 int main(void)
 {
 	test_segments();
@@ -509,5 +548,6 @@ int main(void)
 	test_abort();
 	test_start();
 	test_caution();
+	test_quick();
 	return tap_done();
 }

@@ -28,6 +28,7 @@ PROV_SOURCES += \
 	%D%/verbs_link.c %D%/verbs_link.h \
 	%D%/verbs_look.c \
 	%D%/verbs_mem.c %D%/verbs_mem.h \
+	%D%/verbs_quick.c %D%/verbs_quick.h \
 	%D%/verbs_ooo.c %D%/verbs_ooo.h \
 	%D%/verbs_poll.c %D%/verbs_poll.h \
 	%D%/verbs_post.c \

@@ -8,6 +8,7 @@
 #include "prov/wire/verbs/verbs_ep.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_mem.h"
+#include "prov/wire/verbs/verbs_quick.h"
 #include "prov/wire/verbs/verbs_rma.h"
 
 /* One call's put or get; it is cut and spread below. */
@@ -74,6 +75,7 @@ const struct wire_ops verbs_wire_ops = {
 	.put = verbs_put,
 	.get = verbs_get,
 	.put_notify = verbs_put_notify,
+	.put_soon = verbs_put_soon,
 	.events = verbs_link_events,
 	.mem_add = wire_mem_add,
 	.mem_drop = wire_mem_drop,

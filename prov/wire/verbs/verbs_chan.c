@@ -60,7 +60,8 @@ void verbs_chan_fini(struct verbs_link *link)
 /* ---- receives -----------------------------------------------------------------------
  */
 
-static int receive_post(struct verbs_qp *qp, struct verbs_buf *buf)
+static __attribute__((noinline)) int receive_post_own(struct verbs_qp *qp,
+						      const struct verbs_buf *buf)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)buf->bytes,
 			      .length = VERBS_BUF_SIZE,
@@ -71,9 +72,12 @@ static int receive_post(struct verbs_qp *qp, struct verbs_buf *buf)
 		.num_sge = 1};
 	struct ibv_recv_wr *bad;
 
-	if (qp->srq)
-		return verbs_srq_post(qp->srq, buf);
 	return ibv_post_recv(qp->ib, &wr, &bad) ? -FI_EIO : 0;
+}
+
+static inline int receive_post(struct verbs_qp *qp, struct verbs_buf *buf)
+{
+	return qp->srq ? verbs_srq_post(qp->srq, buf) : receive_post_own(qp, buf);
 }
 
 static int receives_own(struct verbs_ep *ep, struct verbs_qp *qp, uint32_t count)
@@ -302,12 +306,19 @@ static inline void commit(struct verbs_link *link, enum verbs_ctl_kind kind, siz
 {
 	struct verbs_chan *c = &link->chan;
 	uint64_t number = verbs_ctl_take(&c->ctl);
+	struct verbs_buf *buf = c->slot[number % VERBS_CREDITS];
+	uint32_t whole = (uint32_t)(sizeof(struct verbs_ctl_head) + len);
 
-	verbs_ctl_write(c->slot[number % VERBS_CREDITS]->bytes, kind, (uint32_t)len,
-			number, 0);
-	c->len[number % VERBS_CREDITS] = (uint32_t)(sizeof(struct verbs_ctl_head) + len);
-	if (link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING)
+	verbs_ctl_write(buf->bytes, kind, (uint32_t)len, number, 0);
+	c->len[number % VERBS_CREDITS] = whole;
+	/* As a rule nothing waits before it. */
+	if (link->state == VERBS_LINK_UP && c->ctl.sent == number && can_post(c) &&
+	    kind != VERBS_CTL_BYE && verbs_ctl_next(&c->ctl, &number)) {
+		if (!post_bytes(link, buf, buf->bytes, whole, VERBS_CHAN_PACKET))
+			verbs_ctl_unsent(&c->ctl);
+	} else if (link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING) {
 		send_queued(link);
+	}
 	slot_show(link);
 }
 

@@ -195,7 +195,7 @@ static inline int verbs_ctl_arrived(struct verbs_ctl *c, uint64_t number)
 }
 
 /* Whether an acknowledgement should travel alone. */
-static inline bool verbs_ctl_due(struct verbs_ctl *c)
+static inline bool verbs_ctl_due(const struct verbs_ctl *c)
 {
 	return atomic_load_explicit(&c->heard, memory_order_relaxed) - c->told >=
 	       (c->grant_told + 3) / 4;

@@ -114,6 +114,15 @@ static inline unsigned verbs_link_side(const struct verbs_link *link)
 	return link->dialler ? 0 : 1;
 }
 
+/* A turn of verbs_link_run would find nothing to do. */
+static inline bool verbs_link_is_calm(const struct verbs_link *link)
+{
+	return !link->stirred && !link->chores && !link->owing && !link->faulty &&
+	       !link->chan.broken && link->chan.ctl.sent == link->chan.ctl.nxt &&
+	       !verbs_ctl_due(&link->chan.ctl) && list_empty(&link->flush.waiting) &&
+	       list_empty(&link->flush.behind) && list_empty(&link->ops_failed);
+}
+
 /* Every put has a number: both ends are to (FI_WEFT_NUMBERED). */
 static inline bool verbs_link_numbers(const struct verbs_link *link)
 {

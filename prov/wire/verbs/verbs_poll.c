@@ -90,40 +90,64 @@ static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc
 	} else if (recv) {
 		verbs_lane_early(qp, wc);
 	}
-	if (link->state == VERBS_LINK_UP)
+	if (link->state == VERBS_LINK_UP && !verbs_link_is_calm(link))
 		verbs_link_dirty(link);
 }
 
 /* Whether there may be more; *count grows. */
-static bool cq_poll(struct verbs_ep *ep, uint32_t rail, struct ibv_cq *cq, int *count)
+static inline __attribute__((always_inline)) bool cq_poll(struct verbs_ep *ep,
+							  uint32_t rail,
+							  struct ibv_cq *cq, int *count)
 {
 	struct ibv_wc wc[VERBS_POLL];
 	int n = ibv_poll_cq(cq, VERBS_POLL, wc);
 
+	if (n <= 0)
+		return false;
 	for (int i = 0; i < n; i++)
 		dispatch(ep, rail, &wc[i]);
-	if (n > 0)
-		*count += n;
+	*count += n;
 	return n == (int)VERBS_POLL;
 }
 
-static bool cqs_poll(struct verbs_ep *ep, int budget, int *count)
+static inline __attribute__((always_inline)) bool rail_poll(struct verbs_ep *ep,
+							    uint32_t r, int budget,
+							    int *count)
+{
+	const struct verbs_ep_rail *er = &ep->rail[r];
+	uint32_t cqs = atomic_load_explicit(&er->cqs, memory_order_acquire);
+	bool more = false;
+
+	for (uint32_t i = 0; i < cqs; i++) {
+		bool here;
+
+		do
+			here = cq_poll(ep, r, er->cq[i]->ib, count);
+		while (here && *count < budget);
+		more = more || here;
+	}
+	return more;
+}
+
+/* All rails but the first. */
+static __attribute__((noinline)) bool others_poll(struct verbs_ep *ep, int budget,
+						  int *count)
 {
 	uint32_t rails = ep->dom->dev->rails;
 	bool more = false;
 
-	for (uint32_t r = 0; r < rails; r++) {
-		struct verbs_ep_rail *er = &ep->rail[r];
-		uint32_t cqs = atomic_load_explicit(&er->cqs, memory_order_acquire);
+	for (uint32_t r = 1; r < rails; r++)
+		more = rail_poll(ep, r, budget, count) || more;
+	return more;
+}
 
-		for (uint32_t i = 0; i < cqs; i++) {
-			bool here = cq_poll(ep, r, er->cq[i]->ib, count);
+static inline __attribute__((always_inline)) bool cqs_poll(struct verbs_ep *ep,
+							   int budget, int *count)
+{
+	bool more = rail_poll(ep, 0, budget, count);
 
-			while (here && *count < budget)
-				here = cq_poll(ep, r, er->cq[i]->ib, count);
-			more = more || here;
-		}
-	}
+	if (__builtin_expect(ep->dom->dev->rails > 1, 0))
+		more = others_poll(ep, budget, count) || more;
 	return more;
 }
 

@@ -235,6 +235,36 @@ static int fault_of(struct verbs_link *link, enum ibv_wc_status status)
 	}
 }
 
+/* The end of a transfer that nothing is in front of: no turn of the link's is needed.
+ * Whoever is told may give the link up. */
+static void sent_one(struct verbs_link *link, struct verbs_qp *qp)
+{
+	struct dqplb_xfer *x =
+		dqplb_tx_done_take(link->tx, qp->cookie[qp->sq_tail++ & qp->sq_mask]);
+
+	if (dqplb_tx_waits(link->tx))
+		link->stirred |= STIRRED_TX;
+	if (x)
+		verbs_op_over(container_of(x, struct verbs_op, xfer));
+}
+
+static void sent_all(struct verbs_link *link, struct verbs_qp *qp, uint32_t count)
+{
+	uint32_t lane = qp->lane;
+
+	link->stirred |= STIRRED_TX;
+	for (uint32_t k = 0; k < count; k++) {
+		uint64_t cookie = qp->cookie[qp->sq_tail++ & qp->sq_mask];
+
+		if (cookie == VERBS_FLUSH_COOKIE)
+			verbs_flush_answered(link, lane);
+		else
+			dqplb_tx_done(link->tx, cookie);
+	}
+	if (qp->state == VERBS_QP_ERROR)
+		verbs_lane_settle(link, lane);
+}
+
 /* Of what wasn't answered for by itself, only what is known to be done is said to be: on
  * an error those before it are sent again like those behind it. */
 void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
@@ -246,22 +276,17 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 
 	if (count > qp->sq_head - qp->sq_tail)
 		return; /* a place that nothing was posted on */
-	link->stirred |= STIRRED_TX;
 	if (wc->status == IBV_WC_SUCCESS) {
 		qp->passed = true;
 		link->odd = 0;
-		for (uint32_t k = 0; k < count; k++) {
-			uint64_t cookie = qp->cookie[qp->sq_tail++ & qp->sq_mask];
-
-			if (cookie == VERBS_FLUSH_COOKIE)
-				verbs_flush_answered(link, i);
-			else
-				dqplb_tx_done(link->tx, cookie);
-		}
-		if (qp->state == VERBS_QP_ERROR)
-			verbs_lane_settle(link, i);
+		if (count == 1 && qp->state == VERBS_QP_READY &&
+		    qp->cookie[at] != VERBS_FLUSH_COOKIE)
+			sent_one(link, qp);
+		else
+			sent_all(link, qp, count);
 		return;
 	}
+	link->stirred |= STIRRED_TX;
 	fault = fault_of(link, wc->status);
 	qp->sq_tail += count;
 	if (wc->status != IBV_WC_WR_FLUSH_ERR)

@@ -66,6 +66,17 @@ static void make_room(struct verbs_rkeys *r)
 	}
 }
 
+struct verbs_rkey *verbs_rkey_known(struct verbs_link *link, uint8_t space, uint64_t key)
+{
+	list_foreach (n, bucket_of(&link->rkeys, space, key)) {
+		struct verbs_rkey *k = container_of(n, struct verbs_rkey, chain);
+
+		if (k->entry.key == key && k->entry.space == space)
+			return k->state == VERBS_RKEY_KNOWN ? k : NULL;
+	}
+	return NULL;
+}
+
 struct verbs_rkey *verbs_rkey_get(struct verbs_link *link, uint8_t space, uint64_t key)
 {
 	struct verbs_rkeys *r = &link->rkeys;

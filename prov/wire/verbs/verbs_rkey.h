@@ -54,6 +54,8 @@ void verbs_rkeys_init(struct verbs_link *link);
 /* No operation points to any. */
 void verbs_rkeys_fini(struct verbs_link *link);
 
+/* The key if it is known: no more users of it. */
+struct verbs_rkey *verbs_rkey_known(struct verbs_link *link, uint8_t space, uint64_t key);
 /* The key, being fetched where it isn't known; one more user. NULL: no memory. */
 struct verbs_rkey *verbs_rkey_get(struct verbs_link *link, uint8_t space, uint64_t key);
 void verbs_rkey_put(struct verbs_link *link, struct verbs_rkey *k);

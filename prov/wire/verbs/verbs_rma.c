@@ -38,7 +38,7 @@ static struct verbs_op *op_alloc(struct verbs_ep *ep)
 	return &block->op[0];
 }
 
-static void op_free(struct verbs_op *op)
+static inline void op_free(struct verbs_op *op)
 {
 	if (op->rkey)
 		verbs_rkey_put(op->link, op->rkey);
@@ -360,9 +360,23 @@ static bool op_again(struct verbs_op *op)
 	return true;
 }
 
-static void op_over(struct verbs_op *op)
+void verbs_op_over(struct verbs_op *op)
 {
 	int err = op->xfer.error;
+
+	/* As most are: nobody else has to hear of it, and there is nothing more of it. */
+	if (__builtin_expect(!err && op->xfer.len == op->len && !op->placed &&
+				     list_empty(&op->turn),
+			     1)) {
+		struct verbs_link *link = op->link;
+		void *cookie = op->cookie;
+
+		list_unlink(&op->node);
+		op_free(op);
+		link->ep->events->segment_done(
+			link->ep->arg, (struct wire_link *)(void *)link, cookie, 0);
+		return;
+	}
 
 	if (err && op_again(op))
 		return;
@@ -418,7 +432,7 @@ int verbs_ops_reap(struct verbs_link *link)
 	int count = 0;
 
 	while (link->state == VERBS_LINK_UP && (x = dqplb_tx_take(link->tx))) {
-		op_over(container_of(x, struct verbs_op, xfer));
+		verbs_op_over(container_of(x, struct verbs_op, xfer));
 		count++;
 	}
 	while (link->state == VERBS_LINK_UP && (n = list_pop_front(&link->ops_failed))) {

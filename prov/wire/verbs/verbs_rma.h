@@ -64,6 +64,8 @@ uint32_t verbs_op_sge(const struct verbs_op *op, uint64_t offset, uint32_t len,
 void verbs_op_remote(const struct verbs_op *op, uint64_t offset, uint32_t peer_rail,
 		     uint64_t *addr, uint32_t *rkey);
 
+/* Its transfer is over, and was taken: it ends, or goes on. */
+void verbs_op_over(struct verbs_op *op);
 /* Its key's fetch is over. */
 void verbs_op_key(struct verbs_op *op);
 /* What it wrote is in the peer's memory: it is over, or goes on. On no list. */

@@ -299,6 +299,12 @@ int rig_start(struct rig *rig, struct wire_link *link, bool write, void *local,
 	int downs = rig->downs;
 	int ret;
 
+	if (write && !n && len && len <= wire_link_base(link)->caps.inlined &&
+	    (rig->soon_next = !rig->soon_next) &&
+	    verbs_wire_ops.put_soon(link, key, addr, local, len, rig)) {
+		rig->soon++;
+		return 0;
+	}
 	do {
 		ret = n	      ? verbs_wire_ops.put_notify(link, &seg, n)
 		      : write ? verbs_wire_ops.put(link, &seg)

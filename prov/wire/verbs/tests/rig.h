@@ -36,6 +36,8 @@ struct rig {
 	uint64_t packets;
 	size_t last_len;
 	uint8_t last[RIG_PACKET_MAX]; /* newest packet */
+	int soon; /* puts that put_soon took, of which it is asked every second */
+	bool soon_next;
 	int segments;
 	int segment_err; /* newest */
 	int segment_errs;

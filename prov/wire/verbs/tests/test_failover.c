@@ -61,6 +61,9 @@ static int stream(struct rig *rig, struct wire_link *link, uint8_t *mem, void *h
 		if (ret == 0 && i % 3 == 0)
 			ret = rig_start(rig, link, true, mem + at, handle, len,
 					to->arg + at, to->arg2, NULL);
+		if (ret == 0 && i % 3 == 1)
+			ret = rig_start(rig, link, true, mem + at, handle, 64,
+					to->arg + at, to->arg2, NULL);
 	}
 	return ret;
 }
@@ -69,7 +72,7 @@ static int survive(void)
 {
 	const char *text = getenv("FAILOVER_ROUNDS");
 	const char *want = getenv("FAILOVER_WANT");
-	int rounds = text ? atoi(text) : 400, plain = (rounds + 2) / 3;
+	int rounds = text ? atoi(text) : 400, plain = (rounds + 2) / 3 + (rounds + 1) / 3;
 	struct verbs_link_counts c;
 	struct server_packet to;
 	struct wire_link *link;

@@ -122,11 +122,20 @@ static void test_memory(void)
 				  a.arg2) != 0;
 	}
 	tap_is_int(wrong, 0, "small puts");
+	/* All of those that may, but where each has a number. */
+	tap_ok(p.rig.soon >= 50 || verbs_link_numbers(verbs_link_of(p.link)),
+	       "of which some leave in a straight line");
 	server_ask(&p.rig, p.link, SERVER_HASH, 0, 0);
 	tap_ok(server_answer(&p.rig).arg == hash_bytes(mem, LARGE), "are all there");
 	tap_is_int(
 		rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg + LARGE - 4, a.arg2),
 		-FI_EINVAL, "a put that isn't inside the region");
+	tap_ok(!verbs_wire_ops.put_soon(p.link, a.arg2, a.arg + LARGE - 4, mem, 8,
+					NULL) &&
+		       !verbs_wire_ops.put_soon(p.link, a.arg2, a.arg - 4, mem, 8,
+						NULL) &&
+		       !verbs_wire_ops.put_soon(p.link, a.arg2 + 1, a.arg, mem, 8, NULL),
+	       "nor does one that isn't, or has no such key, leave so");
 	tap_is_int(rig_move(&p.rig, p.link, true, mem, handle, 8, a.arg, a.arg2 + 1),
 		   -FI_ENOKEY, "a key that isn't there");
 	pair_close(&p);
