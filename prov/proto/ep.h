@@ -310,6 +310,8 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 		 const struct pkt_view *v);
 /* An announced message got its receive, which is in a->claim. */
 void rndv_start(struct proto_ep *ep, struct arrival *a);
+/* Takes back what the message had lent to its peer. */
+void rndv_unlend(struct proto_ep *ep, struct xfer *x);
 /* Nobody wants it. */
 void rndv_discard(struct proto_ep *ep, struct arrival *a);
 void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,

@@ -90,7 +90,7 @@ check_PROGRAMS += %D%/tests/test_local
 TESTS += %D%/tests/test_local
 %C%_tests_test_local_SOURCES = %D%/tests/test_local.c \
 	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
-	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h %D%/tests/mock_lend.c
 %C%_tests_test_local_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_cancel

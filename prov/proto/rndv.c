@@ -17,8 +17,34 @@
 /* DATA packets of one stream in a row, before others get their turn. */
 #define STREAM_BURST 8
 
+void rndv_unlend(struct proto_ep *ep, struct xfer *x)
+{
+	while (x->lends > 0) {
+		ep->wire->unlend(ep->wep, x->lent[--x->lends]);
+	}
+}
+
+/* All pieces, or none. */
+static bool pieces_lend(struct proto_ep *ep, struct proto_peer *pp, struct xfer *x)
+{
+	struct wire_link *link = pp->peer.link;
+
+	while (x->lends < x->local_count) {
+		const struct iovec *piece = &x->local[x->lends];
+		uint64_t name = wire_link_base(link)->ops->lend(link, piece->iov_base,
+								piece->iov_len);
+
+		if (!name) {
+			rndv_unlend(ep, x);
+			return false;
+		}
+		x->lent[x->lends++] = name;
+	}
+	return true;
+}
+
 /* What the receiver needs to pull the message: its pieces, and where they must be
- * registered, their names. Returns how many; 0: it has to be streamed. */
+ * registered or lent, their names. Returns how many; 0: it has to be streamed. */
 static uint32_t pieces_name(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx,
 			    struct pkt_view_iov iov[PKT_IOV_MAX],
 			    uint64_t names[PKT_IOV_MAX])
@@ -26,7 +52,8 @@ static uint32_t pieces_name(struct proto_ep *ep, struct proto_peer *pp, struct t
 	const struct wire_caps *caps = &wire_link_base(pp->peer.link)->caps;
 	struct xfer *x = &tx->x;
 
-	if (!caps->raw || !x->total || (caps->local && xfer_hold(x, ep->regs))) {
+	if (!caps->raw || !x->total || (caps->local && xfer_hold(x, ep->regs)) ||
+	    (caps->lends && !pieces_lend(ep, pp, x))) {
 		return 0;
 	}
 	for (uint32_t i = 0; i < x->local_count; i++) {
@@ -34,7 +61,8 @@ static uint32_t pieces_name(struct proto_ep *ep, struct proto_peer *pp, struct t
 		iov[i].len = x->local[i].iov_len;
 		names[i] = caps->local && x->reg[i]
 				   ? ep->wire->mem_name(ep->wep, x->reg[i]->handle)
-				   : 0;
+			   : i < x->lends ? x->lent[i]
+					  : 0;
 		if (caps->local && x->reg[i] && !names[i]) {
 			return 0;
 		}
@@ -54,7 +82,7 @@ bool rts_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 		return false;
 	}
 	count = pieces_name(ep, pp, tx, iov, names);
-	flags |= count && tx->x.regs ? PKT_F_NAMED : 0;
+	flags |= count && (tx->x.regs || tx->x.lends) ? PKT_F_NAMED : 0;
 	len = pkt_put_rts(pkt, (uint8_t)flags, tx->tag, tx->data, pool_id(tx),
 			  tx->x.total, iov, names, count);
 	link_commit(pp->peer.link, pkt, len);
@@ -84,7 +112,8 @@ void rts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 	a->len = v->total;
 	a->tx_id = v->id;
 	a->x.remote_count = v->len;
-	if (wire_link_base(link)->caps.local && !(v->flags & PKT_F_NAMED)) {
+	if ((wire_link_base(link)->caps.local || wire_link_base(link)->caps.lends) &&
+	    !(v->flags & PKT_F_NAMED)) {
 		a->x.remote_count = 0; /* memory without a name can't be reached */
 	}
 	for (uint32_t i = 0; i < v->len; i++) {

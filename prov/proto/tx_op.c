@@ -159,6 +159,9 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	if (unlikely(tx->x.regs)) { /* what it had announced by name */
 		xfer_let_go(&tx->x);
 	}
+	if (unlikely(tx->x.lends)) {
+		rndv_unlend(ep, &tx->x);
+	}
 	if (tx->flags & PROTO_INJECT) {
 		ep->injected--;
 	}

@@ -50,6 +50,8 @@ struct xfer {
 	struct mem_regcache *regs;	   /* NULL: nothing is registered for it */
 	struct mem_reg *reg[XFER_IOV_MAX]; /* of each local piece, while segments are
 					    * under way; NULL: an empty one */
+	uint32_t lends;			   /* local pieces that are lent ... */
+	uint64_t lent[XFER_IOV_MAX];	   /* ... and their names */
 };
 
 /* Everything of `total` bytes was done, or it failed and nothing is under way. */

@@ -151,6 +151,14 @@ static uint64_t joined_mem_name(struct wire_ep *wep, void *handle)
 	return ep->far_ops->mem_name(ep->far, handle);
 }
 
+/* lend is the link's. */
+static void joined_unlend(struct wire_ep *wep, uint64_t name)
+{
+	struct joined_ep *ep = joined_of(wep);
+
+	ep->far_ops->unlend(ep->far, name);
+}
+
 static int joined_key_add(struct wire_ep *wep, uint64_t key,
 			  const struct mem_region *region)
 {
@@ -289,6 +297,7 @@ const struct wire_ops joined_wire_ops = {
 	.mem_add = joined_mem_add,
 	.mem_drop = joined_mem_drop,
 	.mem_name = joined_mem_name,
+	.unlend = joined_unlend,
 	.key_add = joined_key_add,
 	.key_drop = joined_key_drop,
 	.bulk_get = joined_bulk_get,

@@ -56,6 +56,8 @@ struct wire_caps {
 	bool raw;	  /* put and get may name peer memory by plain address (one copy).
 			   * With `local` the memory is registered at the peer as well, has a
 			   * name there (mem_name), and can only be read by it */
+	bool lends;	  /* with `raw`: memory has a name for its peer where it was lent
+			   * (lend),       and can only be read by it */
 	bool notify;	  /* put_notify */
 	size_t bulk;	  /* bytes of one of the peer's bulk slots; 0: none can be read */
 	uint32_t joints;  /* transfers that both ends may copy at once; 0: none. Where
@@ -93,8 +95,8 @@ struct wire_remote {
 	uint64_t addr; /* key: address or offset as the application gave it; raw: address
 			*/
 	uint64_t key;  /* raw: what mem_name of the peer said of the registration that
-			* the memory is in, and not trusted; unused where the wire has no
-			* mem_name */
+			* the memory is in, or lend of the memory itself, and not trusted;
+			* unused where the wire has neither */
 	bool raw; /* no key: memory that the peer itself announced for this transfer */
 };
 
@@ -261,6 +263,16 @@ struct wire_ops {
 	 * NULL where plain addresses are enough.
 	 */
 	uint64_t (*mem_name)(struct wire_ep *ep, void *handle);
+
+	/*
+	 * Where caps.lends: lets the peer of this link, and nobody else, read memory by
+	 * raw gets, whose wire_remote.key is the name that is returned; 0: no room for
+	 * more just now. unlend: the memory isn't looked at any more once it returns,
+	 * also if the peer isn't through; it must come for each name, and may after the
+	 * end of the link.
+	 */
+	uint64_t (*lend)(struct wire_link *link, const void *start, size_t len);
+	void (*unlend)(struct wire_ep *ep, uint64_t name);
 
 	/*
 	 * A key that peers will be able to use, and one that they may not any more, for

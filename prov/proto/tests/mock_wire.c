@@ -46,7 +46,7 @@ static int ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 			slot = i;
 		}
 	}
-	ep->base.ops = &mock_wire;
+	ep->base.ops = mock_net->ops ? mock_net->ops : &mock_wire;
 	ep->base.addr = attr->addr;
 	ep->net = mock_net;
 	ep->attr = *attr;
@@ -65,7 +65,7 @@ static struct mock_link *link_new(struct mock_ep *ep, const struct wire_addr *to
 {
 	struct mock_link *l = calloc(1, sizeof(*l));
 
-	l->base.ops = &mock_wire;
+	l->base.ops = ep->base.ops;
 	l->base.ep = (struct wire_ep *)ep;
 	l->base.peer = *to;
 	l->base.caps = ep->net->caps;
@@ -353,8 +353,9 @@ char *mock_resolve(struct mock_link *l, const struct wire_segment *seg, bool put
 		if (l->ep->net->raw_refused) {
 			return NULL;
 		}
-		return l->base.caps.local ? resolve_named(target, seg, err)
-					  : (char *)(uintptr_t)seg->remote.addr;
+		return l->base.caps.local || l->base.caps.lends
+			       ? resolve_named(target, seg, err)
+			       : (char *)(uintptr_t)seg->remote.addr;
 	}
 	*err = -FI_ENOKEY;
 	for (int i = 0; target && i < target->region_count; i++) {

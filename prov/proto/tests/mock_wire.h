@@ -62,11 +62,12 @@ struct mock_net {
 	struct wire_ep *eps[MOCK_EPS];
 	uint32_t refuse_mem;	     /* percent: there is no room to register more */
 	uint64_t mems, mems_dropped; /* that were registered */
-	/* Raw segments of links with caps.local: done by a name that its owner gave
-	 * back before, and all of them. */
+	/* Raw segments of links with caps.local or caps.lends: done by a name that its
+	 * owner gave back before, and all of them. */
 	uint64_t named_late, named;
-	uint64_t notices; /* that were taken */
-	uint32_t events;  /* which counters want to hear of accesses: MEM_EVENTS_* */
+	uint64_t notices;	    /* that were taken */
+	const struct wire_ops *ops; /* of endpoints and links; NULL: mock_wire */
+	uint32_t events; /* which counters want to hear of accesses: MEM_EVENTS_* */
 	uint64_t links_killed;
 	uint64_t packets;
 };
@@ -76,6 +77,8 @@ extern struct mock_net *mock_net;
 extern const struct wire_ops mock_wire;
 /* The same, but links may need local registrations (mock_net.caps.local). */
 const struct wire_ops *mock_wire_local(void);
+/* The same, but links may lend (mock_net.caps.lends): mock_lend.c. */
+const struct wire_ops *mock_wire_lends(void);
 
 uint64_t mock_random(struct mock_net *net);
 /* True in `percent` of the calls. */

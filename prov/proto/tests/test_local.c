@@ -250,6 +250,51 @@ static void test_names_end(void)
 }
 
 /* Closed in the middle: what is registered is dropped all the same. */
+static void lend_init(struct sim *s, uint64_t seed)
+{
+	sim_init(s, seed, 2);
+	for (int i = 0; i < 2; i++) {
+		proto_ep_close(s->eps[i].ep);
+	}
+	s->attr.wire = s->net.ops = mock_wire_lends();
+	s->net.caps.lends = true;
+	s->net.caps.bulk = 0;
+	s->net.late_segment = 50;
+	for (int i = 0; i < 2; i++) {
+		sim_ep_open(s, i);
+	}
+}
+
+/* What is announced is lent, until it is done; nothing else is. */
+static void test_lent(void)
+{
+	struct sim s;
+
+	lend_init(&s, 11);
+	traffic(&s, 12);
+	tap_is_int((int64_t)errors_of(&s), 0, "over a wire that lends: no error");
+	tap_diag("%" PRIu64 " lent, %" PRIu64 " taken back, %" PRIu64 " read", s.net.mems,
+		 s.net.mems_dropped, s.net.named);
+	tap_ok(s.net.named >= 12 && s.net.named_late == 0,
+	       "messages are pulled while they are lent");
+	tap_ok(s.net.mems >= 12 && s.net.mems_dropped == s.net.mems,
+	       "each piece is taken back");
+	s.net.refuse_mem = 100;
+	s.net.named = 0;
+	traffic(&s, 5);
+	tap_ok(s.net.named == 0 && errors_of(&s) == 0, "without room they are streamed");
+	s.net.refuse_mem = 0;
+	sim_send(&s, 0, 1, 100000, 1, FLAGS);
+	sim_settle(&s);
+	tap_ok(s.net.mems > s.net.mems_dropped, "announced: lent");
+	while (s.net.links_killed == 0) {
+		mock_kill_pair(&s.net);
+	}
+	sim_settle(&s);
+	tap_ok(s.net.mems == s.net.mems_dropped, "its link dies: taken back");
+	sim_fini(&s);
+}
+
 static void test_close(void)
 {
 	bool good = true;
@@ -305,6 +350,7 @@ int main(int argc, char **argv)
 	test_streamed();
 	test_pieces();
 	test_names_end();
+	test_lent();
 	test_close();
 	for (int i = 0; i < count; i++) {
 		if (!storm(first + (uint64_t)i)) {

@@ -6,6 +6,7 @@ PROV_SOURCES += \
 	%D%/uet_ep.c %D%/uet_ep.h \
 	%D%/uet_hello.c %D%/uet_hello.h \
 	%D%/uet_helper.c %D%/uet_helper.h \
+	%D%/uet_lend.c %D%/uet_lend.h \
 	%D%/uet_link.c %D%/uet_link.h \
 	%D%/uet_recv.c %D%/uet_recv.h \
 	%D%/uet_replay.h \
@@ -39,7 +40,7 @@ TESTS += %D%/tests/test_uet_hello
 
 check_PROGRAMS += %D%/tests/test_uet
 TESTS += %D%/tests/test_uet
-%C%_tests_test_uet_SOURCES = %D%/tests/test_uet.c
+%C%_tests_test_uet_SOURCES = %D%/tests/test_uet.c %D%/tests/uet_lent.h
 %C%_tests_test_uet_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_uet_turn

@@ -5,6 +5,7 @@
 #include "prov/wire/uet/uet.h"
 
 #include "prov/wire/uet/uet_ep.h"
+#include "prov/wire/uet/uet_lend.h"
 #include "prov/wire/uet/uet_link.h"
 #include "prov/wire/uet/uet_rma.h"
 
@@ -72,6 +73,24 @@ static int get(struct wire_link *link, const struct wire_segment *seg)
 	return ret;
 }
 
+static uint64_t lend(struct wire_link *link, const void *start, size_t len)
+{
+	struct uet_turn *turn = &link->base.ep->turn;
+	uint64_t ret;
+
+	uet_turn_take(turn);
+	ret = uet_lend(link, start, len);
+	uet_turn_give(turn);
+	return ret;
+}
+
+static void unlend(struct wire_ep *ep, uint64_t name)
+{
+	uet_turn_take(&ep->turn);
+	uet_unlend(ep, name);
+	uet_turn_give(&ep->turn);
+}
+
 static uint32_t events(struct wire_link *link)
 {
 	struct uet_turn *turn = &link->base.ep->turn;
@@ -122,7 +141,9 @@ const struct wire_ops uet_wire_ops = {
 	.caps = {.lanes = 1,
 		 .max_packet = UET_PACKET,
 		 .max_segment = (size_t)1 << 30,
-		 .passive = true},
+		 .passive = true,
+		 .raw = true,
+		 .lends = true},
 	.ep_open = uet_ep_open,
 	.ep_close = uet_ep_close,
 	.dial = dial,
@@ -131,6 +152,8 @@ const struct wire_ops uet_wire_ops = {
 	.pkt_commit = pkt_commit,
 	.put = put,
 	.get = get,
+	.lend = lend,
+	.unlend = unlend,
 	.events = events,
 	.progress = progress,
 	.arm = arm,

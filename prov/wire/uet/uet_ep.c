@@ -20,12 +20,27 @@
 #include "prov/mem/params.h"
 #include "prov/wire/uet/uet.h"
 #include "prov/wire/uet/uet_helper.h"
+#include "prov/wire/uet/uet_lend.h"
 #include "prov/wire/uet/uet_link.h"
 #include "prov/wire/uet/uet_recv.h"
 
 /* What is asked of the system for each endpoint and each path. */
-#define RCVBUF ((size_t)4 << 20)
+#define RCVBUF ((size_t)8 << 20)
 #define SNDBUF ((size_t)1 << 20)
+/* Packets of each context in each direction, and what is gathered before it is
+ * acknowledged: what the kernel hands over at once. */
+#define WINDOW	  512
+#define ACK_BYTES 65536
+/* What a window is made for: 100 Gbit/s. */
+#define LINK_SPEED UINT64_C(12500000000)
+/* Packets that take the same path one after the other: only those are one piece of work
+ * for the kernel. */
+#define BURST 44
+/* Bytes that are made ready at once. */
+#define BATCH_BYTES 57000
+/* Batches as long as this one are worth a look at the clock; of so many, the last, it is
+ * known when they left. */
+#define NOTE_LEFT 8
 /* Headers of a packet of a message. */
 #define PACKET_HEAD (12 + 44)
 /* Polls without anything before the kernel is asked for errors. */
@@ -169,13 +184,31 @@ static bool push(struct wire_ep *ep, uint64_t now)
 	return true;
 }
 
+/* A round trip begins when its batch has left: handing many over takes as long as the
+ * network does, and longer where others want the processor. */
+static uint64_t note_left(struct wire_ep *ep, uint64_t now)
+{
+	if (ep->outs < NOTE_LEFT)
+		return now;
+	now = uet_ep_now();
+	for (uint32_t i = 0; i < ep->outs; i++)
+		uet_pds_left(&ep->out[i].out, now, i + NOTE_LEFT >= ep->outs);
+	return now;
+}
+
 void uet_ep_flush(struct wire_ep *ep, uint64_t now)
 {
 	while (push(ep, now)) {
+		now = note_left(ep, now);
 		ep->outs = ep->out_at = 0;
-		while (ep->outs < UET_EP_BATCH &&
-		       uet_pds_next(ep->pds, now, &ep->out[ep->outs].out))
-			prepare(ep, ep->outs++);
+		/* No more than the kernel takes as one: its checksum has just been made,
+		 * so that it is in a cache. */
+		for (size_t bytes = 0; ep->outs < UET_EP_BATCH && bytes < BATCH_BYTES;
+		     bytes += ep->tx[ep->outs++].len) {
+			if (!uet_pds_next(ep->pds, now, &ep->out[ep->outs].out))
+				break;
+			prepare(ep, ep->outs);
+		}
 		if (!ep->outs)
 			return;
 	}
@@ -233,7 +266,6 @@ static void on_dgram(void *arg, const struct uet_dgram *d)
 	struct wire_ep *ep = arg;
 	struct uet_in in = {.ce = (d->tos & UET_TOS_ECN) == UET_ECN_CE,
 			    .stamp = d->stamp};
-	uint64_t now = uet_ep_now();
 	struct uet_pkt pkt;
 
 	if (!(ep->secret ? sealed_dgram(ep, d, &pkt) : open_dgram(d, &pkt))) {
@@ -247,9 +279,7 @@ static void on_dgram(void *arg, const struct uet_dgram *d)
 				      pkt.req.initiator <= UINT16_MAX
 			      ? pkt.req.initiator
 			      : 0;
-	if (in.stamp > now)
-		in.stamp = now;
-	uet_pds_rx(ep->pds, &in, &pkt, now);
+	uet_pds_rx(ep->pds, &in, &pkt, d->now);
 }
 
 static struct wire_link *link_to(struct wire_ep *ep, const struct wire_addr *to)
@@ -418,12 +448,12 @@ int uet_progress(struct wire_ep *ep, int budget)
 
 int uet_arm(struct wire_ep *ep)
 {
-	struct pollfd p = {.fd = ep->sock->epoll, .events = POLLIN};
+	bool ready = uet_sock_ready(ep->sock);
 
-	look_for_news(ep, true);
+	look_for_news(ep, false);
 	if (!list_empty(&ep->news) || !list_empty(&ep->dead) || ep->out_at < ep->outs)
 		return -FI_EAGAIN;
-	if (poll(&p, 1, 0) > 0 || uet_look_due(ep) <= uet_ep_now())
+	if (ready || uet_look_due(ep) <= uet_ep_now())
 		return -FI_EAGAIN;
 	atomic_store_explicit(&ep->armed, true, memory_order_relaxed);
 	return 0;
@@ -512,19 +542,21 @@ static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
 static int open_pds(struct wire_ep *ep)
 {
 	uint64_t gone = prov_params()->uet_timeout_ms * UINT64_C(1000000);
-	struct uet_pds_config config = {
-		.mtu = UET_PART_MAX,
-		.give_up = gone / 4 * 3,
-		.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16 : RTO_MAX_NS,
-		.cc = {.link = UINT64_C(1250000000), .first_rtt = 100000},
-		.path = {.paths = UET_EP_PATHS,
-			 .burst = 4,
-			 .strikes = 3,
-			 .retry_min = 10000000,
-			 .retry_max = 1000000000},
-		.random = random_number,
-		.events = &uet_link_events,
-		.arg = ep};
+	struct uet_pds_config config = {.mtu = UET_PART_MAX,
+					.give_up = gone / 4 * 3,
+					.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16
+									  : RTO_MAX_NS,
+					.window = WINDOW,
+					.ack_bytes = ACK_BYTES,
+					.cc = {.link = LINK_SPEED, .first_rtt = 100000},
+					.path = {.paths = UET_EP_PATHS,
+						 .burst = BURST,
+						 .strikes = 3,
+						 .retry_min = 10000000,
+						 .retry_max = 1000000000},
+					.random = random_number,
+					.events = &uet_link_events,
+					.arg = ep};
 
 	ep->ping_ns = gone / 8 < PING_NS ? gone / 8 : PING_NS;
 	return uet_pds_open(&config, &ep->pds);
@@ -577,6 +609,7 @@ static void ep_free(struct wire_ep *ep)
 	uet_sock_close(ep->sock);
 	uet_shim_close(ep->shim);
 	uet_secret_close(ep->secret);
+	uet_loans_close(ep->loans);
 	if (ep->view)
 		mem_keyview_close(ep->view);
 	free(ep);
@@ -616,6 +649,8 @@ int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 		ret = open_pds(ep);
 	if (!ret)
 		ret = open_shim(ep);
+	if (!ret)
+		ret = uet_loans_open(&ep->loans);
 	if (!ret)
 		ret = open_helper(ep);
 	if (ret) {

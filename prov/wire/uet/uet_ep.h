@@ -21,7 +21,7 @@
 /* Ways that datagrams take: a source port each. */
 #define UET_EP_PATHS ((uint32_t)prov_params()->uet_paths)
 /* Packets that are handed to the kernel at once. */
-#define UET_EP_BATCH 32u
+#define UET_EP_BATCH 64u
 
 struct uet_ep_out {
 	struct uet_out out;
@@ -51,6 +51,7 @@ struct wire_ep {
 	struct list dead; /* to be freed at the next progress */
 	struct list news; /* links with something to tell */
 	struct list pump;
+	struct uet_loans *loans;
 	bool busy; /* inside of progress: it sends what there is at its end */
 	uint32_t idle;
 	struct wire_addr from; /* of the datagram that is being looked at */

@@ -13,6 +13,7 @@
 
 #include "prov/mem/params.h"
 #include "prov/wire/uet/uet.h"
+#include "prov/wire/uet/uet_lend.h"
 #include "prov/wire/uet/uet_rma.h"
 
 /* Message ids go round, and 0 is none. */
@@ -36,8 +37,11 @@ struct wire_link *uet_link_new(struct wire_ep *ep, const struct wire_addr *peer)
 	list_init(&link->news);
 	list_init(&link->pump);
 	list_init(&link->pending);
+	list_init(&link->giving);
 	for (unsigned i = 0; i < UET_OPS; i++)
 		list_init(&link->op[i].node);
+	for (unsigned i = 0; i < UET_GIVES; i++)
+		list_init(&link->give[i].node);
 	list_push_back(&ep->links, &link->node);
 	return link;
 }
@@ -68,6 +72,7 @@ void uet_link_free(struct wire_link *link)
 		free(link->spare[--link->spares]);
 	for (unsigned i = 0; i < UET_ANSWERS; i++)
 		free(link->answer[i].bytes);
+	uet_loans_end(link);
 	free(link);
 }
 
@@ -81,6 +86,18 @@ void uet_link_has_work(struct wire_link *link)
 {
 	if (list_empty(&link->pump))
 		list_push_back(&link->base.ep->pump, &link->pump);
+}
+
+void uet_link_work(struct wire_link *link)
+{
+	uint64_t now;
+
+	uet_link_has_work(link);
+	if (link->base.ep->busy)
+		return;
+	now = uet_ep_now();
+	uet_link_pump(link, now);
+	uet_ep_flush(link->base.ep, now);
 }
 
 bool uet_link_quiet(const struct wire_link *link)
@@ -238,17 +255,11 @@ void *uet_pkt_reserve(struct wire_link *link, size_t len, enum wire_class cls)
 void uet_pkt_commit(struct wire_link *link, void *pkt, size_t len)
 {
 	struct uet_msg_out *m = &link->out_msg[link->head % UET_MSGS];
-	uint64_t now;
 
 	(void)pkt;
 	*m = (struct uet_msg_out){.len = (uint32_t)len, .bytes = m->bytes};
 	link->head++;
-	uet_link_has_work(link);
-	if (link->base.ep->busy)
-		return;
-	now = uet_ep_now();
-	uet_link_pump(link, now);
-	uet_ep_flush(link->base.ep, now);
+	uet_link_work(link);
 }
 
 /* One packet of the message that is next; false: the context has no room. */
@@ -303,7 +314,7 @@ void uet_link_pump(struct wire_link *link, uint64_t now)
 	}
 	if (link->in - link->told >= UET_MSGS_TELL && uet_link_ping(link, now))
 		uet_link_has_work(link);
-	if (!uet_rma_pump(link, now))
+	if (!uet_rma_pump(link, now) || !uet_give_pump(link, now))
 		uet_link_has_work(link);
 }
 
@@ -364,6 +375,8 @@ static enum uet_verdict on_request(void *arg, struct uet_pdc *pdc,
 		if (pkt->req.index == UET_INDEX_MEMORY &&
 		    (pkt->req.op == UET_OP_WRITE || pkt->req.op == UET_OP_READ))
 			return uet_rma_request(link, pkt, room, reply);
+		if (pkt->req.index == UET_INDEX_LENT && pkt->req.op == UET_OP_READ)
+			return uet_give_request(link, pkt, room, reply);
 	}
 	uet_link_over(link, -FI_ECONNRESET);
 	return UET_TAKEN;
@@ -397,6 +410,10 @@ static void on_done(void *arg, struct uet_pdc *pdc, void *cookie, int err,
 		uet_ep_forget(ep, a->bytes, UET_PART_MAX);
 		a->used = false;
 		link->answers--;
+	} else if (at >= (uint8_t *)link->give &&
+		   at < (uint8_t *)(link->give + UET_GIVES)) {
+		uet_give_done(cookie);
+		uet_link_has_work(link);
 	} else if (cookie != &link->ping) {
 		uet_ep_forget(ep, cookie, sizeof(struct uet_hello_bytes));
 		free(cookie);

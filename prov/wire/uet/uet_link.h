@@ -31,9 +31,14 @@
 #define UET_OPS	    64u
 #define UET_ASKED   64u
 #define UET_ANSWERS 128u
+/* Reads of lent memory: an initiator begins another when it has all of one, which may be
+ * before we hear that it has. */
+#define UET_GIVES (2 * UET_OPS)
+/* Places of the context that puts, gets and their answers leave to packets (rule B3). */
+#define UET_PLACES_KEPT 16u
 
 /* Resource indices. */
-enum uet_index { UET_INDEX_LINK, UET_INDEX_PACKETS, UET_INDEX_MEMORY };
+enum uet_index { UET_INDEX_LINK, UET_INDEX_PACKETS, UET_INDEX_MEMORY, UET_INDEX_LENT };
 
 struct uet_msg_out {
 	bool cut; /* all of it was given to the context */
@@ -73,6 +78,19 @@ struct uet_answer {
 	uint8_t *bytes;
 };
 
+/* A read of lent memory by the peer. */
+struct uet_give {
+	bool used;
+	bool broken;   /* it was taken back before all was cut */
+	uint16_t read; /* the peer's message id */
+	uint32_t len;
+	uint32_t cut;
+	uint32_t left; /* packets that the peer may not have */
+	uint64_t name;
+	const uint8_t *from;
+	struct list node; /* of the link's giving, until all is cut */
+};
+
 enum uet_link_state {
 	UET_LINK_DIALLED,  /* waits for an answer */
 	UET_LINK_ANSWERED, /* waits until the dialler is ready */
@@ -109,9 +127,11 @@ struct wire_link {
 	struct uet_move op[UET_OPS];
 	struct uet_answer answer[UET_ANSWERS];
 	struct list pending; /* ops that are not all cut */
-	uint32_t over;	     /* ops to be reported */
-	uint32_t answers;    /* that are used */
-	uint32_t asked;	     /* of all gets: at most UET_ASKED */
+	struct uet_give give[UET_GIVES];
+	struct list giving;
+	uint32_t over;	  /* ops to be reported */
+	uint32_t answers; /* that are used */
+	uint32_t asked;	  /* of all gets: at most UET_ASKED */
 };
 
 /* NULL: no memory. Listed with the endpoint. */
@@ -131,6 +151,8 @@ int uet_link_tell(struct wire_link *link, int budget);
 /* Something is to be told, or cut. */
 void uet_link_has_news(struct wire_link *link);
 void uet_link_has_work(struct wire_link *link);
+/* The same, and it leaves in this call, unless it is one of progress, which ends so. */
+void uet_link_work(struct wire_link *link);
 /* Everything that was committed is with the peer. */
 bool uet_link_quiet(const struct wire_link *link);
 

@@ -17,6 +17,7 @@
 #define NEAR_JITTERS 2u /* above first_rtt: may be others' queue */
 #define ADJUST_MTUS  8u
 #define BELIEF	     10u /* base round trips: longer ones are somebody who didn't run */
+#define STAMPS	     32u /* part of the jitter: what they can tell */
 #define PATIENCE     UINT64_C(5000000) /* unless they go on for this long */
 #define MIN_FIRST    UINT64_C(100000000)
 #define MIN_PERIOD   UINT64_C(10000000000)
@@ -90,7 +91,9 @@ static void note_rtt(struct uet_nscc *cc, uint64_t rtt, uint64_t now)
 {
 	uint64_t base = cc->base_rtt;
 
-	rtt = max_u64(rtt, 1);
+	/* One that is far below what soft stamps can tell was stamped late at this end.
+	 */
+	rtt = max_u64(rtt, max_u64(cc->config.jitter / STAMPS, 1));
 	if (now >= cc->min_end) {
 		if (cc->min_now != UINT64_MAX)
 			base = cc->min_now;

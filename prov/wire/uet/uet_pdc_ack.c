@@ -73,7 +73,7 @@ static bool sample(struct uet_pdc *pdc, const struct uet_pds_head *h, uint64_t s
 
 	if (h->type != UET_ACK_CC || h->probe || h->cc.service == UET_SERVICE_NONE ||
 	    h->cc.service == UET_SERVICE_LATE || !uet_tx_has(tx, h->psn) || !waits(s) ||
-	    s->next_hdr == UET_NEXT_NONE || s->tries != (h->retx ? 2 : 1) ||
+	    s->next_hdr == UET_NEXT_NONE || s->untimed || s->tries != (h->retx ? 2 : 1) ||
 	    stamp < s->sent_at + own)
 		return false;
 	*rtt = stamp - s->sent_at - own;

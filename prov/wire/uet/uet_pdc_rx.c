@@ -413,6 +413,7 @@ static bool leave(struct uet_pdc *pdc, const struct uet_pds_head *h, uint16_t en
 	out->entropy = entropy;
 	out->payload = NULL;
 	out->payload_len = 0;
+	out->slot = NULL;
 	out->head_len = (uint32_t)uet_pds_put(out->head, h);
 	return true;
 }

@@ -108,6 +108,7 @@ static struct uet_slot *slot_add(struct uet_pdc *pdc)
 	tx->end++;
 	s->state = UET_SLOT_NEW;
 	s->tries = 0;
+	s->emptied = false;
 	return s;
 }
 
@@ -135,6 +136,23 @@ int uet_pdc_send(struct uet_pdc *pdc, const struct uet_send *send, uint64_t now)
 	memcpy(s->ses, send->ses, send->ses_len);
 	uet_pds_ready(pdc);
 	return 0;
+}
+
+void uet_pdc_empty(struct uet_pdc *pdc, const void *cookie, const void *ses,
+		   uint32_t ses_len)
+{
+	struct uet_tx *tx = &pdc->tx;
+
+	for (uint32_t psn = tx->una; psn != tx->end; psn++) {
+		struct uet_slot *s = uet_tx_slot(pdc, psn);
+
+		if (s->state == UET_SLOT_DONE || s->cookie != cookie)
+			continue;
+		s->payload = NULL;
+		s->emptied = true;
+		s->ses_len = (uint8_t)ses_len;
+		memcpy(s->ses, ses, ses_len);
+	}
 }
 
 /* One of the ring's places is kept for it: uet_pdc_room. */
@@ -385,6 +403,7 @@ static void out_init(struct uet_pdc *pdc, struct uet_out *out, enum uet_class cl
 	out->entropy = 0;
 	out->payload = NULL;
 	out->payload_len = 0;
+	out->slot = NULL;
 }
 
 static bool control(struct uet_pdc *pdc, uint8_t ctl, uint32_t psn, uint32_t payload,
@@ -451,8 +470,12 @@ static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 		pdc->pds->stats.sent++;
 	else
 		pdc->pds->stats.resent++;
+	/* Until now its length was what had been counted. */
+	if (s->emptied)
+		s->payload_len = 0;
 	s->path = (uint8_t)uet_paths_pick(&pdc->paths, now, &s->number);
 	s->sent_at = now;
+	s->untimed = false;
 	s->order = ++tx->order;
 	s->state = UET_SLOT_FLYING;
 	uet_tx_push(pdc, &tx->flying, s);
@@ -475,6 +498,7 @@ static void send_slot(struct uet_pdc *pdc, uint32_t psn, uint64_t now,
 	s->tries += s->tries < UINT8_MAX;
 	out_init(pdc, out, UET_CLASS_DATA);
 	out->path = s->path;
+	out->slot = s;
 	if (s->next_hdr == UET_NEXT_NONE) {
 		h.type = UET_CP;
 		h.ctl = s->ctl;
@@ -492,6 +516,16 @@ static void send_slot(struct uet_pdc *pdc, uint32_t psn, uint64_t now,
 		out->payload_len = s->payload_len;
 	}
 	uet_tx_rearm(pdc, false, now);
+}
+
+void uet_pds_left(const struct uet_out *out, uint64_t now, bool sure)
+{
+	struct uet_slot *s = out->slot;
+
+	if (!s || s->state != UET_SLOT_FLYING)
+		return;
+	s->sent_at = now;
+	s->untimed = !sure;
 }
 
 static bool may_send_new(const struct uet_pdc *pdc)

@@ -317,6 +317,7 @@ static bool stray_next(struct uet_pds *pds, struct uet_out *out)
 	out->entropy = stray->entropy;
 	out->payload = NULL;
 	out->payload_len = 0;
+	out->slot = NULL;
 	out->head_len = (uint32_t)uet_pds_put(out->head, &stray->head);
 	return true;
 }

@@ -145,6 +145,7 @@ struct uet_out {
 	uint8_t head[UET_HEAD_MAX];
 	const void *payload; /* as given to uet_pdc_send */
 	uint32_t payload_len;
+	void *slot; /* for uet_pds_left */
 };
 
 /* How a packet came. */
@@ -201,6 +202,11 @@ uint32_t uet_pdc_room_back(const struct uet_pdc *pdc);
 bool uet_pdc_lowest(const struct uet_pdc *pdc, uint32_t psn);
 /* 0; -EAGAIN: no room (`done` makes some); -EINVAL: lengths; -ESHUTDOWN: it closes. */
 int uet_pdc_send(struct uet_pdc *pdc, const struct uet_send *send, uint64_t now);
+/* The memory of packets with that cookie is given back although they may be under way:
+ * where they go again it is without payload, and with this header. Who has had one sees
+ * no difference. */
+void uet_pdc_empty(struct uet_pdc *pdc, const void *cookie, const void *ses,
+		   uint32_t ses_len);
 /* After UET_LATER: the response to that request; NULL: the default one. -ENOENT: there is
  * no such request. */
 int uet_pdc_respond(struct uet_pdc *pdc, uint32_t psn, const struct uet_reply *reply,
@@ -218,6 +224,9 @@ void uet_pds_rx(struct uet_pds *pds, const struct uet_in *in, const struct uet_p
 /* The next packet to send, or false. What is handed out counts as sent: a caller that
  * can't send it now keeps it, or lets it be lost. */
 bool uet_pds_next(struct uet_pds *pds, uint64_t now, struct uet_out *out);
+/* It really left later than `now` was. Before the next packet comes in; as often as that
+ * is known. `sure`: it is known when, so that its round trip may be measured. */
+void uet_pds_left(const struct uet_out *out, uint64_t now, bool sure);
 /* When uet_pds_tick has something to do; UINT64_MAX: never. */
 uint64_t uet_pds_due(const struct uet_pds *pds);
 /* Acks say from now on that this end can't keep up: so many 128ths of what arrives are

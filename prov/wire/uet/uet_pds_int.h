@@ -47,6 +47,8 @@ struct uet_slot {
 	uint8_t ctl; /* UET_NEXT_NONE: a control packet that uses a number */
 	uint8_t ses_len;
 	bool ar;
+	bool emptied; /* it has no payload any more */
+	bool untimed; /* when it left isn't known well enough to measure by it */
 	uint8_t ses[UET_SES_MAX];
 };
 

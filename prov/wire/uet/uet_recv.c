@@ -159,6 +159,7 @@ static size_t hand_over(const struct uet_sock *sock, struct mmsghdr *m,
 	else
 		d.to.in.sin_port = sock->addr.in.sin_port;
 	d.stamp = stamp_monotonic(note.stamp, wall, now);
+	d.now = now;
 	for (size_t at = 0; at < m->msg_len; at += d.len, n++) {
 		d.data = data + at;
 		d.len = m->msg_len - at;

@@ -14,6 +14,7 @@ struct uet_dgram {
 				* or wasn't asked for (uet_sock_config.want_to) */
 	uint8_t tos;	       /* traffic class: DSCP and ECN bits */
 	uint64_t stamp;	       /* monotonic ns: when the kernel had it */
+	uint64_t now;	       /* when it was taken from there */
 };
 
 #define UET_TOS_ECN 0x03

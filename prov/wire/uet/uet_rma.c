@@ -26,7 +26,7 @@ static int op_start(struct wire_link *link, const struct wire_segment *seg, bool
 
 	if (link->state != UET_LINK_UP)
 		return -FI_EAGAIN;
-	if (seg->remote.raw || seg->local_count > 4 ||
+	if ((seg->remote.raw && !get) || seg->local_count > 4 ||
 	    seg->remote.addr + seg->len < seg->remote.addr)
 		return -FI_EINVAL;
 	for (unsigned i = 0; i < UET_OPS && !op; i++) {
@@ -44,7 +44,7 @@ static int op_start(struct wire_link *link, const struct wire_segment *seg, bool
 				.user = seg->cookie};
 	memcpy(op->local, seg->local, seg->local_count * sizeof(op->local[0]));
 	list_push_back(&link->pending, &op->node);
-	uet_link_has_work(link);
+	uet_link_work(link);
 	return 0;
 }
 
@@ -106,6 +106,32 @@ static void ask_alone(struct uet_ses_req *req)
 	req->at = 0;
 }
 
+/* Lent memory is asked for at once, by the first packet of the read alone. */
+static int op_borrow(struct wire_link *link, struct uet_move *op, uint64_t now)
+{
+	struct uet_ses_req req = {.op = UET_OP_READ,
+				  .message = op_id(link, op),
+				  .index = UET_INDEX_LENT,
+				  .initiator = uet_door_port(&link->base.ep->base.addr),
+				  .offset = op->remote.addr,
+				  .match = op->remote.key,
+				  .som = true,
+				  .eom = op->len <= UET_PART_MAX,
+				  .length = (uint32_t)op->len};
+	uint8_t ses[UET_SES_MAX];
+	struct uet_send send = {
+		.ses = ses, .next = UET_NEXT_REQ_STD, .ar = true, .cookie = op};
+	int ret;
+
+	send.ses_len = (uint32_t)uet_req_put(ses, &req);
+	ret = uet_pdc_send(link->pdc, &send, now);
+	if (ret)
+		return ret;
+	op->cut = op->len;
+	op->left++;
+	return 0;
+}
+
 static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 {
 	struct uet_ses_req req = {.op = op->get ? UET_OP_READ : UET_OP_WRITE,
@@ -121,6 +147,10 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 	size_t piece;
 	int ret;
 
+	if (uet_pdc_room(link->pdc) <= UET_PLACES_KEPT)
+		return -FI_EAGAIN;
+	if (op->remote.raw)
+		return op_borrow(link, op, now);
 	/* More than the peer can answer at once would only be refused. */
 	if (op->get && link->asked >= UET_ASKED)
 		return -FI_EAGAIN;
@@ -348,6 +378,11 @@ static enum uet_verdict came(struct wire_link *link, const struct uet_pkt *pkt)
 	if (!op || !op->used || !op->get || op->over || op_id(link, op) != id ||
 	    at > op->len || left > op->len - at)
 		return UET_TAKEN;
+	if (err_of(resp->rc)) {
+		op->err = op->err ? op->err : err_of(resp->rc);
+		op_check(link, op);
+		return UET_TAKEN;
+	}
 	while (left) {
 		uint8_t *to = local_at(op, at, &piece);
 

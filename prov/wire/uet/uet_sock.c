@@ -195,7 +195,7 @@ static int path_open(struct uet_sock *sock, unsigned n,
 
 static int watch_all(struct uet_sock *sock)
 {
-	struct epoll_event event = {.events = EPOLLIN};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = UET_SOCK_PATHS};
 
 	sock->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (sock->epoll < 0 || epoll_ctl(sock->epoll, EPOLL_CTL_ADD, sock->fd, &event))
@@ -203,6 +203,7 @@ static int watch_all(struct uet_sock *sock)
 	/* Errors are always told. */
 	event.events = 0;
 	for (unsigned i = 0; i < sock->paths; i++) {
+		event.data.u32 = i;
 		if (epoll_ctl(sock->epoll, EPOLL_CTL_ADD, sock->path[i].fd, &event))
 			return -errno;
 	}
@@ -411,6 +412,18 @@ static bool path_news(struct uet_sock_path *path, struct uet_sock_news *news)
 	} while (!news_take(&msg, news));
 	news_addr(&news->to, &from);
 	return true;
+}
+
+bool uet_sock_ready(struct uet_sock *sock)
+{
+	struct epoll_event event[UET_SOCK_PATHS + 1];
+	int n = epoll_wait(sock->epoll, event, UET_SOCK_PATHS + 1, 0);
+
+	for (int i = 0; i < n; i++) {
+		if (event[i].data.u32 < UET_SOCK_PATHS)
+			sock->path[event[i].data.u32].refused = true;
+	}
+	return n != 0; /* an error: better not to sleep */
 }
 
 bool uet_sock_news(struct uet_sock *sock, bool all, struct uet_sock_news *news)

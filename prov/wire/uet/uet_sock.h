@@ -106,4 +106,8 @@ struct uet_sock_news {
  * the descriptor said so; `all` asks the kernel in any case. */
 bool uet_sock_news(struct uet_sock *sock, bool all, struct uet_sock_news *news);
 
+/* Asked before sleeping: something has arrived, or some path has an error, which
+ * uet_sock_news then finds. */
+bool uet_sock_ready(struct uet_sock *sock);
+
 #endif

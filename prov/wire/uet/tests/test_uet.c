@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -368,6 +369,8 @@ static void test_moves(const char *network, unsigned rounds)
 	side_close(&b);
 }
 
+#include "prov/wire/uet/tests/uet_lent.h"
+
 /* More at once than the peer has room for. */
 static void test_many(void)
 {
@@ -711,6 +714,10 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < PATTERNS; i++)
 		test_moves(network[i], tap_short() ? 2 : 4);
 	test_hole();
+	test_lent(network[0], 6);
+	test_lent(network[3], 6);
+	test_taken_back(network[0], tap_short() ? 8 : 24);
+	test_taken_back(network[3], tap_short() ? 8 : 24);
 	test_many();
 	test_refused();
 	test_ends();
