@@ -31,8 +31,8 @@
  * acknowledged: what the kernel hands over at once. */
 #define WINDOW	  512
 #define ACK_BYTES 65536
-/* What a window is made for: 100 Gbit/s. */
-#define LINK_SPEED UINT64_C(12500000000)
+/* What a window is made for: 40 Gbit/s. */
+#define LINK_SPEED UINT64_C(5000000000)
 /* Packets that take the same path one after the other: only those are one piece of work
  * for the kernel. */
 #define BURST 44
