@@ -202,7 +202,9 @@ static bool give_cut(struct wire_link *link, struct uet_give *give, uint64_t now
 	uint8_t ses[UET_SES_MAX];
 	struct uet_send send = {.ses = ses, .next = UET_NEXT_RESP_DATA, .cookie = give};
 
-	if (uet_pdc_room(link->pdc) <= UET_PLACES_KEPT)
+	/* One is always under way, also where all places are taken by requests. */
+	if (uet_pdc_room(link->pdc) <= UET_PLACES_KEPT &&
+	    (give->left > 0 || uet_pdc_room_back(link->pdc) <= 1))
 		return false;
 	part = part < link->part ? part : link->part;
 	send.ar = give->broken || give->cut + part == give->len;
