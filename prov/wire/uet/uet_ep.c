@@ -27,15 +27,9 @@
 /* What is asked of the system for each endpoint and each path. */
 #define RCVBUF ((size_t)8 << 20)
 #define SNDBUF ((size_t)1 << 20)
-/* Packets of each context in each direction, and what is gathered before it is
- * acknowledged: what the kernel hands over at once. */
-#define WINDOW	  512
-#define ACK_BYTES 65536
-/* What a window is made for: 40 Gbit/s. */
-#define LINK_SPEED UINT64_C(5000000000)
 /* Packets that take the same path one after the other: only those are one piece of work
- * for the kernel. */
-#define BURST 44
+ * for the kernel, but more would make the other paths look late. */
+#define BURST 4
 /* Bytes that are made ready at once. */
 #define BATCH_BYTES 57000
 /* Batches as long as this one are worth a look at the clock; of so many, the last, it is
@@ -542,21 +536,19 @@ static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
 static int open_pds(struct wire_ep *ep)
 {
 	uint64_t gone = prov_params()->uet_timeout_ms * UINT64_C(1000000);
-	struct uet_pds_config config = {.mtu = UET_PART_MAX,
-					.give_up = gone / 4 * 3,
-					.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16
-									  : RTO_MAX_NS,
-					.window = WINDOW,
-					.ack_bytes = ACK_BYTES,
-					.cc = {.link = LINK_SPEED, .first_rtt = 100000},
-					.path = {.paths = UET_EP_PATHS,
-						 .burst = BURST,
-						 .strikes = 3,
-						 .retry_min = 10000000,
-						 .retry_max = 1000000000},
-					.random = random_number,
-					.events = &uet_link_events,
-					.arg = ep};
+	struct uet_pds_config config = {
+		.mtu = UET_PART_MAX,
+		.give_up = gone / 4 * 3,
+		.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16 : RTO_MAX_NS,
+		.cc = {.link = UINT64_C(1250000000), .first_rtt = 100000},
+		.path = {.paths = UET_EP_PATHS,
+			 .burst = BURST,
+			 .strikes = 3,
+			 .retry_min = 10000000,
+			 .retry_max = 1000000000},
+		.random = random_number,
+		.events = &uet_link_events,
+		.arg = ep};
 
 	ep->ping_ns = gone / 8 < PING_NS ? gone / 8 : PING_NS;
 	return uet_pds_open(&config, &ep->pds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of test_uet.c that is about lent memory; between the functions that it uses and
- * main. */
+/* The part of test_uet.c that is about lent memory; between the functions that it uses
+ * and main. */
 /* ---- lent memory ------------------------------------------------------------------- */
 
 /* a reads that of what b has lent it; 0, or what became of it. */
