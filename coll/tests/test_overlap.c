@@ -84,7 +84,7 @@ static bool grads_open(struct weft_buf *piece)
 static int bucket_round(struct ranks *r, struct weft_bucket *b, struct weft_buf *piece,
 			uint32_t *state, uint32_t round)
 {
-	uint32_t order[PIECES];
+	uint32_t order[PIECES] = {0};
 
 	for (uint32_t i = 0; i < PIECES; i++) {
 		const uint32_t at = draw(state, i + 1);

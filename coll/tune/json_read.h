@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 #define JSON_READ_DEPTH 32
-#define JSON_READ_TEXT	64 /* of a name or a text that is looked at; longer ones are cut \
-			    */
+#define JSON_READ_TEXT                                                   \
+	64 /* of a name or a text that is looked at; longer ones are cut \
+	    */
 
 struct json_read {
 	const char *text;
