@@ -7,8 +7,14 @@
 
 run=$top/fabtests/emuverbs/run
 lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
-[ -e "$lib/libibverbs.so.1" ] || skip_all "there is no emulated libibverbs"
-[ -x "$build/weft" ] || skip_all "there is no weft command"
+# It is built where configure found infiniband/verbs.h; without it there is no such wire.
+[ -e "$lib/libibverbs.so.1" ] ||
+	skip_all "there is no emulated libibverbs: built without infiniband/verbs.h"
+# A build that makes only the provider and its tests hasn't the command to be looked at.
+[ -x "$build/weft" ] || skip_all "there is no weft command: it wasn't built here"
+# Both commands load the provider as a module, and the sanitizer's own library would have to
+# be loaded before everything else. What makes the devices' text has a sanitized test in
+# prov/fi/tests/test_info.
 is_sanitized "$build/prov/libweft-fi.so" &&
 	skip_all "libfabric cannot load a module that was built with sanitizers"
 
@@ -46,6 +52,7 @@ if command -v fi_info >/dev/null; then
 	says "and the values" '^ +profile rack: lanes=6 segment=262144 '
 	says "and ends well" '^rc 0$'
 else
-	skip 3 "no fi_info"
+	# libfabric's own command, of a package that building doesn't need.
+	skip 3 "no fi_info (Debian: libfabric-bin)"
 fi
 done_testing
