@@ -27,9 +27,18 @@
 /* What is asked of the system for each endpoint and each path. */
 #define RCVBUF ((size_t)8 << 20)
 #define SNDBUF ((size_t)1 << 20)
+/* Packets of each context in each direction, and bytes that are acknowledged together:
+ * what the kernel hands over at once. */
+#define WINDOW	  512
+#define ACK_BYTES 65536
+/* Windows begin as those for 10 Gbit/s, and grow to so many of them. */
+#define LINK_SPEED UINT64_C(1250000000)
+#define WIDEST	   4
 /* Packets that take the same path one after the other: only those are one piece of work
- * for the kernel, but more would make the other paths look late. */
-#define BURST 4
+ * for the kernel, which takes BURST_MAX. More than BURST where the window is so wide that
+ * no path has to wait for them. */
+#define BURST	  4
+#define BURST_MAX 44
 /* Bytes that are made ready at once. */
 #define BATCH_BYTES 57000
 /* Batches as long as this one are worth a look at the clock; of so many, the last, it is
@@ -540,9 +549,12 @@ static int open_pds(struct wire_ep *ep)
 		.mtu = UET_PART_MAX,
 		.give_up = gone / 4 * 3,
 		.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16 : RTO_MAX_NS,
-		.cc = {.link = UINT64_C(1250000000), .first_rtt = 100000},
+		.window = WINDOW,
+		.ack_bytes = ACK_BYTES,
+		.cc = {.link = LINK_SPEED, .widest = WIDEST, .first_rtt = 100000},
 		.path = {.paths = UET_EP_PATHS,
 			 .burst = BURST,
+			 .burst_max = BURST_MAX,
 			 .strikes = 3,
 			 .retry_min = 10000000,
 			 .retry_max = 1000000000},

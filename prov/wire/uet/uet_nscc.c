@@ -56,7 +56,8 @@ static void set_base(struct uet_nscc *cc, uint64_t rtt)
 	cc->target = cc->soft - rtt;
 	cc->bdp = (uint64_t)((double)c->link * (double)cc->soft / 1e9);
 	cc->bdp = max_u64(cc->bdp, c->mtu);
-	cc->max_wnd = max_u64(cc->bdp + cc->bdp / 2, (uint64_t)WND_MIN_MTUS * c->mtu);
+	cc->first_wnd = max_u64(cc->bdp + cc->bdp / 2, (uint64_t)WND_MIN_MTUS * c->mtu);
+	cc->max_wnd = cc->first_wnd * max_u64(c->widest, 1);
 	a = (double)cc->bdp / REF_BYTES;
 	/* By what is common to all: with each one's own target in it, who has measured a
 	 * longer base would be faster. */
@@ -64,8 +65,9 @@ static void set_base(struct uet_nscc *cc, uint64_t rtt)
 	cc->fi = 5.0 * mtu * a;
 	cc->eta = 0.15 * mtu * a;
 	cc->fi_scale = 0.25 * a;
-	if (!cc->lowered || cc->cwnd > cc->max_wnd)
-		cc->cwnd = cc->max_wnd;
+	if (!cc->lowered)
+		cc->cwnd = max_u64(cc->cwnd, cc->first_wnd);
+	cc->cwnd = min_u64(cc->cwnd, cc->max_wnd);
 }
 
 bool uet_nscc_init(struct uet_nscc *cc, const struct uet_nscc_config *config,
@@ -173,7 +175,7 @@ static bool quick_adapt(struct uet_nscc *cc, bool loss, bool ce, uint64_t delay,
 	if (!acted && now >= cc->qa_end) {
 		if (cc->qa_end != 0 &&
 		    (cc->trigger_qa || loss || delay > QA_TARGETS * cc->soft) &&
-		    cc->achieved_bytes < cc->max_wnd >> QA_GATE) {
+		    cc->achieved_bytes < cc->first_wnd >> QA_GATE) {
 			lower(cc, min_u64(cc->cwnd, cc->achieved_bytes));
 			cc->bytes_to_ignore =
 				cc->inflight > 0 ? (uint64_t)cc->inflight : 0;

@@ -23,6 +23,8 @@ struct uet_nscc_config {
 			  * the network: soft stamps, threads that aren't running */
 	uint32_t mtu;	 /* nominal size of a full packet */
 	uint32_t ack_bytes; /* that the receiver gathers before it acknowledges */
+	uint32_t widest;    /* the largest window, in those of `link` (half as much again
+			     * as it holds), with which it begins; 0: 1 */
 };
 
 /* Written by uet_nscc.c only. */
@@ -33,6 +35,7 @@ struct uet_nscc {
 	uint64_t target; /* queueing delay */
 	uint64_t soft;	 /* round trip at the target */
 	uint64_t bdp;
+	uint64_t first_wnd; /* what it begins with, and what the factors are made for */
 	uint64_t max_wnd;
 	double alpha;
 	double fi;

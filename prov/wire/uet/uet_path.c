@@ -9,6 +9,7 @@
 #define PENALTY_MARK 1u
 #define PENALTY_LOSS 4u
 #define PENALTY_MAX  15u
+#define SHARE	     2u /* bursts of each path that are under way */
 
 static uint64_t draw(struct uet_paths *p)
 {
@@ -37,9 +38,20 @@ bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 		return false;
 	memset(p, 0, sizeof(*p));
 	p->config = *config;
+	p->burst = config->burst;
 	p->random = seed | 1;
 	p->mask = (uint32_t)draw(p) & (round_of(p) - 1);
 	return true;
+}
+
+/* Each path has work while the others have their turns, or bursts would leave some of
+ * them idle, and look like losses on those. */
+void uet_paths_window(struct uet_paths *p, uint64_t packets)
+{
+	uint64_t burst = packets / (SHARE * (uint64_t)p->config.paths);
+
+	burst = burst < p->config.burst_max ? burst : p->config.burst_max;
+	p->burst = burst > p->config.burst ? (uint32_t)burst : p->config.burst;
 }
 
 void uet_paths_turn(struct uet_paths *p)
@@ -94,7 +106,7 @@ static uint32_t choose(struct uet_paths *p, uint64_t now)
 		uint32_t i = next_turn(p);
 		struct uet_path *path = &p->path[i];
 
-		p->left = p->config.burst;
+		p->left = p->burst;
 		if (path->retired) {
 			if (!try_again(path, now))
 				continue;
@@ -130,11 +142,13 @@ uint32_t uet_paths_control(struct uet_paths *p)
 	return p->now;
 }
 
-static void came_through(struct uet_paths *p, struct uet_path *path, uint32_t number)
+static void came_through(struct uet_paths *p, struct uet_path *path, uint32_t number,
+			 uint64_t now)
 {
 	if (!path->any || (int32_t)(number - path->delivered) > 0)
 		path->delivered = number;
 	path->any = true;
+	path->heard_at = now;
 	path->strikes = 0;
 	path->retry = p->config.retry_min;
 	if (!path->retired)
@@ -208,10 +222,10 @@ void uet_paths_news(struct uet_paths *p, uint32_t path_no, uint32_t number,
 	case UET_PATH_MARKED:
 		path->marks = true;
 		punish(path, PENALTY_MARK);
-		came_through(p, path, number);
+		came_through(p, path, number, now);
 		break;
 	case UET_PATH_DELIVERED:
-		came_through(p, path, number);
+		came_through(p, path, number, now);
 		break;
 	case UET_PATH_LOST:
 		punish(path, PENALTY_LOSS);

@@ -17,6 +17,8 @@ struct uet_path_config {
 	uint32_t paths;	    /* 1 to UET_PATHS_MAX */
 	uint32_t burst;	    /* packets in a row on one path, so that they can leave in one
 			     * call; at least 1 */
+	uint32_t burst_max; /* where so many are still less than half of a path's share of
+			     * the window; 0: burst */
 	uint32_t strikes;   /* losses in a row, with nothing delivered, that retire it */
 	uint64_t retry_min; /* ns until a retired one is tried again */
 	uint64_t retry_max;
@@ -38,7 +40,8 @@ struct uet_path {
 	bool any;   /* something came through, ever */
 	bool marks; /* it has marked a packet, ever */
 	bool retired;
-	bool trying; /* retired, and a packet is on its way to see */
+	bool trying;	   /* retired, and a packet is on its way to see */
+	uint64_t heard_at; /* when something came through */
 	uint64_t retry;
 	uint64_t retry_at;
 };
@@ -51,6 +54,7 @@ struct uet_paths {
 	uint32_t mask;
 	uint32_t now;	  /* the one in use */
 	uint32_t left;	  /* of its burst */
+	uint32_t burst;	  /* as long as the window is as it is */
 	uint32_t retired; /* how many */
 	uint64_t retirements;
 	uint64_t returns;
@@ -63,6 +67,8 @@ bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 uint32_t uet_paths_pick(struct uet_paths *p, uint64_t now, uint32_t *number);
 /* The path for a packet that isn't counted: any, retired ones now and then. */
 uint32_t uet_paths_control(struct uet_paths *p);
+/* So many packets may be under way: what a burst is. */
+void uet_paths_window(struct uet_paths *p, uint64_t packets);
 /* The next pick takes another path. */
 void uet_paths_turn(struct uet_paths *p);
 /* News of packet `number` on a path. */

@@ -134,7 +134,17 @@ static bool take_cumulative(struct uet_pdc *pdc, const struct uet_pds_head *h,
 	return news;
 }
 
-/* Packets that left before one that came through, on the same path or long before. */
+/* Packets on the same path by which one may be overtaken. Those of a long burst leave at
+ * the same moment, and may change places with each other. */
+static int32_t reorder(const struct uet_pdc *pdc)
+{
+	const struct uet_pds_config *c = &pdc->pds->config;
+
+	return (int32_t)(c->path_reorder + (pdc->paths.burst - c->path.burst));
+}
+
+/* Packets that left before one that came through, on the same path or long before. A path
+ * on which others come through is busy with what it has, and not silent. */
 static void infer(struct uet_pdc *pdc, uint64_t now)
 {
 	const struct uet_pds_config *c = &pdc->pds->config;
@@ -160,10 +170,10 @@ static void infer(struct uet_pdc *pdc, uint64_t now)
 		if ((int32_t)(s->order - tx->acked_order) >= 0)
 			break;
 		i = s->next;
-		if (path->any &&
-		    (int32_t)(path->delivered - s->number) >= (int32_t)c->path_reorder)
+		if (path->any && (int32_t)(path->delivered - s->number) >= reorder(pdc))
 			uet_tx_lose(pdc, s, UET_PATH_LOST, now);
-		else if (tx->acked_sent_at > s->sent_at + late)
+		else if (tx->acked_sent_at > s->sent_at + late &&
+			 now > path->heard_at + late)
 			uet_tx_lose(pdc, s, UET_PATH_SILENT, now);
 		else
 			continue;

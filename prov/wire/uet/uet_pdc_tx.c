@@ -461,6 +461,15 @@ static bool wants_ack(const struct uet_pdc *pdc, const struct uet_slot *s, uint3
 	       uet_nscc_wants_ack(&pdc->cc);
 }
 
+/* How many packets like this one the window lets out. */
+static uint64_t under_way(const struct uet_pdc *pdc, const struct uet_slot *s)
+{
+	uint64_t size = uet_tx_size(s) + UET_NSCC_OVERHEAD;
+	uint64_t n = pdc->cc.cwnd / size;
+
+	return n < pdc->pds->config.window ? n : pdc->pds->config.window;
+}
+
 /* The nominal size is counted before the packet says whether it wants an ack. */
 static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 {
@@ -473,6 +482,8 @@ static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 	/* Until now its length was what had been counted. */
 	if (s->emptied)
 		s->payload_len = 0;
+	if (pdc->paths.left == 0)
+		uet_paths_window(&pdc->paths, under_way(pdc, s));
 	s->path = (uint8_t)uet_paths_pick(&pdc->paths, now, &s->number);
 	s->sent_at = now;
 	s->untimed = false;

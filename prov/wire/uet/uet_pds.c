@@ -331,7 +331,7 @@ bool uet_pds_next(struct uet_pds *pds, uint64_t now, struct uet_out *out)
 			container_of(pds->ready.next, struct uet_pdc, ready);
 		bool some = uet_rx_next(pdc, now, out) || uet_tx_next(pdc, now, out);
 
-		if (!some || ++pdc->turn >= pds->config.path.burst) {
+		if (!some || ++pdc->turn >= pdc->paths.burst) {
 			pdc->turn = 0;
 			list_remove(&pdc->ready);
 			pdc->ready_on = false;

@@ -258,6 +258,29 @@ static void test_base(void)
 	tap_ok(!uet_nscc_init(&cc, &c, MS), "a link that carries nothing is refused");
 }
 
+/* A way that holds more than the first window has: it grows, as far as it may. */
+static void test_widest(void)
+{
+	struct uet_nscc_config c = config;
+	struct uet_nscc cc = start();
+	uint64_t first = cc.cwnd, now = MS;
+	struct uet_nscc_ack ack = {.has_received = true, .has_rtt = true, .rtt = BASE};
+
+	tap_ok(first == cc.max_wnd, "a window begins as wide as it may ever be");
+	c.widest = 4;
+	tap_ok(uet_nscc_init(&cc, &c, MS) && cc.cwnd == first && cc.max_wnd == 4 * first,
+	       "one that may grow to four of those begins as one");
+	for (uint32_t i = 0; i < 100000; i++) {
+		uet_nscc_sent(&cc, SIZE);
+		ack.received = (ack.received + SIZE / 256) & 0xffffff;
+		uet_nscc_ack(&cc, &ack, now += US);
+	}
+	tap_ok(cc.cwnd == cc.max_wnd && cc.max_wnd == 4 * first,
+	       "and gets there while nothing waits");
+	uet_nscc_base(&cc, BASE / 2, now);
+	tap_ok(cc.cwnd <= cc.max_wnd, "a way that is shorter than was thought: no wider");
+}
+
 int main(void)
 {
 	test_shares(1, true, 0.99);
@@ -272,5 +295,6 @@ int main(void)
 	test_penalty();
 	test_trimmed();
 	test_base();
+	test_widest();
 	return tap_done();
 }

@@ -71,6 +71,42 @@ static void test_burst(void)
 	tap_is_int(changes, 1, "which takes them to another");
 }
 
+/* Packets until the path changes, the turn that began before not counted. */
+static uint32_t turn_of(struct uet_paths *p)
+{
+	uint32_t number, n = 0;
+
+	uet_paths_turn(p);
+	do {
+		uet_paths_pick(p, 0, &number);
+		n++;
+	} while (p->left > 0);
+	return n;
+}
+
+static void test_window(void)
+{
+	struct uet_path_config c = eight;
+	struct uet_paths p;
+
+	c.burst = 4;
+	c.burst_max = 44;
+	p = start(&c);
+	tap_is_int(turn_of(&p), 4, "as long as nothing is known of the window: a burst");
+	uet_paths_window(&p, 0);
+	tap_is_int(turn_of(&p), 4, "a window that is shut: the same");
+	uet_paths_window(&p, 16 * 14);
+	tap_is_int(turn_of(&p), 14, "a wide one: two bursts for each path fill it");
+	uet_paths_window(&p, UINT64_MAX);
+	tap_is_int(turn_of(&p), 44, "however wide: what leaves in one call");
+	uet_paths_window(&p, 16 * 3);
+	tap_is_int(turn_of(&p), 4, "narrow again: a burst");
+	c.burst_max = 0;
+	p = start(&c);
+	uet_paths_window(&p, UINT64_MAX);
+	tap_is_int(turn_of(&p), 4, "where no longer ones are wanted there are none");
+}
+
 /* Sends `count` packets; those on path `bad` get lost in silence, all others arrive. */
 static uint32_t traffic(struct uet_paths *p, uint32_t bad, uint32_t count, uint64_t now)
 {
@@ -181,6 +217,7 @@ int main(void)
 {
 	test_spread();
 	test_burst();
+	test_window();
 	test_retire();
 	test_lost();
 	test_all_bad();

@@ -34,10 +34,13 @@ static const struct uet_switch_config usual = {
 	.pds = {.contexts = 256,
 		.half_open = 256,
 		.mtu = 4096,
+		.window = 512,
+		.ack_bytes = 65536,
 		.rto_init = RTO,
-		.cc = {.link = RATE, .first_rtt = 100 * US},
+		.cc = {.link = RATE, .widest = 4, .first_rtt = 100 * US},
 		.path = {.paths = 8,
 			 .burst = 4,
+			 .burst_max = 44,
 			 .strikes = 3,
 			 .retry_min = 10 * MS,
 			 .retry_max = 1000 * MS}}};
@@ -145,6 +148,33 @@ static void test_hole(const char *what, uint64_t path_rate, uint64_t seed)
 	tap_ok(bytes_between(c.run_ns - RTO, c.run_ns) * 10 >= before * 9,
 	       "%s: and all is as before", what);
 	tap_ok(!s->failed && !result.twice, "%s: nothing failed or came twice", what);
+}
+
+/* ---- a link that is wider than what windows begin with ------------------------------
+ */
+
+static void test_wide(const char *what, uint64_t path_rate, uint64_t seed)
+{
+	struct uet_switch_config c = usual;
+	const struct uet_switch_sender *s = &result.sender[0];
+	double use;
+
+	c.rate = 3 * RATE;
+	c.path_rate = path_rate;
+	c.base_rtt = 130 * US;
+	run(&c, seed, c.run_ns / 2, NULL);
+	use = (double)record.late_passed /
+	      ((double)c.rate * (double)(c.run_ns / 2) / 1e9);
+	tap_diag("three times as wide, %s: use %.3f, queue %lu (at first %lu), window "
+		 "%lu to %lu, bursts of %u, sent again %lu, retired %lu",
+		 what, use, (unsigned long)record.late_queue, (unsigned long)record.queue,
+		 (unsigned long)s->cc.first_wnd, (unsigned long)s->cc.cwnd,
+		 s->paths.burst, (unsigned long)s->stats.resent,
+		 (unsigned long)s->paths.retirements);
+	tap_ok(use > 0.9 && use < 1.01, "three times as wide, %s: it is used", what);
+	tap_ok(s->paths.burst > 4, "three times as wide, %s: by long bursts", what);
+	tap_ok(s->paths.retirements == 0 && s->stats.resent * 1000 <= s->stats.sent,
+	       "three times as wide, %s: which aren't taken for lost", what);
 }
 
 /* ---- many at one queue ------------------------------------------------------------- */
@@ -260,6 +290,8 @@ int main(int argc, char **argv)
 		return write_data((uint32_t)senders, seed, marks, data);
 	test_hole("paths with room", 0, seed);
 	test_hole("paths that are as wide as needed", RATE / 6, seed);
+	test_wide("paths with room", 0, seed);
+	test_wide("narrow paths", 3 * RATE / 6, seed);
 	for (int i = 0; i < 2; i++) {
 		test_crowd(1, i == 0, 0, seed);
 		test_crowd(2, i == 0, 0, seed);

@@ -464,7 +464,8 @@ static bool side_open(struct side *side)
 						c->flood ? 500 * MS : 2 * GIVE_UP,
 					.quarantine = 400 * MS,
 					.close_time = 2 * GIVE_UP,
-					.path = {.paths = c->paths},
+					.cc = {.widest = 4},
+					.path = {.paths = c->paths, .burst_max = 44},
 					.random = on_random,
 					.events = &events,
 					.arg = side};
