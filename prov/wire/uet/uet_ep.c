@@ -58,8 +58,6 @@
 #define PING_NS UINT64_C(1000000000)
 /* And are asked at least so often while they say nothing. */
 #define RTO_MAX_NS UINT64_C(500000000)
-/* Datagrams that the helper takes before it looks whether the application is back. */
-#define STAND_IN_BUDGET 64
 
 uint64_t uet_ep_now(void)
 {
@@ -496,7 +494,7 @@ int uet_ep_stand_in(struct wire_ep *ep, bool errors)
 
 	if (errors)
 		look_for_news(ep, true);
-	n = turn(ep, STAND_IN_BUDGET);
+	n = turn(ep, UET_STAND_IN_BUDGET);
 	if ((n || !list_empty(&ep->news)) && uet_ep_armed(ep) && !ep->woken) {
 		ep->woken = true;
 		(void)!write(ep->wake_fd, &one, sizeof(one));

@@ -84,13 +84,14 @@ static bool await(struct uet_helper *h)
 	return errors;
 }
 
-/* As long as there is something to do and the application doesn't come. */
+/* As long as there is something to do and the application doesn't come. What came while
+ * it was done wakes who asks for it. */
 static void stand_in(struct uet_helper *h, bool errors)
 {
-	int n = 1;
+	bool more = true;
 
-	while (n && !h->stop && uet_turn_try(&h->ep->turn)) {
-		n = uet_ep_stand_in(h->ep, errors);
+	while (more && !h->stop && uet_turn_try(&h->ep->turn)) {
+		more = uet_ep_stand_in(h->ep, errors) >= UET_STAND_IN_BUDGET;
 		h->due = uet_look_due(h->ep);
 		uet_turn_out(&h->ep->turn);
 		if (app_was_here(h))

@@ -44,11 +44,35 @@ struct rx_note {
 	struct wire_addr to; /* no port */
 };
 
+/* The kernel writes only what a message that arrived has. */
+static void rx_arm(struct uet_rx *rx, int i)
+{
+	struct msghdr *h = &rx->msg[i].msg_hdr;
+
+	h->msg_namelen = sizeof(rx->part[i].from);
+	h->msg_controllen = sizeof(rx->part[i].control.bytes);
+	h->msg_flags = 0;
+}
+
 int uet_rx_open(struct uet_sock *sock)
 {
 	/* Pages that nothing arrives in are never touched. */
-	sock->rx = calloc(1, sizeof(*sock->rx));
-	return sock->rx ? 0 : -FI_ENOMEM;
+	struct uet_rx *rx = calloc(1, sizeof(*rx));
+
+	sock->rx = rx;
+	if (!rx)
+		return -FI_ENOMEM;
+	for (int i = 0; i < RX_MSGS; i++) {
+		struct rx_msg *p = &rx->part[i];
+
+		p->iov = (struct iovec){.iov_base = rx->data[i], .iov_len = RX_BYTES};
+		rx->msg[i].msg_hdr = (struct msghdr){.msg_name = &p->from,
+						     .msg_iov = &p->iov,
+						     .msg_iovlen = 1,
+						     .msg_control = p->control.bytes};
+		rx_arm(rx, i);
+	}
+	return 0;
 }
 
 void uet_rx_close(struct uet_sock *sock)
@@ -63,23 +87,6 @@ static uint64_t clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
-static void rx_arm(struct uet_rx *rx)
-{
-	for (unsigned i = 0; i < RX_MSGS; i++) {
-		struct rx_msg *p = &rx->part[i];
-
-		p->iov = (struct iovec){.iov_base = rx->data[i], .iov_len = RX_BYTES};
-		rx->msg[i].msg_hdr = (struct msghdr){
-			.msg_name = &p->from,
-			.msg_namelen = sizeof(p->from),
-			.msg_iov = &p->iov,
-			.msg_iovlen = 1,
-			.msg_control = p->control.bytes,
-			.msg_controllen = sizeof(p->control.bytes),
-		};
-	}
 }
 
 static uint8_t read_tos(const struct cmsghdr *c)
@@ -179,15 +186,16 @@ size_t uet_recv(struct uet_sock *sock, size_t budget, uet_recv_call *call, void 
 	while (n < budget && got == RX_MSGS) {
 		uint64_t wall, now;
 
-		rx_arm(rx);
 		got = recvmmsg(sock->fd, rx->msg, RX_MSGS, MSG_DONTWAIT, NULL);
 		if (got <= 0)
 			break;
 		wall = clock_ns(CLOCK_REALTIME);
 		now = clock_ns(CLOCK_MONOTONIC);
-		for (int i = 0; i < got; i++)
+		for (int i = 0; i < got; i++) {
 			n += hand_over(sock, &rx->msg[i], rx->data[i], wall, now, call,
 				       arg);
+			rx_arm(rx, i);
+		}
 	}
 	return n;
 }
