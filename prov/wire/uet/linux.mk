@@ -40,7 +40,8 @@ TESTS += %D%/tests/test_uet_hello
 
 check_PROGRAMS += %D%/tests/test_uet
 TESTS += %D%/tests/test_uet
-%C%_tests_test_uet_SOURCES = %D%/tests/test_uet.c %D%/tests/uet_lent.h
+%C%_tests_test_uet_SOURCES = \
+	%D%/tests/test_uet.c %D%/tests/uet_lent.h %D%/tests/uet_peek.c %D%/tests/uet_peek.h
 %C%_tests_test_uet_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_uet_turn

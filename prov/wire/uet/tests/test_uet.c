@@ -16,6 +16,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/wire/uet/tests/uet_peek.h"
 #include "prov/wire/uet/uet.h"
 #include "prov/wire/uet/uet_link.h"
 #include "util/tap.h"
@@ -371,6 +372,50 @@ static void test_moves(const char *network, unsigned rounds)
 
 #include "prov/wire/uet/tests/uet_lent.h"
 
+/* What was made ready long ago has its round trip begin when the kernel gets it: a few
+ * long packets are a batch as well as many short ones. */
+static void test_leaves(void)
+{
+	struct iovec iov;
+	struct wire_segment seg = {.local = &iov, .local_count = 1};
+	unsigned flying, timed;
+	struct side a, b;
+	uint64_t before;
+
+	side_open(&a);
+	side_open(&b);
+	if (!dial(&a, &b))
+		tap_bail("no link");
+	for (uint64_t end = uet_ep_now() + WAIT_NS;
+	     a.dialled && !uet_link_quiet(a.dialled) && uet_ep_now() < end;)
+		turn(&a, &b);
+	if (!a.dialled || !uet_link_quiet(a.dialled))
+		tap_bail("the link has no rest");
+	seg.len = 5 * a.dialled->part;
+	seg.remote = (struct wire_remote){.addr = (uintptr_t)b.memory, .key = b.key};
+	seg.cookie = &a;
+	iov = (struct iovec){a.memory, seg.len};
+	uet_turn_take(&a.ep->turn);
+	a.ep->busy = true;
+	if (uet_wire_ops.put(a.dialled, &seg))
+		tap_bail("no put");
+	a.ep->busy = false;
+	before = uet_ep_now();
+	while (uet_ep_now() == before)
+		;
+	uet_link_pump(a.dialled, before);
+	uet_ep_flush(a.ep, before);
+	flying = uet_peek_flying(a.dialled->pdc, before, &timed);
+	uet_turn_give(&a.ep->turn);
+	tap_ok(flying == 5 && timed == flying,
+	       "a round trip begins when its packets leave");
+	if (timed != flying)
+		tap_diag("%u of %u", timed, flying);
+	tap_ok(until(&a, &b, &a.segments, 1) && !a.errors, "and they arrive");
+	side_close(&a);
+	side_close(&b);
+}
+
 /* More at once than the peer has room for. */
 static void test_many(void)
 {
@@ -718,6 +763,7 @@ int main(int argc, char **argv)
 	test_lent(network[3], 6);
 	test_taken_back(network[0], tap_short() ? 8 : 24);
 	test_taken_back(network[3], tap_short() ? 8 : 24);
+	test_leaves();
 	test_many();
 	test_refused();
 	test_ends();
