@@ -189,6 +189,17 @@ int dqplb_tx_lane_open(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation,
 		       uint32_t queue, uint32_t rail);
 int dqplb_tx_lane_down(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
 int dqplb_tx_lane_drained(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
+/*
+ * The peer's queue pair of a lane that is drained here is in the error state, so nothing
+ * of it is written any more; what arrived on it isn't reported yet. Plain writes are
+ * posted again on other lanes, numbered ones wait for the report. -EINVAL: the lane isn't
+ * drained, is reported already, or is another one: nothing has changed.
+ */
+int dqplb_tx_lane_stopped(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
+/* Drained, and the peer has said neither. */
+bool dqplb_tx_lane_unstopped(const struct dqplb_tx *tx, uint32_t lane);
+/* Stopped or closed: nothing that was posted on it is written any more. */
+bool dqplb_tx_lane_quiet(const struct dqplb_tx *tx, uint32_t lane);
 /* What got through on a lane that is up, or ends, turns out to be worth nothing: its next
  * incarnation begins with one segment. */
 void dqplb_tx_lane_unproven(struct dqplb_tx *tx, uint32_t lane);
@@ -197,7 +208,7 @@ uint32_t dqplb_tx_rail_down(struct dqplb_tx *tx, uint32_t rail, uint64_t *lanes)
 bool dqplb_tx_lane_up(const struct dqplb_tx *tx, uint32_t lane);
 /* It may be opened. */
 bool dqplb_tx_lane_closed(const struct dqplb_tx *tx, uint32_t lane);
-/* "closed", "up", "down", "drained", "reported". */
+/* "closed", "up", "down", "drained", "stopped", "reported". */
 const char *dqplb_tx_lane_state(const struct dqplb_tx *tx, uint32_t lane);
 
 /*

@@ -56,6 +56,7 @@ enum tx_lane_state {
 	TX_LANE_UP,
 	TX_LANE_DOWN,	  /* not drained, not reported */
 	TX_LANE_DRAINED,  /* waits for the report */
+	TX_LANE_STOPPED,  /* likewise; nothing of it can be written any more */
 	TX_LANE_REPORTED, /* waits to be drained */
 	TX_LANE_STATES
 };

@@ -7,19 +7,21 @@
 #include <errno.h>
 
 static const char *const lane_state_name[TX_LANE_STATES] = {
-	[TX_LANE_CLOSED] = "closed",	 [TX_LANE_UP] = "up",
-	[TX_LANE_DOWN] = "down",	 [TX_LANE_DRAINED] = "drained",
-	[TX_LANE_REPORTED] = "reported",
+	[TX_LANE_CLOSED] = "closed",   [TX_LANE_UP] = "up",
+	[TX_LANE_DOWN] = "down",       [TX_LANE_DRAINED] = "drained",
+	[TX_LANE_STOPPED] = "stopped", [TX_LANE_REPORTED] = "reported",
 };
 
 /* The one writer of a lane's state. */
 static void lane_move(struct dqplb_tx *tx, uint32_t lane, enum tx_lane_state to)
 {
 	static const uint8_t from[TX_LANE_STATES] = {
-		[TX_LANE_CLOSED] = 1 << TX_LANE_DRAINED | 1 << TX_LANE_REPORTED,
+		[TX_LANE_CLOSED] = 1 << TX_LANE_DRAINED | 1 << TX_LANE_STOPPED |
+				   1 << TX_LANE_REPORTED,
 		[TX_LANE_UP] = 1 << TX_LANE_CLOSED,
 		[TX_LANE_DOWN] = 1 << TX_LANE_UP,
 		[TX_LANE_DRAINED] = 1 << TX_LANE_DOWN,
+		[TX_LANE_STOPPED] = 1 << TX_LANE_DRAINED,
 		[TX_LANE_REPORTED] = 1 << TX_LANE_DOWN,
 	};
 	struct tx_lane *l = &tx->lane[lane];
@@ -122,6 +124,12 @@ uint32_t dqplb_tx_rail_down(struct dqplb_tx *tx, uint32_t rail, uint64_t *lanes)
 	return count;
 }
 
+/* Drained, and not reported. */
+static bool lane_waits(const struct tx_lane *l)
+{
+	return l->state == TX_LANE_DRAINED || l->state == TX_LANE_STOPPED;
+}
+
 /* A numbered segment of a lane that both ends are through with. */
 static void numbered_resolve(struct dqplb_tx *tx, uint32_t number, struct tx_slot *s)
 {
@@ -201,7 +209,7 @@ int dqplb_tx_lane_drained(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnati
 {
 	struct tx_lane *l;
 
-	if (!lane_is(tx, lane, incarnation) || tx->lane[lane].state == TX_LANE_DRAINED)
+	if (!lane_is(tx, lane, incarnation) || lane_waits(&tx->lane[lane]))
 		return -EINVAL;
 	l = &tx->lane[lane];
 	tx->bytes -= l->bytes;
@@ -219,6 +227,26 @@ int dqplb_tx_lane_drained(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnati
 	return 0;
 }
 
+int dqplb_tx_lane_stopped(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation)
+{
+	if (!lane_is(tx, lane, incarnation) || !dqplb_tx_lane_unstopped(tx, lane))
+		return -EINVAL;
+	lane_move(tx, lane, TX_LANE_STOPPED);
+	plains_resolve(tx, lane, false);
+	return 0;
+}
+
+bool dqplb_tx_lane_unstopped(const struct dqplb_tx *tx, uint32_t lane)
+{
+	return lane < tx->lanes && tx->lane[lane].state == TX_LANE_DRAINED;
+}
+
+bool dqplb_tx_lane_quiet(const struct dqplb_tx *tx, uint32_t lane)
+{
+	return lane < tx->lanes && (tx->lane[lane].state == TX_LANE_STOPPED ||
+				    tx->lane[lane].state == TX_LANE_CLOSED);
+}
+
 void lane_reported(struct dqplb_tx *tx, const struct dqplb_lane_name *name)
 {
 	/* An old one, told again. */
@@ -228,7 +256,7 @@ void lane_reported(struct dqplb_tx *tx, const struct dqplb_lane_name *name)
 		lane_end(tx, name->lane);
 	if (tx->lane[name->lane].state == TX_LANE_DOWN)
 		lane_move(tx, name->lane, TX_LANE_REPORTED);
-	else if (tx->lane[name->lane].state == TX_LANE_DRAINED)
+	else if (lane_waits(&tx->lane[name->lane]))
 		lane_resolve(tx, name->lane);
 }
 
@@ -261,8 +289,7 @@ static void list_abort(struct dqplb_tx *tx, struct list *list, int error)
 int dqplb_tx_abort(struct dqplb_tx *tx, int error)
 {
 	for (uint32_t i = 0; i < tx->lanes; i++)
-		if (tx->lane[i].state != TX_LANE_CLOSED &&
-		    tx->lane[i].state != TX_LANE_DRAINED)
+		if (tx->lane[i].state != TX_LANE_CLOSED && !lane_waits(&tx->lane[i]))
 			return -EBUSY;
 	if (error >= 0)
 		return -EINVAL;

@@ -43,6 +43,8 @@ struct lane {
 	uint32_t rail;
 	bool dead;	 /* new postings go nowhere */
 	bool tx_drained; /* the sender is through with it */
+	bool stopped;	 /* nothing lands at the receiver any more, whose queue it has to
+			    poll */
 	bool rx_drained;
 	uint32_t stalled; /* steps */
 	/* Posted and not completed at the sender, oldest first. */
@@ -311,8 +313,8 @@ static void fly(struct sim *s, struct lane *l)
 	if (l->dead) {
 		/* What was under way may still land, its completions get lost. What is
 		 * read lands at the sender. */
-		bool gone =
-			f->post.kind == DQPLB_POST_READ ? l->tx_drained : l->rx_drained;
+		bool gone = f->post.kind == DQPLB_POST_READ ? l->tx_drained
+							    : l->rx_drained || l->stopped;
 
 		if (!gone && !f->landed && draw(s) % 2)
 			land(s, l, f, draw(s) % 2);
@@ -430,7 +432,7 @@ static void lane_open(struct sim *s, struct lane *l)
 	uint32_t lane = lane_index(s, l);
 
 	l->flies = 0;
-	l->dead = l->tx_drained = l->rx_drained = false;
+	l->dead = l->tx_drained = l->rx_drained = l->stopped = false;
 	l->stalled = 0;
 	l->incarnation++;
 	rule(s, dqplb_rx_lane_open(s->rx, lane, l->incarnation, l->queue) == 0,
@@ -439,12 +441,33 @@ static void lane_open(struct sim *s, struct lane *l)
 	     "the sender opens a lane");
 }
 
+/* The receiver's end goes to the error state though its owner does nothing, first the one
+ * and then the sender hears of it. */
+static void lane_stop(struct sim *s, struct lane *l)
+{
+	uint32_t lane = lane_index(s, l);
+
+	if (!l->stopped) {
+		l->stopped = true;
+		return;
+	}
+	if (!dqplb_tx_lane_unstopped(s->tx, lane))
+		return;
+	rule(s, dqplb_tx_lane_stopped(s->tx, lane, l->incarnation - 1) == -EINVAL,
+	     "a lane before it is not stopped");
+	rule(s, dqplb_tx_lane_stopped(s->tx, lane, l->incarnation) == 0,
+	     "a lane is stopped");
+	s->r->lanes_stopped++;
+}
+
 /* A dead lane goes on by one step. */
 static void lane_bury(struct sim *s, struct lane *l)
 {
 	uint32_t lane = lane_index(s, l);
 
-	if (!l->tx_drained && draw(s) % 2)
+	if (chance(s, s->c->stop))
+		lane_stop(s, l);
+	else if (!l->tx_drained && draw(s) % 2)
 		tx_drain(s, l);
 	else if (!l->rx_drained && draw(s) % 2)
 		rx_drain(s, l);

@@ -29,6 +29,7 @@ struct sim_config {
 	uint32_t pieces;     /* largest transfer */
 	uint32_t die;	     /* a lane dies */
 	uint32_t rail_die;
+	uint32_t stop; /* of a lane that ended, asked for at once (of 1000 looks at it) */
 	uint32_t fault; /* a segment's own fault */
 	uint32_t cancel;
 	uint32_t stall; /* a lane stalls for a while */
@@ -45,7 +46,8 @@ struct sim_result {
 	uint64_t failed;
 	uint64_t events;
 	uint64_t lanes_died;
-	uint64_t quick; /* posted in the call that started them */
+	uint64_t lanes_stopped; /* before they were reported */
+	uint64_t quick;		/* posted in the call that started them */
 	uint64_t
 		overtaken; /* events before that of a transfer that was started earlier */
 	struct dqplb_tx_stats tx;

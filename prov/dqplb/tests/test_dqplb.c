@@ -75,6 +75,23 @@ static const struct scene scenes[] = {
 	  .plain = 200,
 	  .ordered = 300,
 	  .bare = 400}},
+	{"C4: lanes die, and their receivers are slow to say so",
+	 {.tx = TX(128, 8, 0xffff00),
+	  .rails = 2,
+	  .receives = 16,
+	  .mixed_up = true,
+	  .transfers = 3000,
+	  .unfinished = 40,
+	  .pieces = 40,
+	  .die = 4,
+	  .stop = 500,
+	  .fault = 3,
+	  .cancel = 10,
+	  .stall = 3,
+	  .reset = 4,
+	  .plain = 600,
+	  .ordered = 300,
+	  .bare = 400}},
 	{"C: rails die, with shared receive queues",
 	 {.tx = TX(128, 8, 0),
 	  .rails = 2,
@@ -128,6 +145,7 @@ static bool happened(const struct scene *scene, const struct sim_result *r)
 
 	return r->finished == c->transfers && (!c->die || r->lanes_died > 0) &&
 	       (!c->rail_die || r->lanes_died > 0) &&
+	       (!c->stop || r->lanes_stopped > 0) &&
 	       (!(c->die || c->rail_die) || r->tx.again > 0) &&
 	       (!c->fault || (r->failed > 0 && r->tx.voids > 0 && r->rx.voided > 0)) &&
 	       (c->ordered == 1000 || r->overtaken > 0) && r->tx.fast > 0 &&

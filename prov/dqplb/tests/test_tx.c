@@ -444,6 +444,57 @@ static void lane_again(struct side *s, uint32_t incarnation)
 		tap_bail("the lane doesn't come back");
 }
 
+/* A target that makes no call reports nothing; that its end is in the error state is
+ * enough for plain writes. */
+static void test_stopped(void)
+{
+	struct dqplb_xfer plain = xfer(DQPLB_WRITE, SEG), n = xfer(DQPLB_NUMBERED, SEG);
+	struct dqplb_tx_config c = usual;
+	uint32_t lost, other;
+	struct side s;
+
+	n.bare = true;
+	c.lanes = 2;
+	c.lane_segments = 1;
+	open_side(&s, &c, 100);
+	dqplb_tx_start(s.tx, &plain);
+	pump(&s);
+	lost = s.post[0].lane;
+	other = 1 - lost;
+	dqplb_tx_start(s.tx, &n);
+	pump(&s);
+	tap_is_int(dqplb_tx_lane_stopped(s.tx, lost, 1), -EINVAL,
+		   "C4: a lane that is up isn't stopped");
+	dqplb_tx_lane_down(s.tx, lost, 1);
+	tap_is_int(dqplb_tx_lane_stopped(s.tx, lost, 1), -EINVAL,
+		   "C4: nor one that may still send");
+	dqplb_tx_lane_drained(s.tx, lost, 1);
+	dqplb_tx_lane_down(s.tx, other, 1);
+	dqplb_tx_lane_drained(s.tx, other, 1);
+	tap_ok(pump(&s) == 0 && dqplb_tx_lane_unstopped(s.tx, lost),
+	       "C4: a plain write waits for the peer's word");
+	say(&s, DQPLB_MSG_REPORT, 0, 0, (int)other, 1);
+	dqplb_tx_lane_open(s.tx, other, 2, 0, 0);
+	pump(&s);
+	tap_ok(s.posts == 1 && s.post[0].xfer == &n, "C3: what was reported goes again");
+	dqplb_tx_done(s.tx, s.post[0].cookie);
+	tap_is_int(dqplb_tx_lane_stopped(s.tx, lost, 2), -EINVAL,
+		   "C1: another incarnation");
+	tap_is_int(dqplb_tx_lane_stopped(s.tx, lost, 1), 0, "C4: it is stopped");
+	pump(&s);
+	tap_ok(s.posts == 1 && s.post[0].xfer == &plain && s.post[0].again &&
+		       s.post[0].lane == other,
+	       "C4: the plain write goes again, on the other lane");
+	tap_ok(!dqplb_tx_lane_closed(s.tx, lost) &&
+		       dqplb_tx_lane_drained(s.tx, lost, 1) == -EINVAL,
+	       "C3: the lane still waits for its report");
+	say(&s, DQPLB_MSG_REPORT, 0, 0, (int)lost, 1);
+	tap_ok(dqplb_tx_lane_closed(s.tx, lost), "C3: which closes it");
+	dqplb_tx_done(s.tx, s.post[0].cookie);
+	tap_ok(dqplb_tx_take(s.tx) == &plain && plain.error == 0, "and it finishes");
+	dqplb_tx_close(s.tx);
+}
+
 /* Lanes that end over and over, each after a few segments. */
 static void test_caution(void)
 {
@@ -547,6 +598,7 @@ int main(void)
 	test_fault();
 	test_abort();
 	test_start();
+	test_stopped();
 	test_caution();
 	test_quick();
 	return tap_done();
