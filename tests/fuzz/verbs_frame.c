@@ -39,6 +39,7 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		{.kind = VERBS_FRAME_ANSWER, .len = VERBS_FRAME_BODY},
 		{.kind = VERBS_FRAME_READY},
 		{.kind = VERBS_FRAME_END, .end = VERBS_END_KEY},
+		{.kind = VERBS_FRAME_WORD, .len = VERBS_WORD_MAX},
 	};
 
 	if (number >= sizeof(frame) / sizeof(frame[0]))

@@ -40,7 +40,8 @@ static const uint32_t state_next[CALL_STATES] = {
 	[CALL_CHALLENGED] = TO(CALL_KNOCKED) | TO(CALL_OVER),
 	[CALL_KNOCKED] = TO(CALL_AWAITED) | TO(CALL_OVER),
 	[CALL_AWAITED] = TO(CALL_UP) | TO(CALL_OVER),
-	[CALL_UP] = TO(CALL_OVER),
+	[CALL_UP] = TO(CALL_LEAVING) | TO(CALL_OVER),
+	[CALL_LEAVING] = TO(CALL_OVER),
 	[CALL_OVER] = 0,
 };
 
@@ -119,9 +120,7 @@ struct verbs_call *call_make(struct verbs_door *door, int sock, bool dialler,
 	struct verbs_call *call = calloc(1, sizeof(*call));
 	struct epoll_event ev;
 
-	if (call)
-		call->talk = calloc(1, sizeof(*call->talk));
-	if (!call || !call->talk) {
+	if (!call || !call_talk_begin(call)) {
 		free(call);
 		close(sock);
 		return NULL;
@@ -153,9 +152,16 @@ void call_free(struct verbs_call *call)
 	free(call);
 }
 
+bool call_talk_begin(struct verbs_call *call)
+{
+	if (!call->talk)
+		call->talk = calloc(1, sizeof(*call->talk));
+	return call->talk != NULL;
+}
+
 void call_talk_end(struct verbs_call *call)
 {
-	if (call->state != CALL_UP || call->writing)
+	if (call->state != CALL_UP || call->writing || call->in_at > VERBS_FRAME_HEAD)
 		return;
 	free(call->talk);
 	call->talk = NULL;
@@ -181,7 +187,8 @@ void call_say_end(struct verbs_call *call, enum verbs_end end)
 	uint8_t head[VERBS_FRAME_HEAD];
 
 	/* Whatever waits to be sent comes first, or what follows is no frame. */
-	if (call->state == CALL_OVER || call->state == CALL_CONNECTING || call->writing)
+	if (call->state == CALL_OVER || call->state == CALL_CONNECTING ||
+	    call->state == CALL_LEAVING || call->writing)
 		return;
 	verbs_frame_write(&frame, head);
 	(void)!send(call->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -198,6 +205,38 @@ void call_refuse(struct verbs_call *call, enum verbs_end end, int err)
 		(void)!recv(call->sock, rest, sizeof(rest), MSG_DONTWAIT);
 	}
 	call_over(call, err);
+}
+
+void call_leave(struct verbs_call *call, enum verbs_end end, uint64_t due)
+{
+	call_say_end(call, end);
+	shutdown(call->sock, SHUT_WR);
+	call->known = false;
+	call->due = due;
+	call_state_set(call, CALL_LEAVING);
+	free(call->talk);
+	call->talk = NULL;
+	call->writing = false;
+	watch_change(call);
+	if (!call->door->turning)
+		door_kick(call->door);
+}
+
+/* Reads until the other side has closed its end. */
+static void leaving_turn(struct verbs_call *call)
+{
+	uint8_t rest[1024];
+
+	for (int i = 0; i < TURN_FRAMES; i++) {
+		ssize_t n = recv(call->sock, rest, sizeof(rest), MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			call_over(call, 0);
+			return;
+		}
+	}
 }
 
 /* The connection ended (0), or failed. */
@@ -326,8 +365,12 @@ static bool call_take(struct verbs_call *call)
 	    !bytes_take(call, call->head, VERBS_FRAME_HEAD))
 		return false;
 	why = verbs_frame_read(call->head, &frame);
-	if (why != VERBS_FRAME_OK || (frame.len && !call->talk)) {
+	if (why != VERBS_FRAME_OK) {
 		not_a_frame(call, why);
+		return false;
+	}
+	if (frame.len && !call_talk_begin(call)) {
+		call_over(call, -FI_ECONNRESET);
 		return false;
 	}
 	if (frame.kind != VERBS_FRAME_END && call_pass(call, frame.context))
@@ -398,6 +441,10 @@ void call_turn(struct verbs_call *call, uint32_t events)
 		return;
 	if (call->state == CALL_CONNECTING) {
 		call_connected(call);
+		return;
+	}
+	if (call->state == CALL_LEAVING) {
+		leaving_turn(call);
 		return;
 	}
 	if (call->writing)

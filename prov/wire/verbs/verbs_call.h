@@ -6,7 +6,10 @@
  *	dialler   CONNECTING -> [OPENED] -> GREETED -> ANSWERED -> UP
  *	answerer  STRANGER -> [CHALLENGED] -> KNOCKED -> AWAITED -> UP
  *
- * and from each of them to OVER. States in brackets are those of a door with a key.
+ * and from each of them to OVER; from UP also by LEAVING: its end was said, and what the
+ *other side says until it heard that is read and not heeded, for what nobody reads would
+ *make the end a reset, which overtakes what was said. States in brackets are those of a
+ *door with a key.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_CALL_H
 #define WEFT_WIRE_VERBS_VERBS_CALL_H
@@ -31,6 +34,7 @@ enum call_state {
 	CALL_KNOCKED,	 /* the wire makes queue pairs */
 	CALL_AWAITED,	 /* the dialler's queue pairs are awaited */
 	CALL_UP,
+	CALL_LEAVING,
 	CALL_OVER,
 	CALL_STATES
 };
@@ -38,9 +42,8 @@ enum call_state {
 #define CALL_DIALLER  0
 #define CALL_ANSWERER 1
 
-/* Of an exchange only: given back when the call is up. */
+/* Of an exchange, or while a word comes or goes: given back when the call is up. */
 struct call_talk {
-	uint8_t nonce[2][VERBS_NONCE];
 	uint8_t bytes[2][VERBS_CARD_MAX]; /* of the cards */
 	uint16_t len[2];
 	struct verbs_card card[2];
@@ -64,7 +67,8 @@ struct verbs_call {
 	void *arg;
 	struct wire_addr peer; /* whom was dialled, or where it came from */
 	uint8_t head[VERBS_FRAME_HEAD];
-	uint16_t in_at; /* bytes of head and body that are there */
+	uint8_t nonce[2][VERBS_NONCE]; /* with a key */
+	uint16_t in_at;		       /* bytes of head and body that are there */
 	struct call_talk *talk;
 	struct list node; /* on the door's list that its state is for */
 };
@@ -103,8 +107,12 @@ void call_over(struct verbs_call *call, int err);
 /* Says why first, as far as there is room. */
 void call_refuse(struct verbs_call *call, enum verbs_end end, int err);
 void call_say_end(struct verbs_call *call, enum verbs_end end);
+/* The end of one that is up: from then on it is the door's alone, until `due` at most. */
+void call_leave(struct verbs_call *call, enum verbs_end end, uint64_t due);
 void call_free(struct verbs_call *call);
-/* Gives back what was needed for the exchange only, if it is up and all was sent. */
+/* What is needed to say or hear something; false: there is no memory. */
+bool call_talk_begin(struct verbs_call *call);
+/* Gives that back, if the call is up, all was sent and nothing came in part. */
 void call_talk_end(struct verbs_call *call);
 
 /* ---- verbs_exchange.c ---- */
@@ -124,6 +132,7 @@ void call_send(struct verbs_call *call, struct verbs_frame *frame, const void *b
 	       size_t len);
 void door_event(struct verbs_call *call, enum verbs_door_event_kind kind,
 		const struct verbs_card *card, const struct verbs_terms *terms);
+void door_word(struct verbs_call *call, const uint8_t *word, size_t len);
 /* Makes the door's descriptor readable. */
 void door_kick(struct verbs_door *door);
 /* One line a second at most. */

@@ -123,8 +123,7 @@ static void list_end(struct list *list)
 	while (!list_empty(list)) {
 		struct verbs_call *call = call_of(list->next);
 
-		call_say_end(call, VERBS_END_CLOSED);
-		call_over(call, -FI_ESHUTDOWN);
+		call_refuse(call, VERBS_END_CLOSED, -FI_ESHUTDOWN);
 	}
 }
 
@@ -325,10 +324,12 @@ void verbs_call_drop(struct verbs_call *call, int err)
 	call->known = false;
 	if (err == -FI_ECONNRESET)
 		call_over(call, err);
+	else if (call->state == CALL_UP)
+		call_leave(call, end_of_error(err), clock_ns() + door->config.timeout_ns);
 	else
 		call_refuse(call, end_of_error(err), err);
-	if (door->turning)
-		return; /* its turn may go on */
+	if (door->turning || call->state == CALL_LEAVING)
+		return; /* its turn may go on, or it is the door's */
 	list_remove(&call->node);
 	call_free(call);
 }
@@ -349,6 +350,18 @@ void door_event(struct verbs_call *call, enum verbs_door_event_kind kind,
 		.terms = terms,
 		.err = kind == VERBS_CALL_DOWN ? call->err : 0,
 	};
+
+	call->door->events++;
+	call->door->config.event(call->door->config.arg, &ev);
+}
+
+void door_word(struct verbs_call *call, const uint8_t *word, size_t len)
+{
+	const struct verbs_door_event ev = {.kind = VERBS_CALL_WORD,
+					    .call = call,
+					    .arg = call->arg,
+					    .word = word,
+					    .word_len = len};
 
 	call->door->events++;
 	call->door->config.event(call->door->config.arg, &ev);

@@ -14,8 +14,9 @@
  *
  * The connection stays open as long as the link: its end is the sign that the peer's
  * process is dead, at once even after kill -9, and within 20 seconds where a whole host
- * is gone (keepalive). It carries nothing after READY but GOODBYE. Links whose connection
- * was cut by something between the hosts are dialled again (rule C5).
+ * is gone (keepalive). It carries nothing after READY but words (verbs_call_say), which
+ *the helper thread hears while the application makes no call, and GOODBYE. Links whose
+ *connection was cut by something between the hosts are dialled again (rule C5).
  *
  * Threads: one caller at a time; the wire holds its mutex (not the endpoint's lock) for
  * every call here but open and close, and events come from inside verbs_door_progress
@@ -43,6 +44,8 @@ enum verbs_door_event_kind {
 	VERBS_CALL_ANSWER,
 	/* The dialler of a call that was answered: its queue pairs can receive. */
 	VERBS_CALL_READY,
+	/* The other end of a call that is up said something: verbs_call_say. */
+	VERBS_CALL_WORD,
 	/* It is over, and the call is gone when the event returns. err as of link_down:
 	 * -FI_ECONNREFUSED (nobody there, not now, or no answer in time: try again),
 	 * -FI_EHOSTUNREACH (no way to it, another version or wire, cards that don't
@@ -58,6 +61,8 @@ struct verbs_door_event {
 	const struct verbs_card *card; /* the peer's, of HELLO and ANSWER; until return */
 	const struct verbs_terms *terms; /* of ANSWER */
 	int err;			 /* of DOWN */
+	const uint8_t *word;		 /* of WORD, until return */
+	size_t word_len;
 };
 
 struct verbs_door_config {
@@ -101,6 +106,10 @@ int verbs_call_answer(struct verbs_call *call, const struct verbs_card *card, vo
 		      struct verbs_terms *terms);
 /* After ANSWER: this side's queue pairs can receive and send. */
 void verbs_call_ready(struct verbs_call *call);
+/* A word of up to VERBS_WORD_MAX bytes to the other end of a call that is up; one whose
+ * other end takes none is over. -FI_EAGAIN: it isn't up yet; -FI_ENOMEM; -FI_ECONNRESET:
+ * it is over, DOWN follows. */
+int verbs_call_say(struct verbs_call *call, const void *word, size_t len);
 /* Ends a call in any state, without an event; tells the peer why: 0 or -FI_ESHUTDOWN
  * (goodbye), -FI_EACCES, -FI_EHOSTUNREACH, -FI_ECONNREFUSED (not now, try again); not
  * a word with -FI_ECONNRESET: it broke. */

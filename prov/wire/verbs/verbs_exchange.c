@@ -35,8 +35,8 @@ static bool proof_make(const struct verbs_call *call, enum proof_kind kind,
 	struct le16 context = le16_of(t->context);
 	const struct iovec part[] = {
 		{(char *)proof_table[kind].name, strlen(proof_table[kind].name)},
-		{t->nonce[CALL_DIALLER], VERBS_NONCE},
-		{t->nonce[CALL_ANSWERER], VERBS_NONCE},
+		{(void *)call->nonce[CALL_DIALLER], VERBS_NONCE},
+		{(void *)call->nonce[CALL_ANSWERER], VERBS_NONCE},
 		{&context, sizeof(context)},
 		{t->bytes[CALL_DIALLER], t->len[CALL_DIALLER]},
 		{t->bytes[CALL_ANSWERER], t->len[CALL_ANSWERER]},
@@ -44,6 +44,21 @@ static bool proof_make(const struct verbs_call *call, enum proof_kind kind,
 
 	return verbs_auth_prove(call->door->config.auth, part,
 				4 + proof_table[kind].cards, proof);
+}
+
+/* Of a word: the nonces are of this call alone. */
+static bool word_proof(const struct verbs_call *call, const uint8_t *word, size_t len,
+		       uint8_t proof[VERBS_PROOF])
+{
+	static const char name[] = "weft verbs word";
+	const struct iovec part[] = {
+		{(char *)name, strlen(name)},
+		{(void *)call->nonce[CALL_DIALLER], VERBS_NONCE},
+		{(void *)call->nonce[CALL_ANSWERER], VERBS_NONCE},
+		{(void *)word, len},
+	};
+
+	return verbs_auth_prove(call->door->config.auth, part, 4, proof);
 }
 
 static bool proof_holds(const struct verbs_call *call, enum proof_kind kind,
@@ -103,24 +118,23 @@ static void say_hello(struct verbs_call *call)
 
 void call_begin(struct verbs_call *call)
 {
-	struct call_talk *t = call->talk;
-
 	if (!call->door->config.auth) {
 		say_hello(call);
 		return;
 	}
-	if (!verbs_auth_nonce(t->nonce[CALL_DIALLER])) {
+	if (!verbs_auth_nonce(call->nonce[CALL_DIALLER])) {
 		call_over(call, -FI_ECONNREFUSED);
 		return;
 	}
 	call_state_set(call, CALL_OPENED);
-	say(call, VERBS_FRAME_OPEN, PROOF_CHALLENGE, t->nonce[CALL_DIALLER], VERBS_NONCE);
+	say(call, VERBS_FRAME_OPEN, PROOF_CHALLENGE, call->nonce[CALL_DIALLER],
+	    VERBS_NONCE);
 }
 
 static void take_challenge(struct verbs_call *call, const uint8_t *body, size_t len)
 {
 	(void)len;
-	memcpy(call->talk->nonce[CALL_ANSWERER], body, VERBS_NONCE);
+	memcpy(call->nonce[CALL_ANSWERER], body, VERBS_NONCE);
 	if (!proof_holds(call, PROOF_CHALLENGE, body + VERBS_NONCE))
 		wrong_key(call);
 	else
@@ -190,8 +204,6 @@ void verbs_call_ready(struct verbs_call *call)
 
 static void take_open(struct verbs_call *call, const uint8_t *body, size_t len)
 {
-	struct call_talk *t = call->talk;
-
 	(void)len;
 	if (!call->door->config.auth) {
 		door_log(call, "it has a key, and there is none here: FI_WEFT_AUTH_KEY "
@@ -199,13 +211,13 @@ static void take_open(struct verbs_call *call, const uint8_t *body, size_t len)
 		call_refuse(call, VERBS_END_KEY, -FI_EACCES);
 		return;
 	}
-	memcpy(t->nonce[CALL_DIALLER], body, VERBS_NONCE);
-	if (!verbs_auth_nonce(t->nonce[CALL_ANSWERER])) {
+	memcpy(call->nonce[CALL_DIALLER], body, VERBS_NONCE);
+	if (!verbs_auth_nonce(call->nonce[CALL_ANSWERER])) {
 		call_refuse(call, VERBS_END_LATER, -FI_ECONNREFUSED);
 		return;
 	}
 	call_state_set(call, CALL_CHALLENGED);
-	say(call, VERBS_FRAME_CHALLENGE, PROOF_CHALLENGE, t->nonce[CALL_ANSWERER],
+	say(call, VERBS_FRAME_CHALLENGE, PROOF_CHALLENGE, call->nonce[CALL_ANSWERER],
 	    VERBS_NONCE);
 }
 
@@ -263,6 +275,50 @@ static void take_ready(struct verbs_call *call, const uint8_t *body, size_t len)
 /* ---- both ---------------------------------------------------------------------------
  */
 
+int verbs_call_say(struct verbs_call *call, const void *word, size_t len)
+{
+	struct verbs_frame frame = {.kind = VERBS_FRAME_WORD};
+	uint8_t body[VERBS_WORD_MAX + VERBS_PROOF];
+	bool made = true;
+
+	if (call->state != CALL_UP)
+		return -FI_EAGAIN;
+	if (len == 0 || len > VERBS_WORD_MAX)
+		return -FI_EINVAL;
+	if (!call_talk_begin(call))
+		return -FI_ENOMEM;
+	memcpy(body, word, len);
+	if (call->door->config.auth) {
+		made = word_proof(call, body, len, body + len);
+		len += VERBS_PROOF;
+	}
+	if (made)
+		call_send(call, &frame, body, len);
+	else
+		call_over(call, -FI_ECONNRESET);
+	if (!call->door->turning)
+		call_talk_end(call);
+	return call->state == CALL_OVER ? -FI_ECONNRESET : 0;
+}
+
+static void take_word(struct verbs_call *call, const uint8_t *body, size_t len)
+{
+	size_t proof_len = call->door->config.auth ? VERBS_PROOF : 0;
+	uint8_t want[VERBS_PROOF];
+
+	if (len <= proof_len || len - proof_len > VERBS_WORD_MAX) {
+		out_of_turn(call);
+		return;
+	}
+	len -= proof_len;
+	if (proof_len &&
+	    (!word_proof(call, body, len, want) || !verbs_auth_equal(want, body + len))) {
+		wrong_key(call);
+		return;
+	}
+	door_word(call, body, len);
+}
+
 struct turn_row {
 	enum call_state state;
 	enum verbs_frame_kind kind;
@@ -276,6 +332,7 @@ static const struct turn_row turn_table[] = {
 	{CALL_STRANGER, VERBS_FRAME_HELLO, take_hello},
 	{CALL_CHALLENGED, VERBS_FRAME_HELLO, take_hello},
 	{CALL_AWAITED, VERBS_FRAME_READY, take_ready},
+	{CALL_UP, VERBS_FRAME_WORD, take_word},
 };
 
 static const char *const end_text[VERBS_ENDS] = {

@@ -35,6 +35,7 @@ static const struct {
 	[VERBS_FRAME_ANSWER] = {1, VERBS_FRAME_BODY, false},
 	[VERBS_FRAME_READY] = {0, VERBS_PROOF, false},
 	[VERBS_FRAME_END] = {0, 0, false},
+	[VERBS_FRAME_WORD] = {1, VERBS_WORD_MAX + VERBS_PROOF, false},
 };
 
 void verbs_frame_write(const struct verbs_frame *frame, uint8_t head[VERBS_FRAME_HEAD])

@@ -15,6 +15,7 @@
 #define VERBS_DOOR_VERSION 1
 #define VERBS_FRAME_HEAD   16u
 #define VERBS_FRAME_BODY   (VERBS_CARD_MAX + VERBS_PROOF)
+#define VERBS_WORD_MAX	   64u
 
 enum verbs_frame_kind {
 	VERBS_FRAME_OPEN = 1,  /* dialler with a key: nonce */
@@ -23,6 +24,7 @@ enum verbs_frame_kind {
 	VERBS_FRAME_ANSWER,    /* card [, proof] */
 	VERBS_FRAME_READY,     /* [proof] */
 	VERBS_FRAME_END,       /* why; no body */
+	VERBS_FRAME_WORD,      /* of a call that is up: word [, proof] */
 	VERBS_FRAME_KINDS
 };
 

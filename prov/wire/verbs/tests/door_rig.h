@@ -11,6 +11,7 @@
 #include "prov/wire/verbs/tests/card_make.h"
 #include "prov/wire/verbs/verbs_auth.h"
 #include "prov/wire/verbs/verbs_door.h"
+#include "prov/wire/verbs/verbs_frame.h"
 #include "util/tap.h"
 
 #define RIG_PATIENCE_MS 30000 /* for what must happen */
@@ -26,7 +27,9 @@ struct side {
 	int refusal;
 	bool slow; /* doesn't say ready by itself */
 	/* What happened. */
-	unsigned hellos, answers, readies, downs;
+	unsigned hellos, answers, readies, downs, words;
+	uint8_t word[VERBS_WORD_MAX]; /* newest */
+	size_t word_len;
 	int last_err;
 	struct verbs_call *last;
 	struct verbs_card heard;
@@ -78,6 +81,12 @@ static inline void side_event(void *arg, const struct verbs_door_event *ev)
 		break;
 	case VERBS_CALL_READY:
 		s->readies++;
+		break;
+	case VERBS_CALL_WORD:
+		s->words++;
+		s->word_len = ev->word_len;
+		memcpy(s->word, ev->word, ev->word_len);
+		s->last = ev->call;
 		break;
 	case VERBS_CALL_DOWN:
 		s->downs++;

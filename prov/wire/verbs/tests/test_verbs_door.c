@@ -66,6 +66,84 @@ static void test_death(void)
 	side_close(&b);
 }
 
+/* What two ends that are up say to each other, also in pieces. */
+static void test_words(void)
+{
+	uint8_t word[VERBS_WORD_MAX + 1], frame[VERBS_FRAME_HEAD + 5];
+	struct verbs_frame f = {.kind = VERBS_FRAME_WORD, .len = 5};
+	struct verbs_call *call;
+	struct side a, b;
+
+	for (size_t i = 0; i < sizeof(word); i++)
+		word[i] = (uint8_t)(i * 3 + 1);
+	side_open(&a, "node1");
+	side_open(&b, "node2");
+	a.slow = true;
+	side_dial(&a, verbs_door_addr(b.door), 1, NULL, &call);
+	tap_ok(rig_until(&a, &b, &a.answers, 1) &&
+		       verbs_call_say(call, word, 1) == -FI_EAGAIN,
+	       "nothing is said before a call is up");
+	verbs_call_ready(call);
+	tap_ok(rig_until(&a, &b, &b.readies, 1), "it is up");
+	tap_ok(verbs_call_say(call, word, VERBS_WORD_MAX + 1) == -FI_EINVAL &&
+		       verbs_call_say(call, word, 0) == -FI_EINVAL,
+	       "a word has its bounds");
+	tap_ok(verbs_call_say(call, word, VERBS_WORD_MAX) == 0 &&
+		       rig_until(&a, &b, &b.words, 1) && b.word_len == VERBS_WORD_MAX &&
+		       memcmp(b.word, word, VERBS_WORD_MAX) == 0,
+	       "the answerer hears the dialler's word");
+	tap_ok(verbs_call_say(b.last, word, 7) == 0 && rig_until(&a, &b, &a.words, 1) &&
+		       a.word_len == 7 && memcmp(a.word, word, 7) == 0,
+	       "and the dialler the answerer's");
+	verbs_frame_write(&f, frame);
+	memcpy(frame + VERBS_FRAME_HEAD, word, 5);
+	for (size_t i = 0; i < sizeof(frame); i++) {
+		(void)!send(call->sock, frame + i, 1, MSG_NOSIGNAL);
+		verbs_door_progress(b.door, rig_now());
+	}
+	tap_ok(rig_until(&a, &b, &b.words, 2) && b.word_len == 5 &&
+		       memcmp(b.word, word, 5) == 0,
+	       "one that comes byte by byte is heard whole");
+	f.len = VERBS_WORD_MAX + VERBS_PROOF;
+	verbs_frame_write(&f, frame);
+	(void)!send(call->sock, frame, VERBS_FRAME_HEAD, MSG_NOSIGNAL);
+	memset(word, 0, sizeof(word));
+	(void)!send(call->sock, word, sizeof(word), MSG_NOSIGNAL);
+	(void)!send(call->sock, word, sizeof(word), MSG_NOSIGNAL);
+	tap_ok(rig_until(&a, &b, &b.downs, 1) && b.last_err == -FI_ECONNRESET &&
+		       b.words == 2,
+	       "one that is too long ends the call");
+	side_close(&a);
+	side_close(&b);
+}
+
+/* A word that crosses the end of its call: the end is heard, and for what it is. */
+static void test_crossing(void)
+{
+	static const int words[] = {-FI_ECONNREFUSED, -FI_ESHUTDOWN};
+	uint8_t word[VERBS_WORD_MAX] = {1};
+	struct verbs_call *call;
+	struct side a, b;
+
+	for (unsigned i = 0; i < 2; i++) {
+		side_open(&a, "node1");
+		side_open(&b, "node2");
+		side_dial(&a, verbs_door_addr(b.door), 1, NULL, &call);
+		tap_ok(rig_until(&a, &b, &b.readies, 1), "a call is up");
+		verbs_call_drop(b.last, words[i]);
+		/* Not heard yet. */
+		tap_ok(verbs_call_say(call, word, sizeof(word)) == 0 &&
+			       verbs_call_say(call, word, sizeof(word)) == 0,
+		       "its other end speaks meanwhile");
+		verbs_door_progress(b.door, rig_now());
+		tap_ok(rig_until(&a, &b, &a.downs, 1) && a.last_err == words[i],
+		       "and hears %d", words[i]);
+		tap_ok(b.words == 0 && b.downs == 0, "who ended it hears nothing more");
+		side_close(&a);
+		side_close(&b);
+	}
+}
+
 static void test_refusals(void)
 {
 	static const int words[] = {-FI_EACCES, -FI_EHOSTUNREACH, -FI_ECONNREFUSED,
@@ -454,6 +532,8 @@ int main(void)
 {
 	test_exchange();
 	test_death();
+	test_words();
+	test_crossing();
 	test_refusals();
 	test_nobody();
 	test_garbage();

@@ -10,6 +10,7 @@
 
 #include "prov/wire/verbs/tests/door_rig.h"
 #include "prov/wire/verbs/verbs_auth.h"
+#include "prov/wire/verbs/verbs_call.h"
 #include "prov/wire/verbs/verbs_frame.h"
 
 #define KEY_A "correct horse battery"
@@ -101,6 +102,35 @@ static void test_pairs(void)
 		side_close(&a);
 		side_close(&b);
 	}
+}
+
+/* What is said on a call that is up is proved as well. */
+static void test_word(void)
+{
+	static const uint8_t word[] = "a word";
+	struct verbs_frame f = {.kind = VERBS_FRAME_WORD,
+				.len = sizeof(word) + VERBS_PROOF};
+	uint8_t forged[VERBS_FRAME_HEAD + sizeof(word) + VERBS_PROOF] = {0};
+	struct verbs_call *call;
+	struct side a, b;
+
+	pair_open(&a, KEY_A, &b, KEY_A);
+	side_dial(&a, verbs_door_addr(b.door), 1, NULL, &call);
+	tap_ok(rig_until(&a, &b, &b.readies, 1) &&
+		       verbs_call_say(call, word, sizeof(word)) == 0 &&
+		       rig_until(&a, &b, &b.words, 1) && b.word_len == sizeof(word) &&
+		       memcmp(b.word, word, sizeof(word)) == 0,
+	       "a word of who has the key is heard");
+	tap_ok(verbs_call_say(b.last, word, 2) == 0 && rig_until(&a, &b, &a.words, 1) &&
+		       a.word_len == 2,
+	       "and the answer");
+	verbs_frame_write(&f, forged);
+	memcpy(forged + VERBS_FRAME_HEAD, word, sizeof(word));
+	(void)!send(call->sock, forged, sizeof(forged), MSG_NOSIGNAL);
+	tap_ok(rig_until(&a, &b, &b.downs, 1) && b.last_err == -FI_EACCES && b.words == 1,
+	       "one without proof is not, and ends the call");
+	side_close(&a);
+	side_close(&b);
 }
 
 /* ---- somebody in between, who changes one byte ---------------------------------------
@@ -212,6 +242,7 @@ int main(void)
 	test_proof();
 	test_key_length();
 	test_pairs();
+	test_word();
 	test_between();
 	return tap_done();
 }
