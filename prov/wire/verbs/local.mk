@@ -37,7 +37,8 @@ PROV_SOURCES += \
 	%D%/verbs_resume.c %D%/verbs_resume.h \
 	%D%/verbs_rkey.c %D%/verbs_rkey.h \
 	%D%/verbs_rma.c %D%/verbs_rma.h \
-	%D%/verbs_srq.c %D%/verbs_srq.h
+	%D%/verbs_srq.c %D%/verbs_srq.h \
+	%D%/verbs_stop.c %D%/verbs_stop.h
 endif
 
 check_PROGRAMS += %D%/tests/test_card

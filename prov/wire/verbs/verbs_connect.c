@@ -14,6 +14,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs.h"
 #include "prov/wire/verbs/verbs_resume.h"
+#include "prov/wire/verbs/verbs_stop.h"
 
 /* Receives of a lane, and events that may wait here, at most. */
 #define LANE_RECEIVES_MAX 256u
@@ -30,6 +31,7 @@ void verbs_card_fill(struct verbs_ep *ep)
 
 	memset(card, 0, sizeof(*card));
 	verbs_dev_card(dev, card);
+	card->features |= VERBS_CARD_STOPS;
 	if (prov_params()->numbered)
 		card->features |= VERBS_CARD_NUMBERED;
 	card->door = ep->base.addr;
@@ -407,6 +409,10 @@ void verbs_link_event(struct verbs_link *link, const struct verbs_door_event *ev
 {
 	int ret;
 
+	if (ev->kind == VERBS_CALL_WORD) {
+		verbs_stop_word(link, ev);
+		return;
+	}
 	if (ev->call == link->next_call) {
 		verbs_resume_event(link, ev);
 		return;

@@ -70,7 +70,7 @@ static void dying_look(struct verbs_link *link)
 	for (uint64_t todo = link->flush.dying; todo; todo &= todo - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctzll(todo);
 
-		if (dqplb_tx_lane_closed(link->tx, lane))
+		if (dqplb_tx_lane_quiet(link->tx, lane))
 			link->flush.dying &= ~(UINT64_C(1) << lane);
 	}
 }

@@ -12,6 +12,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_poll.h"
+#include "prov/wire/verbs/verbs_stop.h"
 
 /* A lane whose queue pair doesn't flush is ended by destroying it. */
 #define LANE_DRAIN_NS UINT64_C(5000000000)
@@ -130,8 +131,8 @@ static void lane_close(struct verbs_link *link, uint32_t i)
 
 	pthread_mutex_lock(&link->ep->mutex);
 	verbs_qp_close(link->ep, l->qp);
-	pthread_mutex_unlock(&link->ep->mutex);
 	l->qp = NULL;
+	pthread_mutex_unlock(&link->ep->mutex);
 	l->rq.free = 0;
 	if (l->receiving)
 		dqplb_rx_lane_drained(link->rx, i, l->incarnation);
@@ -140,6 +141,7 @@ static void lane_close(struct verbs_link *link, uint32_t i)
 	verbs_flush_lane_gone(link, i);
 	/* Where it never was up, the transmitter doesn't know it. */
 	dqplb_tx_lane_drained(link->tx, i, l->incarnation);
+	verbs_stop_want(link, i);
 	lane_move(link, i, VERBS_LANE_CLOSED);
 	verbs_link_chore(link);
 }
@@ -381,7 +383,7 @@ static uint64_t lane_run(struct verbs_link *link, uint32_t i, uint64_t now)
 
 uint64_t verbs_lanes_run(struct verbs_link *link, uint64_t now)
 {
-	uint64_t due = UINT64_MAX;
+	uint64_t due = verbs_stop_run(link, now);
 
 	for (uint32_t i = 0; i < link->lanes; i++) {
 		uint64_t d = lane_run(link, i, now);

@@ -49,6 +49,7 @@ struct verbs_lane_stats {
 	uint64_t retired; /* lanes that a path's error ended */
 	uint64_t rebuilt; /* that an operation's own fault ended */
 	uint64_t opened;
+	uint64_t stopped; /* by the peer's door, before they were reported */
 };
 
 /* A queue pair in INIT with its receives, as incarnation `incarnation`. Mutex. */

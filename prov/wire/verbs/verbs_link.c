@@ -14,6 +14,7 @@
 #include "prov/wire/verbs/verbs_connect.h"
 #include "prov/wire/verbs/verbs_resume.h"
 #include "prov/wire/verbs/verbs_rma.h"
+#include "prov/wire/verbs/verbs_stop.h"
 
 /* How long a goodbye, and what was sent before it, may take: longer than a queue pair
  * tries. */
@@ -138,6 +139,7 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 	c->retired = link->lane_stats.retired;
 	c->rebuilt = link->lane_stats.rebuilt;
 	c->resumes = link->resumes;
+	c->stops = link->lane_stats.stopped;
 	c->waits = link->chan.waits;
 	c->flushes = link->flush.rounds;
 	memcpy(c->bytes, link->rail_bytes, sizeof(c->bytes));
@@ -154,14 +156,14 @@ static void link_log(const struct verbs_link *link)
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 		"link to %s: packets=%llu replays=%llu duplicates=%llu segments=%llu "
 		"again=%llu opened=%llu retired=%llu rebuilt=%llu resumes=%llu "
-		"waits=%llu "
-		"flushes=%llu\n",
+		"waits=%llu flushes=%llu stops=%llu\n",
 		wire_addr_text(&link->base.peer, text), (unsigned long long)c.packets,
 		(unsigned long long)c.replays, (unsigned long long)c.duplicates,
 		(unsigned long long)c.segments, (unsigned long long)c.again,
 		(unsigned long long)c.opened, (unsigned long long)c.retired,
 		(unsigned long long)c.rebuilt, (unsigned long long)c.resumes,
-		(unsigned long long)c.waits, (unsigned long long)c.flushes);
+		(unsigned long long)c.waits, (unsigned long long)c.flushes,
+		(unsigned long long)c.stops);
 	for (uint32_t r = 0; r < link->ep->dom->dev->rails; r++)
 		FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "link to %s: %llu bytes on %s\n",
 			text, (unsigned long long)c.bytes[r],
@@ -447,6 +449,7 @@ int verbs_link_news(struct verbs_link *link)
 	if (up)
 		verbs_link_heard(link);
 	up = verbs_resume_news(link) || up;
+	up = verbs_stop_news(link) || up;
 	if (!down || link->state == VERBS_LINK_DOWN)
 		return up;
 	if (link->state == VERBS_LINK_UP && err == -FI_ECONNREFUSED) {

@@ -75,6 +75,8 @@ struct verbs_link {
 	uint32_t rails_moved;  /* bits: likewise, reached by something else now */
 	uint32_t peer_down;    /* bits: rails of the peer's that it said are down */
 	uint32_t rails_owed;   /* bits: the peer is to be told */
+	uint64_t stops;	       /* bits: lanes that the peer is to be asked to stop, */
+	uint64_t stops_due;    /* then */
 	struct verbs_rkeys rkeys;
 	uint32_t events;	  /* MEM_EVENTS_* that entries of the peer's keys said */
 	struct list ops;	  /* under way */
@@ -102,6 +104,8 @@ struct verbs_link {
 	struct verbs_card *next_card; /* what was said in it */
 	uint8_t next_news;
 	int next_err;
+	uint64_t stopped; /* bits: lanes that the peer said it stopped, */
+	uint32_t stopped_incarnation[DQPLB_LANES_MAX]; /* these of them */
 };
 
 static inline struct verbs_link *verbs_link_of(struct wire_link *link)
@@ -172,6 +176,7 @@ struct verbs_link_counts {
 	uint64_t retired;
 	uint64_t rebuilt;
 	uint64_t resumes; /* control channels made anew */
+	uint64_t stops;	  /* lanes that the peer stopped before it reported them */
 	uint64_t waits;	  /* packets that there was no room for */
 	uint64_t flushes; /* rounds of reads behind writes */
 	uint64_t bytes[DQPLB_RAILS_MAX];

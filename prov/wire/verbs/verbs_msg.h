@@ -10,6 +10,11 @@
  *   DOWN    mine is in the error state (rule C2); a report follows
  *   WANT    answerer: so many lanes are needed
  *   RAIL    a rail of mine is up or down, with what its card says now
+ *
+ * and in words at the door (verbs_stop.h):
+ *
+ *   STOP    end yours: nothing that I posted on mine may be written any more (rule C4)
+ *   STOPPED nothing is
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_MSG_H
 #define WEFT_WIRE_VERBS_VERBS_MSG_H
@@ -27,6 +32,8 @@ enum verbs_msg_op {
 	VERBS_MSG_DOWN,
 	VERBS_MSG_WANT,
 	VERBS_MSG_RAIL,
+	VERBS_MSG_STOP,
+	VERBS_MSG_STOPPED,
 	VERBS_MSG_OPS
 };
 

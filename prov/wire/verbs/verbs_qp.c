@@ -457,6 +457,16 @@ void verbs_qp_error(struct verbs_ep *ep, struct verbs_qp *qp)
 		qp_fail(ep, qp->rail, "queue pair to ERR", err);
 }
 
+bool verbs_qp_stop(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_ERR};
+	int err = ep->lib->modify_qp(qp->ib, &to, IBV_QP_STATE);
+
+	if (err)
+		qp_fail(ep, qp->rail, "queue pair to ERR", err);
+	return err == 0;
+}
+
 int verbs_qp_receive(struct verbs_qp *qp, uint32_t count)
 {
 	struct ibv_recv_wr wr = {.wr_id = verbs_wr_id(qp, (uint32_t)VERBS_WR_RECV)};

@@ -140,6 +140,11 @@ int verbs_qp_connect(struct verbs_ep *ep, struct verbs_qp *qp,
 		     uint32_t psn, uint8_t traffic_class);
 /* To the error state; harmless twice. */
 void verbs_qp_error(struct verbs_ep *ep, struct verbs_qp *qp);
+/* Likewise, by who hasn't the endpoint's lock: from the return on nothing that the peer
+ * sent on it is written, and who has the lock hears of it by its completions. False: not
+ * so. Mutex.
+ */
+bool verbs_qp_stop(struct verbs_ep *ep, struct verbs_qp *qp);
 /* So many receives without memory. 0, or -FI_EIO. */
 int verbs_qp_receive(struct verbs_qp *qp, uint32_t count);
 

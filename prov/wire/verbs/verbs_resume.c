@@ -13,6 +13,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_connect.h"
 #include "prov/wire/verbs/verbs_poll.h"
+#include "prov/wire/verbs/verbs_stop.h"
 
 /* Between two attempts. */
 #define RESUME_PAUSE_NS UINT64_C(20000000)
@@ -213,6 +214,7 @@ static void chan_back(struct verbs_link *link)
 	link->chan.hold = false;
 	dqplb_rx_resend(link->rx);
 	verbs_rkeys_restart(link);
+	verbs_stop_again(link);
 	verbs_link_chore(link);
 }
 

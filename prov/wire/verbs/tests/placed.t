@@ -26,6 +26,15 @@ for fault in "${kinds[@]}"; do
 		"$fault of every 20th request of one lane"
 done
 
+# The target makes no call, and a rail dies with what is under way: its door is enough.
+nth=(2 9)
+[ -z "${WEFT_TEST_SHORT:-}" ] || nth=(5)
+for n in "${nth[@]}"; do
+	printf 'fault %s\n' "emu1 $n port-down" >"$tmp/faults"
+	PLACED_STOPS=1 emulated test_placed "$tmp/two" "$tmp/faults" \
+		"a rail dies with segment $n, the target sleeps"
+done
+
 # Puts with numbers: what was heard of isn't written again.
 printf '%s\n' 'emuverbs 1' 'device emu0 gid=10.1.0.1 rnr=fatal' >"$tmp/prompt"
 printf 'fault %s\n' "emu0 each=41 lose-ack" >"$tmp/faults"

@@ -230,6 +230,9 @@ int main(void)
 		 (unsigned long long)c.retired);
 	if (getenv("PLACED_WANT"))
 		tap_ok(c.retired > 0, "although lanes were retired");
+	if (getenv("PLACED_STOPS"))
+		tap_ok(c.stops > 0 && c.again > 0, "C4: lanes of a target that made no "
+						   "call were stopped at its door");
 	verbs_wire_ops.hangup(e.a.dialled);
 	rig_close(&e.a);
 	rig_close(&e.b);
