@@ -7,9 +7,9 @@
  *	answerer  STRANGER -> [CHALLENGED] -> KNOCKED -> AWAITED -> UP
  *
  * and from each of them to OVER; from UP also by LEAVING: its end was said, and what the
- *other side says until it heard that is read and not heeded, for what nobody reads would
- *make the end a reset, which overtakes what was said. States in brackets are those of a
- *door with a key.
+ * other side says until it heard that is read and not heeded, for what nobody reads would
+ * make the end a reset, which overtakes what was said. States in brackets are those of a
+ * door with a key.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_CALL_H
 #define WEFT_WIRE_VERBS_VERBS_CALL_H
@@ -67,7 +67,9 @@ struct verbs_call {
 	void *arg;
 	struct wire_addr peer; /* whom was dialled, or where it came from */
 	uint8_t head[VERBS_FRAME_HEAD];
-	uint8_t nonce[2][VERBS_NONCE]; /* with a key */
+	uint8_t nonce[2][VERBS_NONCE]; /* with a key; so the next two: */
+	uint32_t said;		       /* words, by this end */
+	uint32_t heard;		       /* by the other */
 	uint16_t in_at;		       /* bytes of head and body that are there */
 	struct call_talk *talk;
 	struct list node; /* on the door's list that its state is for */

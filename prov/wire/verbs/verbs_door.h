@@ -15,8 +15,8 @@
  * The connection stays open as long as the link: its end is the sign that the peer's
  * process is dead, at once even after kill -9, and within 20 seconds where a whole host
  * is gone (keepalive). It carries nothing after READY but words (verbs_call_say), which
- *the helper thread hears while the application makes no call, and GOODBYE. Links whose
- *connection was cut by something between the hosts are dialled again (rule C5).
+ * the helper thread hears while the application makes no call, and GOODBYE. Links whose
+ * connection was cut by something between the hosts are dialled again (rule C5).
  *
  * Threads: one caller at a time; the wire holds its mutex (not the endpoint's lock) for
  * every call here but open and close, and events come from inside verbs_door_progress

@@ -46,19 +46,23 @@ static bool proof_make(const struct verbs_call *call, enum proof_kind kind,
 				4 + proof_table[kind].cards, proof);
 }
 
-/* Of a word: the nonces are of this call alone. */
-static bool word_proof(const struct verbs_call *call, const uint8_t *word, size_t len,
-		       uint8_t proof[VERBS_PROOF])
+/* Of a word: the nonces are of this call alone, who says it and how many it said before
+ * tell it from all others. */
+static bool word_proof(const struct verbs_call *call, bool dialler, uint32_t number,
+		       const uint8_t *word, size_t len, uint8_t proof[VERBS_PROOF])
 {
-	static const char name[] = "weft verbs word";
+	static const char *const name[] = {"weft verbs word of the answerer",
+					   "weft verbs word of the dialler"};
+	struct le32 count = le32_of(number);
 	const struct iovec part[] = {
-		{(char *)name, strlen(name)},
+		{(char *)name[dialler], strlen(name[dialler])},
 		{(void *)call->nonce[CALL_DIALLER], VERBS_NONCE},
 		{(void *)call->nonce[CALL_ANSWERER], VERBS_NONCE},
+		{&count, sizeof(count)},
 		{(void *)word, len},
 	};
 
-	return verbs_auth_prove(call->door->config.auth, part, 4, proof);
+	return verbs_auth_prove(call->door->config.auth, part, 5, proof);
 }
 
 static bool proof_holds(const struct verbs_call *call, enum proof_kind kind,
@@ -289,7 +293,8 @@ int verbs_call_say(struct verbs_call *call, const void *word, size_t len)
 		return -FI_ENOMEM;
 	memcpy(body, word, len);
 	if (call->door->config.auth) {
-		made = word_proof(call, body, len, body + len);
+		made = word_proof(call, call->dialler, call->said++, body, len,
+				  body + len);
 		len += VERBS_PROOF;
 	}
 	if (made)
@@ -312,7 +317,8 @@ static void take_word(struct verbs_call *call, const uint8_t *body, size_t len)
 	}
 	len -= proof_len;
 	if (proof_len &&
-	    (!word_proof(call, body, len, want) || !verbs_auth_equal(want, body + len))) {
+	    (!word_proof(call, !call->dialler, call->heard++, body, len, want) ||
+	     !verbs_auth_equal(want, body + len))) {
 		wrong_key(call);
 		return;
 	}

@@ -133,6 +133,37 @@ static void test_word(void)
 	side_close(&b);
 }
 
+/* One that was said before is no new one, from either end. */
+static void test_word_again(void)
+{
+	static const uint8_t word[] = "a word";
+	struct verbs_call *call;
+	struct side a, b;
+
+	for (int back = 0; back < 2; back++) {
+		pair_open(&a, KEY_A, &b, KEY_A);
+		side_dial(&a, verbs_door_addr(b.door), 1, NULL, &call);
+		if (!rig_until(&a, &b, &b.readies, 1) ||
+		    verbs_call_say(call, word, sizeof(word)) ||
+		    !rig_until(&a, &b, &b.words, 1))
+			tap_bail("no word");
+		if (back) {
+			/* As the other end would say it. */
+			b.last->dialler = true;
+			verbs_call_say(b.last, word, sizeof(word));
+		} else {
+			call->said--;
+			verbs_call_say(call, word, sizeof(word));
+		}
+		tap_ok(rig_until(&a, &b, back ? &a.downs : &b.downs, 1) &&
+			       (back ? a.last_err : b.last_err) == -FI_EACCES &&
+			       a.words == 0 && b.words == 1,
+		       "a word is heard once: %s", back ? "said back" : "said again");
+		side_close(&a);
+		side_close(&b);
+	}
+}
+
 /* ---- somebody in between, who changes one byte ---------------------------------------
  */
 
@@ -243,6 +274,7 @@ int main(void)
 	test_key_length();
 	test_pairs();
 	test_word();
+	test_word_again();
 	test_between();
 	return tap_done();
 }
