@@ -187,13 +187,18 @@ int dqplb_tx_msg(struct dqplb_tx *tx, const struct dqplb_msg *m);
  */
 int dqplb_tx_lane_open(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation,
 		       uint32_t queue, uint32_t rail);
+/* As a queue: the lane has no receives and takes nothing with a number. There is nothing
+ * to be reported of it: it is closed as soon as it is stopped. A lane has a queue always,
+ * or never. */
+#define DQPLB_QUEUE_NONE UINT32_MAX
 int dqplb_tx_lane_down(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
 int dqplb_tx_lane_drained(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
 /*
  * The peer's queue pair of a lane that is drained here is in the error state, so nothing
  * of it is written any more; what arrived on it isn't reported yet. Plain writes are
- * posted again on other lanes, numbered ones wait for the report. -EINVAL: the lane isn't
- * drained, is reported already, or is another one: nothing has changed.
+ * posted again on other lanes, numbered ones wait for the report (a lane without a queue
+ * is closed). -EINVAL: the lane isn't drained, is reported already, or is another one:
+ * nothing has changed.
  */
 int dqplb_tx_lane_stopped(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation);
 /* Drained, and the peer has said neither. */

@@ -71,6 +71,7 @@ struct tx_lane {
 	uint8_t queue;
 	uint8_t rail;
 	bool passed; /* one of this incarnation was done */
+	bool plain;  /* DQPLB_QUEUE_NONE */
 };
 
 /* One of the peer's receive queues. */

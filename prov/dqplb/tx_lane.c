@@ -63,7 +63,8 @@ int dqplb_tx_lane_open(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation,
 	uint64_t bit;
 	struct tx_lane *l;
 
-	if (lane >= tx->lanes || queue >= DQPLB_LANES_MAX || rail >= DQPLB_LANES_MAX)
+	if (lane >= tx->lanes || rail >= DQPLB_LANES_MAX ||
+	    (queue >= DQPLB_LANES_MAX && queue != DQPLB_QUEUE_NONE))
 		return -EINVAL;
 	l = &tx->lane[lane];
 	if (l->state != TX_LANE_CLOSED || incarnation <= l->incarnation)
@@ -73,12 +74,16 @@ int dqplb_tx_lane_open(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnation,
 	l->passed = false;
 	if (l->limit == 0)
 		l->limit = tx->lane_segments;
-	l->queue = (uint8_t)queue;
+	l->plain = queue == DQPLB_QUEUE_NONE;
 	l->rail = (uint8_t)rail;
-	tx->queue[queue].lanes |= bit;
 	if (rail == tx->home_rail)
 		tx->home |= bit;
 	lane_move(tx, lane, TX_LANE_UP);
+	/* Without a queue there never is a credit. */
+	if (l->plain)
+		return 0;
+	l->queue = (uint8_t)queue;
+	tx->queue[queue].lanes |= bit;
 	queue_recount(tx, queue);
 	return 0;
 }
@@ -233,6 +238,8 @@ int dqplb_tx_lane_stopped(struct dqplb_tx *tx, uint32_t lane, uint32_t incarnati
 		return -EINVAL;
 	lane_move(tx, lane, TX_LANE_STOPPED);
 	plains_resolve(tx, lane, false);
+	if (tx->lane[lane].plain)
+		lane_resolve(tx, lane);
 	return 0;
 }
 

@@ -495,6 +495,50 @@ static void test_stopped(void)
 	dqplb_tx_close(s.tx);
 }
 
+/* A lane that has no receives is for plain transfers, and closed without a report. */
+static void test_no_queue(void)
+{
+	struct dqplb_xfer plain = xfer(DQPLB_WRITE, SEG), n = xfer(DQPLB_NUMBERED, SEG);
+	struct dqplb_tx_config c = usual;
+	struct side s;
+	uint32_t incarnation = 1;
+
+	n.bare = true;
+	c.lanes = 2;
+	open_side(&s, &c, 100);
+	for (uint32_t i = 0; i < 2; i++) {
+		dqplb_tx_lane_down(s.tx, i, 1);
+		dqplb_tx_lane_drained(s.tx, i, 1);
+		say(&s, DQPLB_MSG_REPORT, 0, 0, (int)i, 1);
+	}
+	for (; incarnation < 4; incarnation++) {
+		tap_is_int(
+			dqplb_tx_lane_open(s.tx, 1, incarnation + 1, DQPLB_QUEUE_NONE, 0),
+			0, "it is opened");
+		if (incarnation == 1) {
+			dqplb_tx_start(s.tx, &n);
+			dqplb_tx_start(s.tx, &plain);
+		}
+		tap_ok(pump(&s) == 1 && s.post[0].xfer == &plain && s.post[0].lane == 1 &&
+			       s.post[0].again == (incarnation > 1),
+		       "A2: what has no number goes on it, and nothing else");
+		dqplb_tx_lane_down(s.tx, 1, incarnation + 1);
+		dqplb_tx_lane_drained(s.tx, 1, incarnation + 1);
+		tap_ok(!dqplb_tx_lane_closed(s.tx, 1) && pump(&s) == 0,
+		       "C4: it may still be written");
+		tap_ok(dqplb_tx_lane_stopped(s.tx, 1, incarnation + 1) == 0 &&
+			       dqplb_tx_lane_closed(s.tx, 1),
+		       "C4: it is stopped, and closed");
+	}
+	dqplb_tx_lane_open(s.tx, 0, 2, 0, 0);
+	tap_ok(pump(&s) == 1 && s.post[0].xfer == &plain &&
+		       dqplb_tx_done_take(s.tx, s.post[0].cookie) == &plain,
+	       "another lane takes what it lost");
+	tap_ok(pump(&s) == 1 && s.post[0].xfer == &n, "and what has a number");
+	dqplb_tx_abort(s.tx, -ECONNRESET);
+	dqplb_tx_close(s.tx);
+}
+
 /* Lanes that end over and over, each after a few segments. */
 static void test_caution(void)
 {
@@ -599,6 +643,7 @@ int main(void)
 	test_abort();
 	test_start();
 	test_stopped();
+	test_no_queue();
 	test_caution();
 	test_quick();
 	return tap_done();

@@ -37,6 +37,7 @@ PROV_SOURCES += \
 	%D%/verbs_resume.c %D%/verbs_resume.h \
 	%D%/verbs_rkey.c %D%/verbs_rkey.h \
 	%D%/verbs_rma.c %D%/verbs_rma.h \
+	%D%/verbs_spare.c %D%/verbs_spare.h \
 	%D%/verbs_srq.c %D%/verbs_srq.h \
 	%D%/verbs_stop.c %D%/verbs_stop.h
 endif
@@ -118,6 +119,10 @@ TEST_HELPERS += %D%/tests/test_placed
 %C%_tests_test_placed_SOURCES = %D%/tests/test_placed.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_placed_LDADD = prov/libprov.la
 %C%_tests_test_near_SOURCES += %D%/tests/rig.c %D%/tests/rig.h
+check_PROGRAMS += %D%/tests/test_asleep
+TEST_HELPERS += %D%/tests/test_asleep
+%C%_tests_test_asleep_SOURCES = %D%/tests/test_asleep.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_asleep_LDADD = prov/libprov.la
 check_PROGRAMS += %D%/tests/test_reach
 TEST_HELPERS += %D%/tests/test_reach
 %C%_tests_test_reach_SOURCES = %D%/tests/test_reach.c %D%/tests/rig.c %D%/tests/rig.h
@@ -130,7 +135,7 @@ endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t \
-	%D%/tests/near.t %D%/tests/reach.t
-EXTRA_DIST += %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
+	%D%/tests/near.t %D%/tests/reach.t %D%/tests/asleep.t
+EXTRA_DIST += %D%/tests/asleep.t %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh

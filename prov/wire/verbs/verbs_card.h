@@ -44,7 +44,8 @@ enum verbs_rail_kind {
 /* Features; both sides have those that count. Unknown bits are ignored. */
 #define VERBS_CARD_OOO	    1u /* queue pairs may place data out of order */
 #define VERBS_CARD_NUMBERED 2u /* every put is numbered (FI_WEFT_NUMBERED) */
-#define VERBS_CARD_STOPS    4u /* lanes are stopped at the door (verbs_stop.h) */
+#define VERBS_CARD_STOPS    4u /* lanes are stopped at the door (verbs_stop.h), */
+#define VERBS_CARD_SPARES   8u /* and made there (verbs_spare.h) */
 
 struct verbs_card_rail {
 	uint8_t kind;	/* enum verbs_rail_kind */

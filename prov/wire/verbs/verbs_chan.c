@@ -344,6 +344,11 @@ void verbs_pkt_commit(struct wire_link *wlink, void *pkt, size_t len)
 	commit(verbs_link_of(wlink), VERBS_CTL_PACKET, len);
 }
 
+bool verbs_chan_can_read(const struct verbs_link *link, uint32_t count)
+{
+	return can_post(&link->chan) && verbs_qp_sq_room(link->chan.qp) >= count;
+}
+
 bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32_t rkey,
 		     size_t len, bool signal)
 {
@@ -517,7 +522,7 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 	if (qp != link->chan.qp || link->state != VERBS_LINK_UP)
 		return;
 	if (read)
-		verbs_rkeys_read(link);
+		verbs_rkeys_read(link, false);
 	else
 		verbs_rkeys_run(link); /* there may have been no place for it */
 }

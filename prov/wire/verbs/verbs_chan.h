@@ -64,6 +64,8 @@ void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t
 /* Sends what is queued and the acknowledgement that is due. */
 void verbs_chan_flush(struct verbs_link *link);
 
+/* Whether so many reads can be posted. */
+bool verbs_chan_can_read(const struct verbs_link *link, uint32_t count);
 /* Reads the peer's memory into the channel's; `at`: 0 or 1. False: not now. */
 bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32_t rkey,
 		     size_t len, bool signal);

@@ -31,7 +31,7 @@ void verbs_card_fill(struct verbs_ep *ep)
 
 	memset(card, 0, sizeof(*card));
 	verbs_dev_card(dev, card);
-	card->features |= VERBS_CARD_STOPS;
+	card->features |= VERBS_CARD_STOPS | VERBS_CARD_SPARES;
 	if (prov_params()->numbered)
 		card->features |= VERBS_CARD_NUMBERED;
 	card->door = ep->base.addr;
@@ -97,6 +97,7 @@ static void link_leave(struct verbs_link *link)
 		known = known || link->lane[i].qp;
 		verbs_lane_leave(link, i);
 	}
+	verbs_spare_cut(link);
 	if (link->chan.qp)
 		verbs_qp_leave(ep, link->chan.qp);
 	link->chan.qp = NULL;
@@ -136,7 +137,7 @@ static void link_values_log(const struct verbs_link *link,
 		"%u bytes, %u on a lane, up to %llu bytes on the way, traffic class %u, "
 		"placed %s\n",
 		wire_addr_text(&link->peer.door, text),
-		fabric_distance_name(link->terms.distance), tx->lanes,
+		fabric_distance_name(link->terms.distance), link->lanes,
 		link->ep->dom->dev->rails, tx->window, tx->max_segment, tx->lane_segments,
 		(unsigned long long)tx->link_bytes, link->traffic_class,
 		link->terms.features & VERBS_CARD_OOO ? "out of order" : "in order");
@@ -159,7 +160,8 @@ static int machines_open(struct verbs_link *link)
 	dqplb_profile_tx(p, dev->rails, &tx);
 	link->lanes = t->lanes < DQPLB_LANES_MAX ? t->lanes : DQPLB_LANES_MAX;
 	link->traffic_class = (uint8_t)p->traffic_class;
-	tx.lanes = link->lanes;
+	/* And the one that is made at the door. */
+	tx.lanes = link->lanes + (link->lanes < DQPLB_LANES_MAX);
 	tx.window = t->window[mine];
 	tx.records = t->records[mine];
 	if (tx.lane_segments > t->segments[mine])
@@ -195,6 +197,7 @@ static int link_agreed(struct verbs_link *link)
 	verbs_ctl_init(&c->ctl, credits < VERBS_CREDITS ? credits : VERBS_CREDITS,
 		       c->grant);
 	c->grow_at = c->grant;
+	verbs_spare_init(link);
 	return machines_open(link);
 }
 

@@ -42,26 +42,17 @@ static bool lane_post(struct verbs_link *link, uint32_t lane, uint64_t cookie)
 {
 	const struct verbs_lane *l = &link->lane[lane];
 	const struct verbs_mr *mr = link->ep->dom->bin;
-	struct verbs_qp *qp = l->qp;
-	struct ibv_sge sge = {.addr = mr->start, .length = FLUSH_LEN};
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .sg_list = &sge,
-				 .num_sge = 1};
-	struct ibv_send_wr *bad;
+	struct ibv_sge sge = {
+		.addr = mr->start, .length = FLUSH_LEN, .lkey = mr->lkey[l->rail]};
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = {.remote_addr = link->peer.table_addr,
+			    .rkey = link->peer.rail[l->peer_rail].table_key}};
 
-	if (l->state != VERBS_LANE_UP || qp->state != VERBS_QP_READY)
-		return false;
-	sge.lkey = mr->lkey[qp->rail];
-	wr.wr_id = verbs_wr_id(qp, qp->sq_head & qp->sq_mask);
-	wr.wr.rdma.remote_addr = link->peer.table_addr;
-	wr.wr.rdma.rkey = link->peer.rail[l->peer_rail].table_key;
-	if (ibv_post_send(qp->ib, &wr, &bad)) {
-		verbs_lane_down(link, lane, VERBS_LANE_PATH);
-		return false;
-	}
-	qp->cookie[qp->sq_head++ & qp->sq_mask] = cookie;
-	return true;
+	return verbs_lane_post_own(link, lane, &wr, cookie);
 }
 
 /* Lanes that are over at the peer too: nothing of them can land any more. */

@@ -12,6 +12,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_poll.h"
+#include "prov/wire/verbs/verbs_spare.h"
 #include "prov/wire/verbs/verbs_stop.h"
 
 /* A lane whose queue pair doesn't flush is ended by destroying it. */
@@ -21,6 +22,13 @@
 #define LANE_PAUSE_SHIFTS 6u
 
 #define OWE(op) (uint8_t)(1u << (op))
+
+static const char *const lane_why[] = {
+	[VERBS_LANE_PATH] = "its path failed",
+	[VERBS_LANE_FAULT] = "an operation was refused",
+	[VERBS_LANE_TOLD] = "the peer says so",
+	[VERBS_LANE_DONE] = "it isn't needed any more",
+};
 
 static const char *const lane_state_name[VERBS_LANE_STATES] = {
 	[VERBS_LANE_CLOSED] = "closed",
@@ -47,6 +55,21 @@ static void lane_move(struct verbs_link *link, uint32_t i, enum verbs_lane_state
 	l->state = to;
 }
 
+int verbs_lane_make(struct verbs_link *link, uint32_t i, const struct verbs_qp_attr *attr)
+{
+	struct verbs_lane *l = &link->lane[i];
+	int ret;
+
+	l->incarnation = attr->incarnation;
+	l->rail = (uint8_t)attr->rail;
+	ret = verbs_qp_open(link->ep, link, attr, &l->qp);
+	if (ret)
+		l->qp = NULL;
+	else
+		lane_move(link, i, VERBS_LANE_OPENING);
+	return ret;
+}
+
 int verbs_lane_prepare(struct verbs_link *link, uint32_t i, uint32_t rail,
 		       uint32_t incarnation)
 {
@@ -63,23 +86,17 @@ int verbs_lane_prepare(struct verbs_link *link, uint32_t i, uint32_t rail,
 		 * ends know: alike on both. */
 		.ooo = link->state == VERBS_LINK_UP &&
 		       (link->terms.features & VERBS_CARD_OOO)};
-	int ret;
+	int ret = verbs_lane_make(link, i, &attr);
 
-	l->incarnation = incarnation;
-	l->rail = (uint8_t)rail;
-	ret = verbs_qp_open(ep, link, &attr, &l->qp);
-	if (ret) {
-		l->qp = NULL;
+	if (ret)
 		return ret;
-	}
 	ret = verbs_qp_receive(l->qp, attr.receives);
 	if (ret) {
 		verbs_qp_leave(ep, l->qp);
 		l->qp = NULL;
-		return ret;
+		lane_move(link, i, VERBS_LANE_CLOSED);
 	}
-	lane_move(link, i, VERBS_LANE_OPENING);
-	return 0;
+	return ret;
 }
 
 int verbs_lane_connect(struct verbs_link *link, uint32_t i, uint32_t peer_rail,
@@ -112,7 +129,9 @@ void verbs_lane_up(struct verbs_link *link, uint32_t i)
 
 	if (l->state != VERBS_LANE_OPENING)
 		return;
-	if (dqplb_tx_lane_open(link->tx, i, l->incarnation, i, l->rail)) {
+	if (dqplb_tx_lane_open(link->tx, i, l->incarnation,
+			       i == verbs_spare_lane(link) ? DQPLB_QUEUE_NONE : i,
+			       l->rail)) {
 		verbs_link_fault(link, -EPROTO);
 		return;
 	}
@@ -154,13 +173,10 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 		return;
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 		"lane %u.%u on %s ends: %s; in flight is sent again on others\n", i,
-		l->incarnation, link->ep->dom->dev->rail[l->rail].name,
-		why == VERBS_LANE_PATH	  ? "its path failed"
-		: why == VERBS_LANE_FAULT ? "an operation was refused"
-					  : "the peer says so");
+		l->incarnation, link->ep->dom->dev->rail[l->rail].name, lane_why[why]);
 	if (why == VERBS_LANE_FAULT)
 		link->lane_stats.rebuilt++;
-	else
+	else if (why != VERBS_LANE_DONE)
 		link->lane_stats.retired++;
 	/* Perhaps all of its rail is down: then none is opened there in vain. */
 	if (why == VERBS_LANE_PATH)
@@ -170,8 +186,12 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 		l->faults = 0;
 	l->faults++;
 	/* What is owed of its opening doesn't matter any more. */
-	l->owe = why == VERBS_LANE_TOLD ? 0 : OWE(VERBS_MSG_DOWN);
+	l->owe = why == VERBS_LANE_TOLD || i == verbs_spare_lane(link)
+			 ? 0
+			 : OWE(VERBS_MSG_DOWN);
 	verbs_flush_lane_gone(link, i);
+	if (i == verbs_spare_lane(link))
+		verbs_spare_gone(link);
 	dqplb_tx_lane_down(link->tx, i, l->incarnation);
 	lane_move(link, i, VERBS_LANE_DRAINING);
 	verbs_qp_error(link->ep, l->qp);
@@ -244,9 +264,15 @@ void verbs_lanes_reported(struct verbs_link *link)
 	verbs_link_chore(link);
 }
 
+/* With the one that is made at the door. */
+static uint32_t lanes_all(const struct verbs_link *link)
+{
+	return link->lanes < DQPLB_LANES_MAX ? link->lanes + 1 : link->lanes;
+}
+
 void verbs_lanes_rail_down(struct verbs_link *link, uint32_t rail, bool peer)
 {
-	for (uint32_t i = 0; i < link->lanes; i++) {
+	for (uint32_t i = 0; i < lanes_all(link); i++) {
 		const struct verbs_lane *l = &link->lane[i];
 
 		if ((peer ? l->peer_rail : l->rail) == rail)
@@ -357,20 +383,28 @@ static void want_say(struct verbs_link *link)
 	verbs_chan_commit(link, VERBS_CTL_LANE, sizeof(struct verbs_msg_bytes));
 }
 
+uint64_t verbs_lane_drain(struct verbs_link *link, uint32_t i, uint64_t now)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	if (l->due > now)
+		return l->due;
+	FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+		"lane %u.%u on %s doesn't flush: its queue pair is destroyed\n", i,
+		l->incarnation, link->ep->dom->dev->rail[l->rail].name);
+	lane_close(link, i);
+	l->due = now + (LANE_PAUSE_NS << LANE_PAUSE_SHIFTS);
+	return UINT64_MAX;
+}
+
 /* One lane's turn; what is due of it. */
 static uint64_t lane_run(struct verbs_link *link, uint32_t i, uint64_t now)
 {
 	struct verbs_lane *l = &link->lane[i];
 
-	if (l->state == VERBS_LANE_DRAINING) {
-		if (l->due > now)
-			return l->due;
-		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
-			"lane %u.%u on %s doesn't flush: its queue pair is destroyed\n",
-			i, l->incarnation, link->ep->dom->dev->rail[l->rail].name);
-		lane_close(link, i);
-		l->due = now + (LANE_PAUSE_NS << LANE_PAUSE_SHIFTS);
-	}
+	if (l->state == VERBS_LANE_DRAINING &&
+	    verbs_lane_drain(link, i, now) != UINT64_MAX)
+		return l->due;
 	if (link->dialler && i < link->lanes_wanted && !l->never && !l->owe &&
 	    lane_is_free(link, i)) {
 		if (l->due > now)
@@ -383,8 +417,10 @@ static uint64_t lane_run(struct verbs_link *link, uint32_t i, uint64_t now)
 
 uint64_t verbs_lanes_run(struct verbs_link *link, uint64_t now)
 {
-	uint64_t due = verbs_stop_run(link, now);
+	uint64_t due = verbs_stop_run(link, now), spare = verbs_spare_run(link, now);
 
+	if (spare < due)
+		due = spare;
 	for (uint32_t i = 0; i < link->lanes; i++) {
 		uint64_t d = lane_run(link, i, now);
 

@@ -62,13 +62,31 @@ int verbs_lane_connect(struct verbs_link *link, uint32_t lane, uint32_t peer_rai
 int verbs_lane_listen(struct verbs_link *link, uint32_t lane);
 /* May be sent on from now on. */
 void verbs_lane_up(struct verbs_link *link, uint32_t lane);
-/* Something is wrong with it: ends it; `tell`: the peer is told. */
-enum verbs_lane_why { VERBS_LANE_PATH, VERBS_LANE_FAULT, VERBS_LANE_TOLD };
+/* Something is wrong with it, or (DONE) it isn't needed any more: ends it. The peer is
+ * told that doesn't know. */
+enum verbs_lane_why {
+	VERBS_LANE_PATH,
+	VERBS_LANE_FAULT,
+	VERBS_LANE_TOLD,
+	VERBS_LANE_DONE
+};
 void verbs_lane_down(struct verbs_link *link, uint32_t lane, enum verbs_lane_why why);
 /* After completions of a lane that ends: whether that was the last. */
 void verbs_lane_settle(struct verbs_link *link, uint32_t lane);
 /* Ends it at once, without a word: the link is over. Mutex. */
 void verbs_lane_cut(struct verbs_link *link, uint32_t lane);
+
+/* A queue pair in INIT, without receives, as that lane's next incarnation. Mutex. */
+int verbs_lane_make(struct verbs_link *link, uint32_t lane,
+		    const struct verbs_qp_attr *attr);
+/* One that is DRAINING: closes it when it is time. Returns when that is; UINT64_MAX: it
+ * was closed. */
+uint64_t verbs_lane_drain(struct verbs_link *link, uint32_t lane, uint64_t now);
+/* A request of the wire's own, which dqplb knows nothing of. False: not on this lane. */
+bool verbs_lane_post_own(struct verbs_link *link, uint32_t lane, struct ibv_send_wr *wr,
+			 uint64_t cookie);
+/* Cookies from here on are of such requests. */
+#define VERBS_LANE_OWN (UINT64_MAX - 3)
 
 /* The same without the endpoint's lock: the link never was up. Mutex. */
 void verbs_lane_leave(struct verbs_link *link, uint32_t lane);

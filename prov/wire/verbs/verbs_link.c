@@ -98,6 +98,7 @@ static void link_cut(struct verbs_link *link, bool chan, int err)
 {
 	for (uint32_t i = 0; i < DQPLB_LANES_MAX; i++)
 		verbs_lane_cut(link, i);
+	verbs_spare_cut(link);
 	if (!chan)
 		return;
 	if (link->chan.qp)
@@ -140,6 +141,7 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 	c->rebuilt = link->lane_stats.rebuilt;
 	c->resumes = link->resumes;
 	c->stops = link->lane_stats.stopped;
+	c->spares = link->spare.opened;
 	c->waits = link->chan.waits;
 	c->flushes = link->flush.rounds;
 	memcpy(c->bytes, link->rail_bytes, sizeof(c->bytes));
@@ -156,14 +158,14 @@ static void link_log(const struct verbs_link *link)
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 		"link to %s: packets=%llu replays=%llu duplicates=%llu segments=%llu "
 		"again=%llu opened=%llu retired=%llu rebuilt=%llu resumes=%llu "
-		"waits=%llu flushes=%llu stops=%llu\n",
+		"waits=%llu flushes=%llu stops=%llu spares=%llu\n",
 		wire_addr_text(&link->base.peer, text), (unsigned long long)c.packets,
 		(unsigned long long)c.replays, (unsigned long long)c.duplicates,
 		(unsigned long long)c.segments, (unsigned long long)c.again,
 		(unsigned long long)c.opened, (unsigned long long)c.retired,
 		(unsigned long long)c.rebuilt, (unsigned long long)c.resumes,
 		(unsigned long long)c.waits, (unsigned long long)c.flushes,
-		(unsigned long long)c.stops);
+		(unsigned long long)c.stops, (unsigned long long)c.spares);
 	for (uint32_t r = 0; r < link->ep->dom->dev->rails; r++)
 		FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "link to %s: %llu bytes on %s\n",
 			text, (unsigned long long)c.bytes[r],
@@ -437,7 +439,7 @@ bool verbs_link_heard(struct verbs_link *link)
 int verbs_link_news(struct verbs_link *link)
 {
 	struct verbs_ep *ep = link->ep;
-	bool up, down;
+	bool up, down, recalled;
 	int err;
 
 	pthread_mutex_lock(&ep->mutex);
@@ -445,11 +447,18 @@ int verbs_link_news(struct verbs_link *link)
 	down = link->news_down;
 	err = link->news_err;
 	link->news_up = link->news_down = false;
+	recalled = link->recalled;
+	link->recalled = false;
 	pthread_mutex_unlock(&ep->mutex);
 	if (up)
 		verbs_link_heard(link);
+	if (recalled && link->state == VERBS_LINK_UP && !link->resuming) {
+		link->chan.broken = true;
+		verbs_link_chore(link);
+	}
 	up = verbs_resume_news(link) || up;
 	up = verbs_stop_news(link) || up;
+	up = verbs_spare_news(link) || up;
 	if (!down || link->state == VERBS_LINK_DOWN)
 		return up;
 	if (link->state == VERBS_LINK_UP && err == -FI_ECONNREFUSED) {

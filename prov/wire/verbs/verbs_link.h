@@ -20,6 +20,7 @@
 #include "prov/wire/verbs/verbs_flush.h"
 #include "prov/wire/verbs/verbs_lane.h"
 #include "prov/wire/verbs/verbs_rkey.h"
+#include "prov/wire/verbs/verbs_spare.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
@@ -77,6 +78,7 @@ struct verbs_link {
 	uint32_t rails_owed;   /* bits: the peer is to be told */
 	uint64_t stops;	       /* bits: lanes that the peer is to be asked to stop, */
 	uint64_t stops_due;    /* then */
+	struct verbs_spare spare;
 	struct verbs_rkeys rkeys;
 	uint32_t events;	  /* MEM_EVENTS_* that entries of the peer's keys said */
 	struct list ops;	  /* under way */
@@ -91,6 +93,8 @@ struct verbs_link {
 	uint64_t resume_until;
 	uint64_t resume_back; /* when it was there again, or there at first */
 	uint64_t resume_due;
+	uint64_t resume_dialled; /* when that was last tried */
+	bool resume_refused;	 /* the peer answers, and can't */
 
 	/* Mutex. */
 	struct list member; /* ep->links */
@@ -104,6 +108,7 @@ struct verbs_link {
 	struct verbs_card *next_card; /* what was said in it */
 	uint8_t next_news;
 	int next_err;
+	bool recalled;	  /* dialler: the peer's end of the channel died */
 	uint64_t stopped; /* bits: lanes that the peer said it stopped, */
 	uint32_t stopped_incarnation[DQPLB_LANES_MAX]; /* these of them */
 };
@@ -177,6 +182,7 @@ struct verbs_link_counts {
 	uint64_t rebuilt;
 	uint64_t resumes; /* control channels made anew */
 	uint64_t stops;	  /* lanes that the peer stopped before it reported them */
+	uint64_t spares;  /* lanes that were made at its door */
 	uint64_t waits;	  /* packets that there was no room for */
 	uint64_t flushes; /* rounds of reads behind writes */
 	uint64_t bytes[DQPLB_RAILS_MAX];

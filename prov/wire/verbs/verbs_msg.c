@@ -28,7 +28,9 @@ int verbs_msg_read(const void *bytes, size_t len, struct verbs_msg *m)
 	memcpy(m->gid, b.gid, sizeof(m->gid));
 	if (m->qpn > MSG_24BIT || m->psn > MSG_24BIT)
 		return -EPROTO;
-	if ((b.op == VERBS_MSG_OPEN || b.op == VERBS_MSG_OPENED) && m->qpn == 0)
+	if ((b.op == VERBS_MSG_OPEN || b.op == VERBS_MSG_OPENED ||
+	     b.op == VERBS_MSG_SPARE) &&
+	    m->qpn == 0)
 		return -EPROTO;
 	return 0;
 }

@@ -15,6 +15,16 @@
  *
  *   STOP    end yours: nothing that I posted on mine may be written any more (rule C4)
  *   STOPPED nothing is
+ *
+ * (verbs_spare.h):
+ *
+ *   SPARE   make a queue pair for mine, on this rail, which is reached by this LID and
+ * GID SPARED  it is there; with no number: it isn't
+ *
+ * (verbs_resume.h):
+ *
+ *   CALL    answerer: my end of the control channel of this round (as incarnation) died:
+ *           call again
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_MSG_H
 #define WEFT_WIRE_VERBS_VERBS_MSG_H
@@ -34,19 +44,22 @@ enum verbs_msg_op {
 	VERBS_MSG_RAIL,
 	VERBS_MSG_STOP,
 	VERBS_MSG_STOPPED,
+	VERBS_MSG_SPARE,
+	VERBS_MSG_SPARED,
+	VERBS_MSG_CALL,
 	VERBS_MSG_OPS
 };
 
 struct verbs_msg_bytes {
 	uint8_t op;
-	uint8_t rail;	  /* OPEN, OPENED, RAIL */
+	uint8_t rail;	  /* OPEN, OPENED, RAIL, SPARE, SPARED */
 	struct le16 lane; /* WANT: how many; RAIL: 0 or 1: down, up */
 	struct le32 incarnation;
-	struct le32 qpn; /* OPEN, OPENED */
+	struct le32 qpn; /* OPEN, OPENED, SPARE, SPARED */
 	struct le32 psn;
-	struct le16 lid; /* RAIL */
+	struct le16 lid; /* RAIL, SPARE */
 	uint8_t zero[6];
-	uint8_t gid[16]; /* RAIL */
+	uint8_t gid[16]; /* RAIL, SPARE */
 };
 
 _Static_assert(sizeof(struct verbs_msg_bytes) == 40, "verbs_msg_bytes");

@@ -16,6 +16,7 @@
 #include "prov/wire/verbs/verbs_lane.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_rma.h"
+#include "prov/wire/verbs/verbs_spare.h"
 
 #define POST_SIGNAL 8u /* at most so many answer for each other */
 
@@ -112,6 +113,24 @@ static void chain_post(struct verbs_link *link, uint32_t lane, struct post *firs
 			strerror(err));
 		verbs_lane_down(link, lane, VERBS_LANE_PATH);
 	}
+}
+
+bool verbs_lane_post_own(struct verbs_link *link, uint32_t lane, struct ibv_send_wr *wr,
+			 uint64_t cookie)
+{
+	const struct verbs_lane *l = &link->lane[lane];
+	struct verbs_qp *qp = l->qp;
+	struct ibv_send_wr *bad;
+
+	if (l->state != VERBS_LANE_UP || qp->state != VERBS_QP_READY)
+		return false;
+	wr->wr_id = verbs_wr_id(qp, qp->sq_head & qp->sq_mask);
+	if (ibv_post_send(qp->ib, wr, &bad)) {
+		verbs_lane_down(link, lane, VERBS_LANE_PATH);
+		return false;
+	}
+	qp->cookie[qp->sq_head++ & qp->sq_mask] = cookie;
+	return true;
 }
 
 static void batch_post(struct verbs_link *link, struct batch *b)
@@ -248,6 +267,14 @@ static void sent_one(struct verbs_link *link, struct verbs_qp *qp)
 		verbs_op_over(container_of(x, struct verbs_op, xfer));
 }
 
+static void own_answered(struct verbs_link *link, uint32_t lane, uint64_t cookie)
+{
+	if (cookie == VERBS_FLUSH_COOKIE)
+		verbs_flush_answered(link, lane);
+	else if (cookie != VERBS_FLUSH_IDLE)
+		verbs_spare_done(link, cookie);
+}
+
 static void sent_all(struct verbs_link *link, struct verbs_qp *qp, uint32_t count)
 {
 	uint32_t lane = qp->lane;
@@ -256,10 +283,10 @@ static void sent_all(struct verbs_link *link, struct verbs_qp *qp, uint32_t coun
 	for (uint32_t k = 0; k < count; k++) {
 		uint64_t cookie = qp->cookie[qp->sq_tail++ & qp->sq_mask];
 
-		if (cookie == VERBS_FLUSH_COOKIE)
-			verbs_flush_answered(link, lane);
-		else
+		if (cookie < VERBS_LANE_OWN)
 			dqplb_tx_done(link->tx, cookie);
+		else
+			own_answered(link, lane, cookie);
 	}
 	if (qp->state == VERBS_QP_ERROR)
 		verbs_lane_settle(link, lane);
@@ -280,7 +307,7 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 		qp->passed = true;
 		link->odd = 0;
 		if (count == 1 && qp->state == VERBS_QP_READY &&
-		    qp->cookie[at] != VERBS_FLUSH_COOKIE)
+		    qp->cookie[at] < VERBS_LANE_OWN)
 			sent_one(link, qp);
 		else
 			sent_all(link, qp, count);
@@ -293,7 +320,7 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 		FI_INFO(&weft_provider, FI_LOG_EP_DATA, "lane %u.%u: %s\n", i,
 			qp->incarnation, link->ep->lib->wc_status_str(wc->status));
 	/* Its own key table can't be read: that is no peer. */
-	if (fault && qp->cookie[at] == VERBS_FLUSH_COOKIE)
+	if (fault && qp->cookie[at] >= VERBS_LANE_OWN)
 		verbs_link_fault(link, -EPROTO);
 	else if (fault)
 		dqplb_tx_fault(link->tx, qp->cookie[at], fault);

@@ -18,6 +18,9 @@
 /* Between two attempts. */
 #define RESUME_PAUSE_NS UINT64_C(20000000)
 
+/* Of a call that nobody answered: less is an answer. */
+#define RESUME_ASLEEP_NS UINT64_C(1000000000)
+
 enum resume_news {
 	RESUME_HELLO = 1,
 	RESUME_ANSWER = 2,
@@ -63,9 +66,32 @@ static bool last_words(struct verbs_link *link)
 	return link->state == VERBS_LINK_UP && !link->faulty;
 }
 
+/* The dialler is to call again. */
+static void resume_ask(struct verbs_link *link)
+{
+	const struct verbs_msg m = {.op = VERBS_MSG_CALL, .incarnation = link->round};
+	struct verbs_ep *ep = link->ep;
+
+	pthread_mutex_lock(&ep->mutex);
+	if (link->call && !(link->terms.features & VERBS_CARD_SPARES)) {
+		verbs_call_drop(link->call, -FI_ECONNREFUSED);
+		link->call = NULL;
+	} else if (link->call) {
+		/* One that is over says so by itself. */
+		(void)verbs_stop_say(link->call, &m);
+	}
+	verbs_helper_kick(ep->helper);
+	pthread_mutex_unlock(&ep->mutex);
+}
+
+void verbs_resume_passed(struct verbs_link *link)
+{
+	if (link->resuming && !link->resume_refused)
+		link->resume_until = verbs_now() + patience();
+}
+
 void verbs_resume_start(struct verbs_link *link)
 {
-	struct verbs_ep *ep = link->ep;
 	uint64_t now = verbs_now();
 	char text[WIRE_ADDR_TEXT_MAX];
 	bool worth;
@@ -87,14 +113,9 @@ void verbs_resume_start(struct verbs_link *link)
 	if (link->chan.qp)
 		link->resume_rail = link->chan.qp->rail + 1u;
 	chan_qp_close(link);
-	if (!link->dialler) {
-		pthread_mutex_lock(&ep->mutex);
-		if (link->call)
-			verbs_call_drop(link->call, -FI_ECONNREFUSED);
-		link->call = NULL;
-		verbs_helper_kick(ep->helper);
-		pthread_mutex_unlock(&ep->mutex);
-	}
+	verbs_rkeys_restart(link, false);
+	if (!link->dialler)
+		resume_ask(link);
 	verbs_link_wake(link, link->resume_due);
 	verbs_link_chore(link);
 }
@@ -128,6 +149,7 @@ static void resume_dial(struct verbs_link *link, uint64_t now)
 	link->resume_due = now + RESUME_PAUSE_NS;
 	if (rail == UINT32_MAX)
 		return;
+	link->resume_dialled = now;
 	chan_qp_close(link);
 	pthread_mutex_lock(&ep->mutex);
 	if (verbs_chan_open(link, rail, &link->chan.qp) == 0) {
@@ -142,6 +164,7 @@ static void resume_dial(struct verbs_link *link, uint64_t now)
 	pthread_mutex_unlock(&ep->mutex);
 	if (ret)
 		chan_qp_close(link);
+	link->resume_refused = link->resume_refused || ret;
 }
 
 static void gave_up(struct verbs_link *link, const char *why)
@@ -210,10 +233,11 @@ static int chan_connect(struct verbs_link *link, const struct verbs_card *card)
 static void chan_back(struct verbs_link *link)
 {
 	link->resuming = false;
+	link->resume_refused = false;
 	link->resume_back = verbs_now();
 	link->chan.hold = false;
 	dqplb_rx_resend(link->rx);
-	verbs_rkeys_restart(link);
+	verbs_rkeys_restart(link, false);
 	verbs_stop_again(link);
 	verbs_link_chore(link);
 }
@@ -327,6 +351,8 @@ static void lost(struct verbs_link *link, int err)
 {
 	if (!link->resuming || !link->dialler)
 		return;
+	/* Who sleeps says nothing until the call ends by its deadline. */
+	link->resume_refused = verbs_now() - link->resume_dialled < RESUME_ASLEEP_NS;
 	chan_qp_close(link);
 	if (err == -FI_EHOSTUNREACH || err == -FI_EACCES)
 		gave_up(link, "the peer doesn't know it any more");
@@ -410,6 +436,15 @@ bool verbs_resume_hello(struct verbs_ep *ep, struct verbs_call *call,
 	link->next_news = RESUME_HELLO;
 	verbs_ep_news(ep, link);
 	return true;
+}
+
+void verbs_resume_asked(struct verbs_link *link, uint32_t round)
+{
+	/* Else it is being made, or is there again. */
+	if (!link->dialler || round != link->round)
+		return;
+	link->recalled = true;
+	verbs_ep_news(link->ep, link);
 }
 
 void verbs_resume_event(struct verbs_link *link, const struct verbs_door_event *ev)

@@ -157,15 +157,39 @@ static void fetch_end(struct verbs_link *link, struct verbs_rkey *k, int err)
 	verbs_rkey_put(link, k);
 }
 
+/* The queue pair that takes two reads just now; NULL: none. */
+static const struct verbs_qp *reader(struct verbs_link *link)
+{
+	struct verbs_rkeys *r = &link->rkeys;
+
+	r->spare = false;
+	if (verbs_chan_can_read(link, 2))
+		return link->chan.qp;
+	r->spare = true;
+	return verbs_spare_qp(link, 2);
+}
+
+static bool table_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32_t rkey,
+		       size_t len, bool signal)
+{
+	return link->rkeys.spare ? verbs_spare_read(link, at, addr, rkey, len, signal)
+				 : verbs_chan_read(link, at, addr, rkey, len, signal);
+}
+
+static const void *table_at(const struct verbs_link *link, unsigned at)
+{
+	return link->rkeys.spare ? verbs_spare_read_at(link, at)
+				 : verbs_chan_read_at(link, at);
+}
+
 static bool root_read(struct verbs_link *link)
 {
-	const struct verbs_qp *qp = link->chan.qp;
+	const struct verbs_qp *qp = reader(link);
 
-	if (!qp)
-		return false;
-	link->rkeys.root_reading = verbs_chan_read(
-		link, 0, link->peer.table_addr, link->peer.rail[qp->peer_rail].table_key,
-		verbs_keys_root_size(), true);
+	link->rkeys.root_reading =
+		qp && table_read(link, 0, link->peer.table_addr,
+				 link->peer.rail[qp->peer_rail].table_key,
+				 verbs_keys_root_size(), true);
 	return link->rkeys.root_reading;
 }
 
@@ -173,18 +197,19 @@ static bool root_read(struct verbs_link *link)
 static bool level_read(struct verbs_link *link, const struct verbs_rkey *k)
 {
 	struct verbs_rkeys *r = &link->rkeys;
-	const struct verbs_qp *qp = link->chan.qp;
+	const struct verbs_qp *qp = reader(link);
 	size_t len = verbs_keys_bucket_size(r->view.rails);
 	uint32_t level = r->level - 1;
+	uint32_t rkey;
 
-	if (!qp || verbs_qp_sq_room(qp) < 2)
+	if (!qp)
 		return false;
+	rkey = r->view.level[level].rkey[qp->peer_rail];
 	for (unsigned c = 0; c < 2; c++)
-		if (!verbs_chan_read(link, c,
-				     verbs_keys_bucket_at(&r->view, level, c,
-							  k->entry.space, k->entry.key),
-				     r->view.level[level].rkey[qp->peer_rail], len,
-				     c == 1))
+		if (!table_read(link, c,
+				verbs_keys_bucket_at(&r->view, level, c, k->entry.space,
+						     k->entry.key),
+				rkey, len, c == 1))
 			return false;
 	return true;
 }
@@ -204,8 +229,7 @@ void verbs_rkeys_run(struct verbs_link *link)
 static void root_take(struct verbs_link *link, struct verbs_rkey *k)
 {
 	struct verbs_rkeys *r = &link->rkeys;
-	int ret = verbs_keys_root_read(verbs_chan_read_at(link, 0), link->peer.rails,
-				       &r->view);
+	int ret = verbs_keys_root_read(table_at(link, 0), link->peer.rails, &r->view);
 
 	r->root_reading = false;
 	if (ret == -EAGAIN && ++r->again < RKEY_AGAIN_MAX)
@@ -227,7 +251,7 @@ static void level_take(struct verbs_link *link, struct verbs_rkey *k)
 
 	for (unsigned c = 0; c < 2; c++) {
 		enum verbs_keys_found found =
-			verbs_keys_bucket_read(verbs_chan_read_at(link, c), r->view.rails,
+			verbs_keys_bucket_read(table_at(link, c), r->view.rails,
 					       k->entry.space, k->entry.key, &k->entry);
 
 		if (found == VERBS_KEYS_FOUND) {
@@ -248,11 +272,11 @@ static void level_take(struct verbs_link *link, struct verbs_rkey *k)
 		r->root_known = false;
 }
 
-void verbs_rkeys_read(struct verbs_link *link)
+void verbs_rkeys_read(struct verbs_link *link, bool spare)
 {
 	struct verbs_rkeys *r = &link->rkeys;
 
-	if (!r->reading)
+	if (!r->reading || r->spare != spare)
 		return;
 	r->reading = false;
 	if (list_empty(&r->fetches))
@@ -264,8 +288,10 @@ void verbs_rkeys_read(struct verbs_link *link)
 	verbs_rkeys_run(link);
 }
 
-void verbs_rkeys_restart(struct verbs_link *link)
+void verbs_rkeys_restart(struct verbs_link *link, bool spare)
 {
+	if (link->rkeys.reading && link->rkeys.spare != spare)
+		return;
 	link->rkeys.reading = false;
 	link->rkeys.root_reading = false;
 	verbs_rkeys_run(link);

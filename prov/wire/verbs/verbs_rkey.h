@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Keys of the peer that a link remembers, and how they are found: by reading the peer's
- * table over the control channel, one key at a time (rule D1). A key that was refused is
- * dropped and fetched again; it is gone if its incarnation is the same (rule D2).
+ * table over the control channel, or over a spare lane while there is none, one key at a
+ * time (rule D1). A key that was refused is dropped and fetched again; it is gone if its
+ * incarnation is the same (rule D2).
  * Endpoint lock.
  */
 #ifndef WEFT_WIRE_VERBS_VERBS_RKEY_H
@@ -44,7 +45,8 @@ struct verbs_rkeys {
 	struct verbs_keys_view view;
 	bool root_known;
 	bool root_fresh; /* read for this very fetch */
-	bool reading;	 /* posted and not answered */
+	bool reading;	 /* posted and not answered, */
+	bool spare;	 /* on the lane that was made at the door (verbs_spare.h) */
 	bool root_reading;
 	uint32_t level; /* that is looked at next, plus one */
 	uint32_t again; /* torn reads in a row */
@@ -64,9 +66,9 @@ void verbs_rkey_refused(struct verbs_link *link, struct verbs_rkey *k);
 
 /* Goes on fetching. */
 void verbs_rkeys_run(struct verbs_link *link);
-/* What was read is there. */
-void verbs_rkeys_read(struct verbs_link *link);
-/* The queue pair that reads went over is gone. */
-void verbs_rkeys_restart(struct verbs_link *link);
+/* What was read is there; `spare`: by that lane. */
+void verbs_rkeys_read(struct verbs_link *link, bool spare);
+/* The channel, or the spare lane, is gone, and with it what was read by it. */
+void verbs_rkeys_restart(struct verbs_link *link, bool spare);
 
 #endif

@@ -14,8 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct verbs_call;
 struct verbs_door_event;
 struct verbs_link;
+struct verbs_msg;
 
 /* The lane is over here: the peer is asked to stop it, where it has not reported it yet
  * and understands that. Endpoint lock, like the next three. */
@@ -26,7 +28,9 @@ void verbs_stop_again(struct verbs_link *link);
 uint64_t verbs_stop_run(struct verbs_link *link, uint64_t now);
 /* What the peer said since: true: lanes were stopped. */
 bool verbs_stop_news(struct verbs_link *link);
-/* A word of the peer's. Mutex. */
+/* A word about lanes to the peer: 0, or as verbs_call_say. Mutex. */
+int verbs_stop_say(struct verbs_call *call, const struct verbs_msg *m);
+/* A word of the peer's, this or another. Mutex. */
 void verbs_stop_word(struct verbs_link *link, const struct verbs_door_event *ev);
 
 #endif
