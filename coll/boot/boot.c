@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "coll/api/error.h"
 #include "coll/boot/boot.h"
@@ -114,32 +115,47 @@ static enum weft_result allgather_callback(struct boot *boot, const struct boot_
 		boot->rank, (size_t)g->len, rc);
 }
 
-enum weft_result boot_allgather(struct boot *boot, const void *in, void *out, size_t len,
-				int64_t timeout_us)
+/* Where the result will be, for those who don't share one. */
+static enum weft_result view_memory(struct boot *boot, struct boot_gather *g)
 {
-	struct boot_gather g = {
-		.in = in, .out = out, .len = len, .timeout_us = timeout_us};
+	g->out = malloc(g->len ? g->len * (size_t)boot->size : 1);
+	g->view->memory = g->out;
+	g->view->at = g->out;
+	if (g->out)
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_NOMEM,
+			 "bootstrap all-gather of %zu bytes from each of %d ranks: no "
+			 "memory",
+			 (size_t)g->len, boot->size);
+}
+
+static enum weft_result gather_run(struct boot *boot, struct boot_gather *g)
+{
 	enum weft_result result = WEFT_SUCCESS;
 
 	if (boot->failed)
 		return error_set(boot->failed, "%s", boot->detail);
-	if (len > BOOT_LEN_MAX || len > SIZE_MAX / (size_t)boot->size)
+	if (g->len > BOOT_LEN_MAX || g->len > SIZE_MAX / 2 / (size_t)boot->size)
 		return error_set(WEFT_ERR_ARG,
 				 "bootstrap all-gather of %zu bytes per rank: too long",
-				 len);
-	g.seq = ++boot->seq;
+				 (size_t)g->len);
+	if (g->view && boot->way != BOOT_LEAF)
+		result = view_memory(boot, g);
+	if (result)
+		return result;
+	g->seq = ++boot->seq;
 	switch (boot->way) {
 	case BOOT_ALONE:
-		memmove(out, in, len);
+		memmove(g->out, g->in, g->len);
 		break;
 	case BOOT_CALLBACKS:
-		result = allgather_callback(boot, &g);
+		result = allgather_callback(boot, g);
 		break;
 	case BOOT_ROOT:
-		result = boot_root_allgather(boot->root, &g);
+		result = boot_root_allgather(boot->root, g);
 		break;
 	case BOOT_LEAF:
-		result = boot_leaf_allgather(boot->leaf, &g);
+		result = boot_leaf_allgather(boot->leaf, g);
 		break;
 	}
 	if (result) {
@@ -147,4 +163,32 @@ enum weft_result boot_allgather(struct boot *boot, const void *in, void *out, si
 		strncpy(boot->detail, weft_error_detail(), BOOT_TEXT_MAX);
 	}
 	return result;
+}
+
+enum weft_result boot_allgather(struct boot *boot, const void *in, void *out, size_t len,
+				int64_t timeout_us)
+{
+	struct boot_gather g = {
+		.in = in, .out = out, .len = len, .timeout_us = timeout_us};
+
+	return gather_run(boot, &g);
+}
+
+enum weft_result boot_allgather_view(struct boot *boot, const void *in, size_t len,
+				     int64_t timeout_us, struct boot_view *view)
+{
+	struct boot_gather g = {
+		.in = in, .view = view, .len = len, .timeout_us = timeout_us};
+
+	*view = (struct boot_view){.at = NULL};
+	return gather_run(boot, &g);
+}
+
+void boot_view_end(struct boot_view *view)
+{
+	if (view->mapped)
+		munmap(view->memory, view->mapped);
+	else
+		free(view->memory);
+	*view = (struct boot_view){.at = NULL};
 }

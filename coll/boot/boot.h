@@ -37,4 +37,17 @@ int32_t boot_size(const struct boot *boot);
 enum weft_result boot_allgather(struct boot *boot, const void *in, void *out, size_t len,
 				int64_t timeout_us);
 
+/* A result that may be one table for all ranks of a host. */
+struct boot_view {
+	const void *at; /* size * len bytes, aligned for 8 */
+	void *memory;	/* what it lies in */
+	size_t mapped;	/* bytes of it; 0: it was allocated */
+};
+
+/* The same, but nothing is copied where the ranks of a host share the result. Returned by
+ * boot_view_end(), also where it failed. */
+enum weft_result boot_allgather_view(struct boot *boot, const void *in, size_t len,
+				     int64_t timeout_us, struct boot_view *view);
+void boot_view_end(struct boot_view *view);
+
 #endif

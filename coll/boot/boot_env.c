@@ -11,6 +11,7 @@
 #include "coll/api/error.h"
 #include "coll/boot/boot_env.h"
 #include "coll/boot/boot_launch.h"
+#include "coll/boot/boot_table.h"
 
 #define HOW_TO_START "start the ranks with weft run, or set all four variables"
 
@@ -107,7 +108,7 @@ enum weft_result boot_env_job(struct boot_env *env)
 	return WEFT_SUCCESS;
 }
 
-enum weft_result boot_env_read(struct boot_env *env, int64_t timeout_us)
+static enum weft_result env_read(struct boot_env *env, int64_t timeout_us)
 {
 	enum weft_result result;
 	int64_t rank, size;
@@ -142,4 +143,13 @@ enum weft_result boot_env_read(struct boot_env *env, int64_t timeout_us)
 	else
 		result = boot_env_root(env);
 	return result ? result : boot_env_job(env);
+}
+
+enum weft_result boot_env_read(struct boot_env *env, int64_t timeout_us)
+{
+	enum weft_result result = env_read(env, timeout_us);
+
+	if (result == WEFT_SUCCESS && env->size > 1)
+		env->node = boot_table_host(env->rank);
+	return result;
 }

@@ -19,6 +19,7 @@ struct boot_env {
 	char port[BOOT_PORT_MAX];
 	int root_fd; /* WEFT_ROOT_FD, or -1; stays open: a later context uses it again */
 	uint8_t job[BOOT_JOB_LEN];
+	uint64_t node; /* boot_table_host() */
 };
 
 /* Or what another launcher says (boot_launch.h), which may wait for the other ranks.

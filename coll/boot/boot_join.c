@@ -129,6 +129,7 @@ static enum weft_result join_rank(struct join *j, struct stranger *s,
 		return boot_root_fail(j->root, WEFT_ERR_NOMEM, 0,
 				      "bootstrap: epoll_ctl: %s", strerror(errno));
 	p->fd = s->fd;
+	p->host = m->seq;
 	s->fd = -1;
 	j->missing--;
 	if (boot_root_say(j->root, m->rank, BOOT_ACCEPT) == BOOT_IO_DONE)

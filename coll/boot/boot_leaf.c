@@ -19,12 +19,16 @@
 #include "coll/boot/boot_clock.h"
 #include "coll/boot/boot_io.h"
 #include "coll/boot/boot_side.h"
+#include "coll/boot/boot_table.h"
 
 struct boot_leaf {
 	int32_t rank;
 	int32_t size;
+	uint64_t node;
 	uint8_t job[BOOT_JOB_LEN];
 	int fd;
+	int table; /* a descriptor that others of this host may look for, or -1 */
+	struct boot_count count;
 };
 
 /* One message on its way in. */
@@ -39,38 +43,57 @@ struct leaf_rx {
 
 enum leaf_got {
 	LEAF_MORE,
-	LEAF_MSG,   /* a message is complete */
-	LEAF_EOF,   /* or reset */
-	LEAF_BROKEN /* whatever this is, it is not rank 0 of this job */
+	LEAF_MSG,    /* a message is complete */
+	LEAF_EOF,    /* or reset */
+	LEAF_BROKEN, /* whatever this is, it is not rank 0 of this job */
+	LEAF_NO_ROOM /* for the result */
 };
 
-/* Where the body of a message goes; NULL: this message must not come now. */
-static void *rx_place(struct leaf_rx *rx, const struct boot_gather *g, uint64_t *len,
-		      int32_t size)
+/* Memory for a result that isn't shared is there when one comes. */
+static void *rx_memory(const struct boot_gather *g, uint64_t len)
 {
+	if (!g->view)
+		return g->out;
+	if (!g->view->memory)
+		g->view->memory = malloc(len);
+	g->view->at = g->view->memory;
+	return g->view->memory;
+}
+
+/* Where the body of a message goes. Another answer than MSG: none is to be read. */
+static enum leaf_got rx_place(struct leaf_rx *rx, const struct boot_gather *g,
+			      void **place, uint64_t *len, int32_t size)
+{
+	*place = rx->text;
+	*len = 0;
 	switch (rx->msg.type) {
 	case BOOT_FAIL:
 		*len = rx->msg.len;
-		return rx->text;
+		return LEAF_MSG;
 	case BOOT_RESULT:
-		*len = rx->msg.len * (uint64_t)size;
+	case BOOT_LEAD:
 		if (!g || rx->msg.len != g->len || rx->msg.seq != g->seq)
-			return NULL;
-		return g->len ? g->out : rx->text;
+			return LEAF_BROKEN;
+		*len = rx->msg.len * (uint64_t)size;
+		if (*len)
+			*place = rx_memory(g, *len);
+		return *place ? LEAF_MSG : LEAF_NO_ROOM;
+	case BOOT_TABLE:
+		return g ? LEAF_MSG : LEAF_BROKEN;
 	case BOOT_ACCEPT:
 	case BOOT_WELCOME:
-		*len = 0;
-		return g ? NULL : rx->text;
+		return g ? LEAF_BROKEN : LEAF_MSG;
 	default:
-		return NULL;
+		return LEAF_BROKEN;
 	}
 }
 
 static enum leaf_got leaf_read(struct boot_leaf *leaf, struct leaf_rx *rx,
 			       const struct boot_gather *g)
 {
+	enum leaf_got got;
 	enum boot_io io;
-	uint64_t len = 0;
+	uint64_t len;
 	void *place;
 
 	if (!rx->hdr_good) {
@@ -85,13 +108,17 @@ static enum leaf_got leaf_read(struct boot_leaf *leaf, struct leaf_rx *rx,
 			return LEAF_BROKEN;
 		rx->hdr_good = true;
 	}
-	place = rx_place(rx, g, &len, leaf->size);
-	if (!place)
-		return LEAF_BROKEN;
+	got = rx_place(rx, g, &place, &len, leaf->size);
+	if (got != LEAF_MSG)
+		return got;
 	io = boot_io_read(leaf->fd, place, len, &rx->body_done);
 	if (io == BOOT_IO_MORE)
 		return LEAF_MORE;
-	return io == BOOT_IO_DONE ? LEAF_MSG : LEAF_EOF;
+	if (io != BOOT_IO_DONE)
+		return LEAF_EOF;
+	leaf->count.received++;
+	leaf->count.bytes += sizeof(rx->hdr) + len;
+	return LEAF_MSG;
 }
 
 /* Rank 0's words become ours. They come from outside: nothing unprintable passes. */
@@ -115,6 +142,10 @@ static enum leaf_got leaf_exchange(struct boot_leaf *leaf, struct boot_tx *tx,
 	bool sending = tx != NULL;
 	enum leaf_got got;
 
+	if (tx) {
+		leaf->count.sent++;
+		leaf->count.bytes += sizeof(tx->hdr) + tx->payload_len;
+	}
 	for (;;) {
 		struct pollfd pfd = {.fd = leaf->fd, .events = POLLIN};
 
@@ -139,7 +170,11 @@ static bool leaf_hello(struct boot_leaf *leaf, int64_t deadline, enum weft_resul
 		       char *why, size_t why_len)
 {
 	struct boot_msg hello = {
-		.type = BOOT_HELLO, .rank = leaf->rank, .size = leaf->size};
+		.type = BOOT_HELLO,
+		.rank = leaf->rank,
+		.size = leaf->size,
+		.seq = leaf->node,
+	};
 	struct boot_tx tx = {.payload = NULL};
 	struct leaf_rx rx = {.hdr_done = 0};
 	enum leaf_got got;
@@ -188,8 +223,10 @@ enum weft_result boot_leaf_open(const struct boot_env *env, int64_t timeout_us,
 
 	if (!leaf)
 		return error_set(WEFT_ERR_NOMEM, "bootstrap: no memory");
+	leaf->table = -1;
 	leaf->rank = env->rank;
 	leaf->size = env->size;
+	leaf->node = env->node;
 	memcpy(leaf->job, env->job, BOOT_JOB_LEN);
 	do {
 		leaf->fd = boot_io_connect(env->host, env->port, deadline, &backoff, why,
@@ -215,30 +252,120 @@ enum weft_result boot_leaf_open(const struct boot_env *env, int64_t timeout_us,
 		env->rank, env->host, env->port, (double)timeout_us * 1e-6, why);
 }
 
+const struct boot_count *boot_leaf_count(const struct boot_leaf *leaf)
+{
+	return &leaf->count;
+}
+
+static void table_close(struct boot_leaf *leaf)
+{
+	if (leaf->table >= 0)
+		close(leaf->table);
+	leaf->table = -1;
+}
+
 void boot_leaf_close(struct boot_leaf *leaf)
 {
+	table_close(leaf);
 	close(leaf->fd);
 	free(leaf);
 }
 
 /* ---- all-gather ------------------------------------------------------------------- */
 
+/* A header to rank 0, which read all that came before it: the socket has room. */
+static void leaf_say(struct boot_leaf *leaf, enum boot_type type, uint64_t seq,
+		     int64_t deadline)
+{
+	const struct boot_msg msg = {
+		.type = type, .rank = leaf->rank, .size = leaf->size, .seq = seq};
+	struct boot_tx tx = {.payload = NULL};
+	struct pollfd pfd = {.fd = leaf->fd, .events = POLLOUT};
+
+	boot_wire_put(&tx.hdr, &msg, leaf->job);
+	leaf->count.sent++;
+	leaf->count.bytes += sizeof(tx.hdr);
+	/* If it can't leave, rank 0 is gone or says so. */
+	while (boot_io_write(leaf->fd, &tx) == BOOT_IO_MORE && boot_clock_us() < deadline)
+		(void)poll(&pfd, 1, boot_wait_ms(deadline, -1));
+}
+
+/* Who made the table needs no copy of its own. */
+static void view_share(struct boot_leaf *leaf, const struct boot_gather *g)
+{
+	struct boot_view shared = {.at = NULL};
+	struct boot_gather again = *g;
+
+	again.view = &shared;
+	if (!boot_table_take(boot_table_place(leaf->table), leaf->job, &again,
+			     leaf->size))
+		return;
+	boot_view_end(g->view);
+	*g->view = shared;
+}
+
+/* The result is here and there are others on this host: shares it. */
+static void leaf_lead(struct boot_leaf *leaf, const struct boot_gather *g,
+		      int64_t deadline)
+{
+	leaf->table =
+		boot_table_make(leaf->job, g, leaf->size, g->view ? g->view->at : g->out);
+	if (leaf->table < 0) {
+		leaf_say(leaf, BOOT_MISS, g->seq, deadline);
+		return;
+	}
+	leaf_say(leaf, BOOT_TABLE, boot_table_place(leaf->table), deadline);
+	if (g->view)
+		view_share(leaf, g);
+}
+
+/* Until the result is here, by one way or the other. */
+static enum leaf_got leaf_gather(struct boot_leaf *leaf, const struct boot_gather *g,
+				 struct leaf_rx *rx, int64_t deadline)
+{
+	const struct boot_msg msg = {.type = BOOT_GATHER,
+				     .rank = leaf->rank,
+				     .size = leaf->size,
+				     .seq = g->seq,
+				     .len = g->len};
+	struct boot_tx tx = {.payload = g->in, .payload_len = g->len};
+	enum leaf_got got;
+
+	boot_wire_put(&tx.hdr, &msg, leaf->job);
+	got = leaf_exchange(leaf, &tx, rx, g, deadline);
+	/* All have contributed to this one, or it failed: that before is needed no more.
+	 */
+	table_close(leaf);
+	if (got == LEAF_MSG && rx->msg.type == BOOT_TABLE) {
+		if (boot_table_take(rx->msg.seq, leaf->job, g, leaf->size)) {
+			leaf_say(leaf, BOOT_TOOK, g->seq, deadline);
+			return LEAF_MSG;
+		}
+		leaf_say(leaf, BOOT_MISS, g->seq, deadline);
+		*rx = (struct leaf_rx){.hdr_done = 0};
+		got = leaf_exchange(leaf, NULL, rx, g, deadline);
+		if (got == LEAF_MSG && rx->msg.type == BOOT_TABLE)
+			return LEAF_BROKEN; /* twice would be without end */
+	}
+	if (got == LEAF_MSG && rx->msg.type == BOOT_LEAD)
+		leaf_lead(leaf, g, deadline);
+	return got;
+}
+
 enum weft_result boot_leaf_allgather(struct boot_leaf *leaf, const struct boot_gather *g)
 {
 	int64_t deadline =
 		boot_deadline_later(boot_deadline(g->timeout_us), BOOT_VERDICT_US);
-	struct boot_msg msg = {.type = BOOT_GATHER,
-			       .rank = leaf->rank,
-			       .size = leaf->size,
-			       .seq = g->seq,
-			       .len = g->len};
-	struct boot_tx tx = {.payload = g->in, .payload_len = g->len};
 	struct leaf_rx rx = {.hdr_done = 0};
 
-	boot_wire_put(&tx.hdr, &msg, leaf->job);
-	switch (leaf_exchange(leaf, &tx, &rx, g, deadline)) {
+	switch (leaf_gather(leaf, g, &rx, deadline)) {
 	case LEAF_MSG:
 		return rx.msg.type == BOOT_FAIL ? leaf_verdict(&rx) : WEFT_SUCCESS;
+	case LEAF_NO_ROOM:
+		return error_set(WEFT_ERR_NOMEM,
+				 "bootstrap all-gather %" PRIu64 " of %" PRIu64
+				 " bytes from each of %d ranks: no memory",
+				 g->seq, g->len, leaf->size);
 	case LEAF_MORE:
 		return error_set(WEFT_ERR_TIMEOUT,
 				 "bootstrap all-gather %" PRIu64

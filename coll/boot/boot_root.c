@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rank 0's side: receives each contribution straight into its place of the result, then
- * sends the result to everybody from there; nothing is copied per rank. Who fails is
+ * Rank 0's side: receives each contribution straight into its place of the result, from
+ * where it goes out (boot_spread.c); nothing is copied per rank. Who fails is
  * found out here and told to everybody (FAIL), so that all ranks report the same.
  */
 #include "config.h"
@@ -71,10 +71,12 @@ static bool peer_missing(const void *arg, int32_t rank)
 {
 	const struct boot_root *root = arg;
 
-	return rank > 0 && !root->peer[rank].finished && !root->peer[rank].dead;
+	/* Who waits for another rank is not the one that is waited for. */
+	return rank > 0 && !root->peer[rank].finished && !root->peer[rank].dead &&
+	       root->peer[rank].step != BOOT_STEP_WAIT;
 }
 
-static enum weft_result fail_timeout(struct boot_root *root, const struct boot_gather *g)
+enum weft_result boot_root_timeout(struct boot_root *root, const struct boot_gather *g)
 {
 	char list[128];
 	int32_t first = 1;
@@ -90,8 +92,8 @@ static enum weft_result fail_timeout(struct boot_root *root, const struct boot_g
 		n == 1 ? "it" : "them");
 }
 
-static enum weft_result fail_death(struct boot_root *root, const struct boot_gather *g,
-				   int32_t rank)
+enum weft_result boot_root_death(struct boot_root *root, const struct boot_gather *g,
+				 int32_t rank)
 {
 	root->peer[rank].dead = true;
 	return boot_root_fail(
@@ -141,7 +143,7 @@ static enum weft_result gather_step(struct boot_root *root, const struct boot_ga
 		if (io == BOOT_IO_MORE)
 			return WEFT_SUCCESS;
 		if (io != BOOT_IO_DONE)
-			return fail_death(root, g, rank);
+			return boot_root_death(root, g, rank);
 		result = gather_check(root, g, rank);
 		if (result)
 			return result;
@@ -149,7 +151,7 @@ static enum weft_result gather_step(struct boot_root *root, const struct boot_ga
 	io = boot_io_read(p->fd, (char *)g->out + (uint64_t)rank * g->len, g->len,
 			  &p->body_done);
 	if (io != BOOT_IO_DONE && io != BOOT_IO_MORE)
-		return fail_death(root, g, rank);
+		return boot_root_death(root, g, rank);
 	p->finished = io == BOOT_IO_DONE;
 	return WEFT_SUCCESS;
 }
@@ -165,9 +167,10 @@ static enum weft_result gather_phase(struct boot_root *root, const struct boot_g
 		struct boot_peer *p = &root->peer[r];
 
 		p->finished = p->hdr_good = false;
+		p->step = BOOT_STEP_SEND;
 		p->hdr_done = p->body_done = 0;
 		if (p->dead)
-			return fail_death(root, g, r);
+			return boot_root_death(root, g, r);
 		result = gather_step(root, g, r);
 		missing -= p->finished;
 	}
@@ -176,7 +179,7 @@ static enum weft_result gather_phase(struct boot_root *root, const struct boot_g
 				   boot_wait_ms(deadline, -1));
 
 		if (n == 0 && boot_clock_us() >= deadline)
-			return fail_timeout(root, g);
+			return boot_root_timeout(root, g);
 		for (int i = 0; i < n && !result; i++) {
 			int32_t r = (int32_t)(uint32_t)events[i].data.u64;
 			struct boot_peer *p = &root->peer[r];
@@ -188,57 +191,10 @@ static enum weft_result gather_phase(struct boot_root *root, const struct boot_g
 			/* Nobody who lives hangs up before the result is out. */
 			if (!result &&
 			    events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-				result = fail_death(root, g, r);
+				result = boot_root_death(root, g, r);
 		}
 	}
 	return result;
-}
-
-/* Sends what the socket takes. Returns whether this rank is through, dead or alive. */
-static bool scatter_step(struct boot_peer *p)
-{
-	enum boot_io io = boot_io_write(p->fd, &p->tx);
-
-	p->dead = io == BOOT_IO_ERROR;
-	p->finished = io == BOOT_IO_DONE;
-	return io != BOOT_IO_MORE;
-}
-
-static enum weft_result scatter_phase(struct boot_root *root, const struct boot_gather *g,
-				      int64_t deadline)
-{
-	struct boot_msg msg = {
-		.type = BOOT_RESULT, .size = root->size, .seq = g->seq, .len = g->len};
-	struct epoll_event events[EVENTS];
-	int32_t missing = root->size - 1;
-
-	for (int32_t r = 1; r < root->size; r++) {
-		struct boot_peer *p = &root->peer[r];
-
-		p->finished = false;
-		p->tx = (struct boot_tx){.payload = g->out,
-					 .payload_len = (uint64_t)root->size * g->len};
-		boot_wire_put(&p->tx.hdr, &msg, root->job);
-		missing -= scatter_step(p);
-	}
-	while (missing > 0) {
-		int n = epoll_wait(root->epoll, events, EVENTS,
-				   boot_wait_ms(deadline, -1));
-
-		if (n == 0 && boot_clock_us() >= deadline)
-			return fail_timeout(root, g);
-		for (int i = 0; i < n; i++) {
-			struct boot_peer *p = &root->peer[(uint32_t)events[i].data.u64];
-
-			if (!p->finished && !p->dead)
-				missing -= scatter_step(p);
-		}
-	}
-	/* The others got their result: they hear of a death in the next all-gather. */
-	for (int32_t r = 1; r < root->size; r++)
-		if (root->peer[r].dead)
-			return fail_death(root, g, r);
-	return WEFT_SUCCESS;
 }
 
 enum weft_result boot_root_allgather(struct boot_root *root, const struct boot_gather *g)
@@ -248,7 +204,7 @@ enum weft_result boot_root_allgather(struct boot_root *root, const struct boot_g
 
 	memmove(g->out, g->in, g->len);
 	result = gather_phase(root, g, deadline);
-	return result ? result : scatter_phase(root, g, deadline);
+	return result ? result : boot_root_spread(root, g, deadline);
 }
 
 /* ---- open, close ------------------------------------------------------------------ */
@@ -267,6 +223,7 @@ enum weft_result boot_root_open(const struct boot_env *env, int64_t timeout_us,
 				 env->size);
 	}
 	root->size = env->size;
+	root->peer[0].host = env->node;
 	memcpy(root->job, env->job, BOOT_JOB_LEN);
 	for (int32_t r = 0; r < root->size; r++)
 		root->peer[r].fd = -1;
@@ -311,6 +268,11 @@ static void root_linger(struct boot_root *root)
 		if (left > 0)
 			usleep(2000);
 	}
+}
+
+uint64_t boot_root_bytes(const struct boot_root *root)
+{
+	return root->bytes;
 }
 
 void boot_root_close(struct boot_root *root)

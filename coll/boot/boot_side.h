@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "coll/boot/boot.h"
 #include "coll/boot/boot_env.h"
 #include "weft/weft.h"
 
@@ -20,10 +21,17 @@
 /* What seq, len and timeout of an all-gather are, handed down together. */
 struct boot_gather {
 	const void *in; /* len bytes */
-	void *out;	/* size * len bytes */
+	void *out;	/* size * len bytes; a leaf's is NULL where there is a view */
+	struct boot_view *view;
 	uint64_t len;
 	uint64_t seq; /* counts the all-gathers of this object, from 1 */
 	int64_t timeout_us;
+};
+
+/* What a rank and rank 0 told each other. */
+struct boot_count {
+	uint64_t sent, received; /* messages */
+	uint64_t bytes;		 /* of both */
 };
 
 struct boot_root;
@@ -37,6 +45,9 @@ void boot_root_close(struct boot_root *root);
 enum weft_result boot_leaf_open(const struct boot_env *env, int64_t timeout_us,
 				struct boot_leaf **leaf);
 enum weft_result boot_leaf_allgather(struct boot_leaf *leaf, const struct boot_gather *g);
+const struct boot_count *boot_leaf_count(const struct boot_leaf *leaf);
+/* What rank 0 sent to all, bytes. */
+uint64_t boot_root_bytes(const struct boot_root *root);
 void boot_leaf_close(struct boot_leaf *leaf);
 
 #endif

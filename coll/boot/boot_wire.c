@@ -14,16 +14,20 @@ static const uint8_t wire_magic[4] = {'W', 'E', 'F', 'B'};
 struct type_row {
 	const char *name;
 	uint64_t len_min, len_max;
-	bool has_seq, has_code;
+	bool has_seq, has_code, has_place; /* a place is a seq */
 };
 
 static const struct type_row type_table[BOOT_TYPE_END] = {
-	[BOOT_HELLO] = {"hello", 0, 0, false, false},
-	[BOOT_ACCEPT] = {"accept", 0, 0, false, false},
-	[BOOT_WELCOME] = {"welcome", 0, 0, false, false},
-	[BOOT_GATHER] = {"gather", 0, BOOT_LEN_MAX, true, false},
-	[BOOT_RESULT] = {"result", 0, BOOT_LEN_MAX, true, false},
-	[BOOT_FAIL] = {"fail", 1, BOOT_TEXT_MAX, false, true},
+	[BOOT_HELLO] = {"hello", 0, 0, true, false, false},
+	[BOOT_ACCEPT] = {"accept", 0, 0, false, false, false},
+	[BOOT_WELCOME] = {"welcome", 0, 0, false, false, false},
+	[BOOT_GATHER] = {"gather", 0, BOOT_LEN_MAX, true, false, false},
+	[BOOT_RESULT] = {"result", 0, BOOT_LEN_MAX, true, false, false},
+	[BOOT_FAIL] = {"fail", 1, BOOT_TEXT_MAX, false, true, false},
+	[BOOT_LEAD] = {"lead", 0, BOOT_LEN_MAX, true, false, false},
+	[BOOT_TABLE] = {"table", 0, 0, true, false, true},
+	[BOOT_TOOK] = {"took", 0, 0, true, false, false},
+	[BOOT_MISS] = {"miss", 0, 0, true, false, false},
 };
 
 static struct boot_be32 put32(uint32_t v)
@@ -116,6 +120,9 @@ enum boot_wire_fault boot_wire_check(const void *buf, size_t len, const uint8_t 
 		return BOOT_WIRE_LEN;
 	if (row->has_code && (m.code == WEFT_SUCCESS || m.code >= WEFT_RESULT_COUNT))
 		return BOOT_WIRE_CODE;
+	if (row->has_place &&
+	    (m.seq >> 32 == 0 || m.seq >> 32 > INT32_MAX || (uint32_t)m.seq > INT32_MAX))
+		return BOOT_WIRE_PLACE;
 	if (hdr->zero[0] || hdr->zero[1] || get32((const void *)hdr->zero2) ||
 	    (!row->has_seq && m.seq) || (!row->has_code && m.code))
 		return BOOT_WIRE_ZERO;

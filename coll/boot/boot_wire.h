@@ -4,11 +4,16 @@
  * are big-endian. Only this file and boot_wire.c know the layout; boot_wire_check()
  * rejects anything short, long or out of range before a field is used.
  *
- *   HELLO    rank -> 0   no payload    here I am
+ *   HELLO    rank -> 0   no payload    here I am; seq is equal at ranks of one host, or 0
  *   ACCEPT   0 -> rank   no payload    known; wait for the others
  *   WELCOME  0 -> rank   no payload    all ranks are there
  *   GATHER   rank -> 0   len bytes     contribution to all-gather number seq
  *   RESULT   0 -> rank   size * len    all contributions, in rank order
+ *   LEAD     0 -> rank   size * len    RESULT; make a table of it for your host
+ *   TABLE    both ways   no payload    the result is a file: seq is the process that has
+ *                                      it << 32 | its descriptor
+ *   TOOK     rank -> 0   no payload    I have the table of all-gather number seq
+ *   MISS     rank -> 0   no payload    I can't find it, or make it: send RESULT
  *   FAIL     0 -> rank   len bytes     text for people; code is an enum weft_result, rank
  *                                      the one that it is about
  *
@@ -28,11 +33,15 @@ enum boot_type {
 	BOOT_GATHER,
 	BOOT_RESULT,
 	BOOT_FAIL,
+	BOOT_LEAD,
+	BOOT_TABLE,
+	BOOT_TOOK,
+	BOOT_MISS,
 	BOOT_TYPE_END
 };
 
 enum {
-	BOOT_WIRE_VERSION = 1,
+	BOOT_WIRE_VERSION = 2,
 	BOOT_JOB_LEN = 64, /* the secret, padded with zeros */
 	BOOT_HDR_LEN = 104,
 	BOOT_TEXT_MAX = 700,
@@ -88,6 +97,7 @@ enum boot_wire_fault {
 	BOOT_WIRE_RANK,
 	BOOT_WIRE_LEN,
 	BOOT_WIRE_CODE,
+	BOOT_WIRE_PLACE, /* no process, or no descriptor */
 };
 
 /* job has BOOT_JOB_LEN bytes. */

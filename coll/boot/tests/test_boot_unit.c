@@ -16,7 +16,7 @@ static const uint8_t job[BOOT_JOB_LEN] = "secret";
 static void test_golden(void)
 {
 	static const uint8_t want[BOOT_HDR_LEN] = {
-		'W', 'E', 'F', 'B', 1,	 BOOT_GATHER, 0, 0, /* magic, version, type */
+		'W', 'E', 'F', 'B', 2,	 BOOT_GATHER, 0, 0, /* magic, version, type */
 		0,   0,	  0,   5,   0,	 0,	      1, 2, /* rank, size */
 		0,   0,	  0,   0,   0,	 0,	      0, 7, /* seq */
 		0,   0,	  0,   0,   0,	 1,	      0, 3, /* len */
@@ -64,7 +64,17 @@ static void test_bad_fields(void)
 		{"FAIL with no result",
 		 {BOOT_FAIL, 1, 4, 0, 9, WEFT_RESULT_COUNT},
 		 BOOT_WIRE_CODE},
-		{"HELLO with a number", {BOOT_HELLO, 1, 4, 1, 0, 0}, BOOT_WIRE_ZERO},
+		{"ACCEPT with a number", {BOOT_ACCEPT, 1, 4, 1, 0, 0}, BOOT_WIRE_ZERO},
+		{"TABLE of no process", {BOOT_TABLE, 1, 4, 7, 0, 0}, BOOT_WIRE_PLACE},
+		{"TABLE of a process that can't be",
+		 {BOOT_TABLE, 1, 4, UINT64_C(1) << 63 | 7, 0, 0},
+		 BOOT_WIRE_PLACE},
+		{"TABLE at no descriptor",
+		 {BOOT_TABLE, 1, 4, UINT64_C(1) << 32 | UINT32_C(1) << 31, 0, 0},
+		 BOOT_WIRE_PLACE},
+		{"TABLE with payload",
+		 {BOOT_TABLE, 1, 4, UINT64_C(1) << 32, 1, 0},
+		 BOOT_WIRE_LEN},
 		{"GATHER with a code", {BOOT_GATHER, 1, 4, 1, 0, 1}, BOOT_WIRE_ZERO},
 	};
 	struct boot_msg out;
@@ -80,7 +90,7 @@ static void test_bad_fields(void)
 static void test_bad_bytes(void)
 {
 	static const uint8_t other[BOOT_JOB_LEN] = "secreu";
-	struct boot_msg m = {BOOT_HELLO, 1, 4, 0, 0, 0}, out = {.rank = 77};
+	struct boot_msg m = {BOOT_ACCEPT, 1, 4, 0, 0, 0}, out = {.rank = 77};
 	struct boot_hdr good, hdr;
 	int wrong = 0;
 
@@ -90,14 +100,14 @@ static void test_bad_bytes(void)
 	tap_is_int(wrong, 0, "every truncated header is short");
 	tap_is_int(boot_wire_check(&good, sizeof(good), other, &out), BOOT_WIRE_JOB,
 		   "another secret is refused");
-	/* Any flipped bit but those of rank and size makes a HELLO invalid. */
+	/* Any flipped bit but those of rank and size makes an ACCEPT invalid. */
 	for (size_t bit = 0; bit < 8 * sizeof(good); bit++) {
 		if (bit >= 8 * 8 && bit < 16 * 8)
 			continue;
 		hdr = good;
 		((uint8_t *)&hdr)[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		if (boot_wire_check(&hdr, sizeof(hdr), job, &out) == BOOT_WIRE_GOOD &&
-		    out.type == BOOT_HELLO)
+		    out.type == BOOT_ACCEPT)
 			wrong++;
 		out.rank = 77;
 	}
