@@ -46,13 +46,13 @@ static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 {
 	const int32_t size = boot_size(ctx->boot);
 	const struct comm_card own = {ctx->next_comm, ctx->created};
-	struct comm_card *all = calloc((size_t)size, sizeof(*all));
+	const struct comm_card *all;
+	struct boot_view view;
 	enum weft_result result;
 
-	if (!all)
-		return error_set(WEFT_ERR_NOMEM,
-				 "no memory for a communicator of %d ranks", size);
-	result = boot_allgather(ctx->boot, &own, all, sizeof(own), ctx->timeout_us);
+	result =
+		boot_allgather_view(ctx->boot, &own, sizeof(own), ctx->timeout_us, &view);
+	all = view.at;
 	*number = 0;
 	for (int32_t i = 0; i < size && result == WEFT_SUCCESS; i++) {
 		if (all[i].next_comm > *number)
@@ -65,7 +65,7 @@ static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 					   i, all[i].created, boot_rank(ctx->boot),
 					   own.created);
 	}
-	free(all);
+	boot_view_end(&view);
 	return result;
 }
 

@@ -30,8 +30,13 @@
 /* What each rank says about itself when contexts are opened. */
 struct engine_card {
 	char provider[32];
-	char detail[384]; /* of the failure */
-	uint8_t name[NET_NAME_MAX];
+	union {
+		char detail[384]; /* of the failure, where there is one */
+		struct {
+			uint8_t name[NET_NAME_MAX];
+			struct crowd_place place;
+		};
+	};
 	uint32_t name_len;
 	uint32_t result; /* enum weft_result of its net_open() */
 	uint64_t message_max;
@@ -42,8 +47,9 @@ struct engine_card {
 	uint8_t pad[5];
 	uint64_t node_ranks; /* WEFT_NODES */
 	uint64_t choices;    /* WEFT_TUNE */
-	struct crowd_place place;
 };
+
+_Static_assert(sizeof(struct engine_card) == 504, "there are as many as ranks");
 
 int64_t exec_now(void)
 {
@@ -170,23 +176,22 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 /* One card against ours; takes over the address and the least of the abilities. */
 static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 					 const struct engine_card *own,
-					 struct engine_card *card)
+					 const struct engine_card *card)
 {
-	card->provider[sizeof(card->provider) - 1] = '\0';
-	card->detail[sizeof(card->detail) - 1] = '\0';
 	if (card->result != WEFT_SUCCESS)
 		return error_set(WEFT_ERR_PROVIDER,
-				 "rank %d could not open a provider: %s", rank,
-				 card->detail);
+				 "rank %d could not open a provider: %.*s", rank,
+				 (int)sizeof(card->detail), card->detail);
 	if (card->name_len > NET_NAME_MAX)
 		return error_set(WEFT_ERR_BOOTSTRAP,
 				 "rank %d sent an address of %u bytes", rank,
 				 card->name_len);
-	if (strcmp(card->provider, own->provider) != 0)
+	if (strncmp(card->provider, own->provider, sizeof(own->provider)) != 0)
 		return error_set(WEFT_ERR_MISMATCH,
-				 "rank %d runs on provider %s, rank %d on %s: set "
+				 "rank %d runs on provider %.*s, rank %d on %s: set "
 				 "FI_PROVIDER to the same on all ranks",
-				 rank, card->provider, x->rank, own->provider);
+				 rank, (int)sizeof(card->provider), card->provider,
+				 x->rank, own->provider);
 	if (card->node_ranks != own->node_ranks)
 		return error_set(WEFT_ERR_MISMATCH,
 				 "rank %d has WEFT_NODES=%llu, rank %d has %llu (0: not "
@@ -235,18 +240,18 @@ static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
 				    struct boot *boot, enum weft_result result,
 				    int64_t timeout_us)
 {
-	struct engine_card own, *cards;
+	const struct engine_card *cards;
+	struct engine_card own;
+	struct boot_view view;
 	struct crowd crowd = {0};
 	enum weft_result met;
 
-	cards = calloc((size_t)x->size, sizeof(*cards));
-	if (!cards)
-		return error_set(WEFT_ERR_NOMEM, "no memory for %d addresses", x->size);
 	/* A rank without provider still takes part, so that the others hear why. */
 	engine_card_fill(x, result, attr, &own);
-	met = boot_allgather(boot, &own, cards, sizeof(own), timeout_us);
+	met = boot_allgather_view(boot, &own, sizeof(own), timeout_us, &view);
+	cards = view.at;
 	if (own.result != WEFT_SUCCESS) {
-		free(cards);
+		boot_view_end(&view);
 		return error_set((enum weft_result)own.result, "%s", own.detail);
 	}
 	if (met == WEFT_SUCCESS)
@@ -254,7 +259,8 @@ static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
 	x->caps = x->net.caps;
 	for (int32_t i = 0; i < x->size && met == WEFT_SUCCESS; i++) {
 		met = engine_card_take(x, i, &own, &cards[i]);
-		crowd_add(&crowd, &own.place, &cards[i].place);
+		if (met == WEFT_SUCCESS)
+			crowd_add(&crowd, &own.place, &cards[i].place);
 	}
 	x->tight = crowd_is_tight(&crowd);
 	x->crowded = met == WEFT_SUCCESS && cards_crowded(cards, x->size);
@@ -264,7 +270,7 @@ static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
 			met = error_set(WEFT_ERR_NOMEM, "no memory for %d ranks",
 					x->size);
 	}
-	free(cards);
+	boot_view_end(&view);
 	return met;
 }
 
