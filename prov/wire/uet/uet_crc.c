@@ -27,6 +27,8 @@ static uint32_t by_table(uint32_t crc, const uint8_t *at, size_t len)
 }
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+
 #define FAST __attribute__((target("sse4.2,pclmul")))
 
 /* Three pieces of a length, one behind the other, whose sums don't wait for each other;
@@ -75,10 +77,76 @@ FAST static uint64_t by_thirds(uint64_t sum, const uint8_t *at, const struct thi
 	return moved(sum, t->over_two) ^ moved(second, t->over_one) ^ third;
 }
 
+/* 64 bytes at a time, where the processor multiplies four pairs of words at once: what
+ * was read so far is moved over what comes next, and what is left in the end has the same
+ * remainder as all of it. Each 128 bits are moved as two words by two factors: x to the
+ * power of as many bits, plus and less 32, reflected, one bit higher. */
+#define WIDE __attribute__((target("sse4.2,avx512f,vpclmulqdq")))
+
+typedef long long lanes __attribute__((vector_size(64)));
+typedef long long lanes_at __attribute__((vector_size(64), aligned(1), may_alias));
+
+#define STRIDE (4 * sizeof(lanes))
+
+#define FACTORS(a, b)                  \
+	{                              \
+		a, b, a, b, a, b, a, b \
+	}
+
+static const lanes over_four = FACTORS(0xdcb17aa4, 0xb9e02b86);
+static const lanes over_one = FACTORS(0x740eef02, 0x9e4addf8);
+
+WIDE static inline lanes lanes_moved(lanes sum, lanes by)
+{
+	return (lanes)_mm512_clmulepi64_epi128((__m512i)sum, (__m512i)by, 0x00) ^
+	       (lanes)_mm512_clmulepi64_epi128((__m512i)sum, (__m512i)by, 0x11);
+}
+
+WIDE static inline lanes lanes_from(const uint8_t *at)
+{
+	return *(const lanes_at *)(const void *)at;
+}
+
+/* At least STRIDE bytes; says how many it took. */
+WIDE static uint32_t by_lanes(uint32_t crc, const uint8_t *at, size_t len, size_t *took)
+{
+	lanes a = lanes_from(at) ^ (lanes) { crc }, b = lanes_from(at + 64);
+	lanes c = lanes_from(at + 128), d = lanes_from(at + 192);
+	uint64_t sum = 0;
+	size_t done = STRIDE;
+
+	for (; len - done >= STRIDE; done += STRIDE) {
+		a = lanes_moved(a, over_four) ^ lanes_from(at + done);
+		b = lanes_moved(b, over_four) ^ lanes_from(at + done + 64);
+		c = lanes_moved(c, over_four) ^ lanes_from(at + done + 128);
+		d = lanes_moved(d, over_four) ^ lanes_from(at + done + 192);
+	}
+	b ^= lanes_moved(a, over_one);
+	c ^= lanes_moved(b, over_one);
+	d ^= lanes_moved(c, over_one);
+	for (unsigned i = 0; i < 8; i++)
+		sum = __builtin_ia32_crc32di(sum, (uint64_t)d[i]);
+	*took = done;
+	return (uint32_t)sum;
+}
+
+static bool processor_is_wide(void)
+{
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
+}
+
 FAST static uint32_t by_processor(uint32_t crc, const uint8_t *at, size_t len)
 {
-	uint64_t wide = crc;
+	uint64_t wide;
 
+	if (len >= STRIDE && processor_is_wide()) {
+		size_t took;
+
+		crc = by_lanes(crc, at, len, &took);
+		at += took;
+		len -= took;
+	}
+	wide = crc;
 	for (unsigned i = 0; i < sizeof(thirds) / sizeof(thirds[0]); i++) {
 		size_t step = 3 * thirds[i].len;
 
