@@ -28,9 +28,11 @@
 #define RCVBUF ((size_t)8 << 20)
 #define SNDBUF ((size_t)1 << 20)
 /* Packets of each context in each direction, and bytes that are acknowledged together:
- * what the kernel hands over at once. */
+ * what the kernel hands over at once, and more where the window is so wide that its
+ * sender doesn't ask. */
 #define WINDOW	  512
 #define ACK_BYTES 65536
+#define ACK_MOST  262144
 /* Windows begin as those for 10 Gbit/s, and grow to so many of them. */
 #define LINK_SPEED UINT64_C(1250000000)
 #define WIDEST	   4
@@ -39,8 +41,8 @@
  * no path has to wait for them. */
 #define BURST	  4
 #define BURST_MAX 44
-/* Bytes that are made ready at once. */
-#define BATCH_BYTES 57000
+/* Bytes that the kernel takes as one, and are made ready at once. */
+#define BATCH_BYTES 65000
 /* Batches as long as this one are worth a look at the clock; of so many, the last, it is
  * known when they left. */
 #define NOTE_LEFT 8
@@ -224,8 +226,9 @@ void uet_ep_flush(struct wire_ep *ep, uint64_t now)
 		ep->outs = ep->out_at = 0;
 		/* No more than the kernel takes as one: its checksum has just been made,
 		 * so that it is in a cache. */
-		for (size_t bytes = 0; ep->outs < UET_EP_BATCH && bytes < BATCH_BYTES;
-		     bytes += ep->tx[ep->outs++].len) {
+		for (size_t bytes = 0, len = 0;
+		     ep->outs < UET_EP_BATCH && bytes + len <= BATCH_BYTES;
+		     len = ep->tx[ep->outs++].len, bytes += len) {
 			if (!uet_pds_next(ep->pds, now, &ep->out[ep->outs].out))
 				break;
 			prepare(ep, ep->outs);
@@ -569,7 +572,9 @@ static int open_pds(struct wire_ep *ep)
 		.give_up = gone / 4 * 3,
 		.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16 : RTO_MAX_NS,
 		.window = WINDOW,
+		.piece = BATCH_BYTES,
 		.ack_bytes = ACK_BYTES,
+		.ack_most = ACK_MOST,
 		.cc = {.link = LINK_SPEED, .widest = WIDEST, .first_rtt = 100000},
 		.path = {.paths = UET_EP_PATHS,
 			 .burst = BURST,

@@ -21,6 +21,8 @@
 #define PATIENCE     UINT64_C(5000000) /* unless they go on for this long */
 #define MIN_FIRST    UINT64_C(100000000)
 #define MIN_PERIOD   UINT64_C(10000000000)
+#define WIDE	     2u
+#define ASKS	     6u /* acknowledgements of each window that is wide */
 #define WND_MIN_MTUS 8u /* the largest window is at least this, however near the peer */
 #define RECEIVED_MAX 0xffffffu
 #define UNIT	     256u
@@ -115,14 +117,36 @@ bool uet_nscc_can_send(const struct uet_nscc *cc)
 	return cc->inflight <= 0 || (uint64_t)cc->inflight + cc->config.mtu <= cc->cwnd;
 }
 
+/* Nobody else is there: a flow among others never has as much. */
+static bool is_wide(const struct uet_nscc *cc)
+{
+	return cc->cwnd >= WIDE * cc->first_wnd;
+}
+
+bool uet_nscc_has_room(const struct uet_nscc *cc, uint64_t bytes)
+{
+	uint64_t inflight = cc->inflight > 0 ? (uint64_t)cc->inflight : 0;
+
+	return !is_wide(cc) || inflight <= cc->cwnd / 2 || inflight + bytes <= cc->cwnd;
+}
+
 bool uet_nscc_wants_ack(const struct uet_nscc *cc)
 {
-	return !uet_nscc_can_send(cc) || cc->cwnd < cc->config.ack_bytes;
+	uint64_t gathered = is_wide(cc) ? cc->cwnd / ASKS : cc->config.ack_bytes;
+
+	return !uet_nscc_can_send(cc) || cc->cwnd < cc->config.ack_bytes ||
+	       cc->unasked >= gathered;
+}
+
+void uet_nscc_asked(struct uet_nscc *cc)
+{
+	cc->unasked = 0;
 }
 
 void uet_nscc_sent(struct uet_nscc *cc, uint32_t size)
 {
 	cc->inflight += size;
+	cc->unasked += size;
 }
 
 static void lower(struct uet_nscc *cc, uint64_t cwnd)

@@ -22,7 +22,7 @@ struct uet_nscc_config {
 	uint64_t jitter; /* ns by which a round trip is longer although nothing waits in
 			  * the network: soft stamps, threads that aren't running */
 	uint32_t mtu;	 /* nominal size of a full packet */
-	uint32_t ack_bytes; /* that the receiver gathers before it acknowledges */
+	uint32_t ack_bytes; /* that are acknowledged together: it asks after so many */
 	uint32_t widest;    /* the largest window, in those of `link` (half as much again
 			     * as it holds), with which it begins; 0: 1 */
 };
@@ -44,7 +44,8 @@ struct uet_nscc {
 	/* State. Bytes, ns. */
 	int64_t inflight; /* below 0 by what the peer's counter rounds up */
 	uint64_t cwnd;
-	uint64_t saved; /* cwnd before a receiver's penalty; 0: none */
+	uint64_t unasked; /* that left since an acknowledgement was asked for */
+	uint64_t saved;	  /* cwnd before a receiver's penalty; 0: none */
 	double avg_delay;
 	double inc_bytes;
 	uint64_t fi_count;
@@ -93,8 +94,13 @@ bool uet_nscc_init(struct uet_nscc *cc, const struct uet_nscc_config *config,
 		   uint64_t now);
 /* Whether a packet of up to config.mtu may leave. */
 bool uet_nscc_can_send(const struct uet_nscc *cc);
-/* Whether the packet that was just counted should ask for an acknowledgement. */
+/* Whether a piece of so many bytes should begin, or wait until all of it has room: in a
+ * wide window only, of which so much is under way that room will come. */
+bool uet_nscc_has_room(const struct uet_nscc *cc, uint64_t bytes);
+/* Whether the packet that was just counted should ask for an acknowledgement. In a window
+ * that is wider than one that others share ever is, some are enough. */
 bool uet_nscc_wants_ack(const struct uet_nscc *cc);
+void uet_nscc_asked(struct uet_nscc *cc);
 void uet_nscc_sent(struct uet_nscc *cc, uint32_t size);
 /* Returns the bytes that the receiver got since the last one. */
 uint64_t uet_nscc_ack(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint64_t now);

@@ -46,11 +46,13 @@ bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 
 /* Each path has work while the others have their turns, or bursts would leave some of
  * them idle, and look like losses on those. */
-void uet_paths_window(struct uet_paths *p, uint64_t packets)
+void uet_paths_window(struct uet_paths *p, uint64_t packets, uint64_t piece)
 {
 	uint64_t burst = packets / (SHARE * (uint64_t)p->config.paths);
 
 	burst = burst < p->config.burst_max ? burst : p->config.burst_max;
+	if (piece && burst > piece)
+		burst -= burst % piece;
 	p->burst = burst > p->config.burst ? (uint32_t)burst : p->config.burst;
 }
 

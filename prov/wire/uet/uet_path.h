@@ -67,8 +67,9 @@ bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 uint32_t uet_paths_pick(struct uet_paths *p, uint64_t now, uint32_t *number);
 /* The path for a packet that isn't counted: any, retired ones now and then. */
 uint32_t uet_paths_control(struct uet_paths *p);
-/* So many packets may be under way: what a burst is. */
-void uet_paths_window(struct uet_paths *p, uint64_t packets);
+/* So many packets may be under way: what a burst is. A longer one than `piece` packets,
+ * which leave as one, is of whole pieces; 0: any. */
+void uet_paths_window(struct uet_paths *p, uint64_t packets, uint64_t piece);
 /* The next pick takes another path. */
 void uet_paths_turn(struct uet_paths *p);
 /* News of packet `number` on a path. */

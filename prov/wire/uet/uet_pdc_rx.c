@@ -217,7 +217,7 @@ static void take(struct uet_pdc *pdc, const struct uet_in *in, const struct uet_
 	rx->gathered += len > LEAST_GATHERED ? len : LEAST_GATHERED;
 	arrived(pdc, pkt->pds.psn);
 	answer(pdc, in, &pkt->pds,
-	       due || pkt->pds.ar || pkt->pds.syn || rx->gathered >= c->ack_bytes, now);
+	       due || pkt->pds.ar || pkt->pds.syn || rx->gathered >= c->ack_most, now);
 }
 
 static void reply_set(struct uet_gtd *g, const struct uet_reply *reply)

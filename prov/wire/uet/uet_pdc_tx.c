@@ -470,6 +470,12 @@ static uint64_t under_way(const struct uet_pdc *pdc, const struct uet_slot *s)
 	return n < pdc->pds->config.window ? n : pdc->pds->config.window;
 }
 
+/* Those that leave as one; 0: none do. */
+static uint64_t piece_of(const struct uet_pdc *pdc, const struct uet_slot *s)
+{
+	return pdc->pds->config.piece / (uet_tx_size(s) + UET_NSCC_OVERHEAD);
+}
+
 /* The nominal size is counted before the packet says whether it wants an ack. */
 static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 {
@@ -483,7 +489,7 @@ static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 	if (s->emptied)
 		s->payload_len = 0;
 	if (pdc->paths.left == 0)
-		uet_paths_window(&pdc->paths, under_way(pdc, s));
+		uet_paths_window(&pdc->paths, under_way(pdc, s), piece_of(pdc, s));
 	s->path = (uint8_t)uet_paths_pick(&pdc->paths, now, &s->number);
 	s->sent_at = now;
 	s->untimed = false;
@@ -506,6 +512,8 @@ static void send_slot(struct uet_pdc *pdc, uint32_t psn, uint64_t now,
 
 	slot_leaves(pdc, s, now);
 	h.ar = wants_ack(pdc, s, psn);
+	if (h.ar)
+		uet_nscc_asked(&pdc->cc);
 	s->tries += s->tries < UINT8_MAX;
 	out_init(pdc, out, UET_CLASS_DATA);
 	out->path = s->path;
@@ -539,6 +547,19 @@ void uet_pds_left(const struct uet_out *out, uint64_t now, bool sure)
 	s->untimed = !sure;
 }
 
+/* A turn of a path begins where there is room for what leaves as one, if there is as much
+ * of it: a few packets at a time cost as many calls as ten times as many. */
+static bool may_begin(const struct uet_pdc *pdc)
+{
+	const struct uet_tx *tx = &pdc->tx;
+	const struct uet_slot *s = uet_tx_slot(pdc, tx->next);
+	uint64_t n = piece_of(pdc, s);
+
+	n = n < pdc->paths.burst ? n : pdc->paths.burst;
+	return pdc->paths.left > 0 || n == 0 || tx->end - tx->next < n ||
+	       uet_nscc_has_room(&pdc->cc, n * uet_tx_size(s));
+}
+
 static bool may_send_new(const struct uet_pdc *pdc)
 {
 	const struct uet_tx *tx = &pdc->tx;
@@ -546,7 +567,7 @@ static bool may_send_new(const struct uet_pdc *pdc)
 
 	return tx->next != tx->end && tx->next - tx->cack <= tx->range &&
 	       (!syn || tx->next - tx->start <= UET_SYN_MAX) &&
-	       uet_nscc_can_send(&pdc->cc);
+	       uet_nscc_can_send(&pdc->cc) && may_begin(pdc);
 }
 
 /* What would leave next, if anything. */

@@ -54,6 +54,7 @@ static struct uet_pds_config with_defaults(const struct uet_pds_config *config)
 	set32(&c.responses, 16);
 	set32(&c.mtu, 4096);
 	set32(&c.ack_bytes, 16384);
+	set32(&c.ack_most, c.ack_bytes);
 	set32(&c.path_reorder, 3);
 	set64(&c.ack_delay, 50 * US);
 	set64(&c.rto_init, 20 * MS);

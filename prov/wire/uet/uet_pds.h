@@ -99,12 +99,15 @@ struct uet_pds_config {
 			     * The same at all ends if it is less than 128 */
 	uint32_t responses; /* guaranteed ones that a context keeps [16] */
 	uint32_t mtu;	    /* payload; the same at all ends [4096] */
-	uint32_t ack_bytes; /* an ack is due after so many [16384] */
-	uint64_t ack_delay; /* and after this time [50 us] */
-	uint64_t rto_init;  /* [20 ms] */
-	uint64_t rto_max;   /* [500 ms] */
-	uint64_t give_up;   /* without any answer [20 s] */
-	uint64_t nack_wait; /* until a refused packet goes again [200 us] */
+	uint32_t piece; /* bytes that leave as one, if their packets are handed out one
+			 * after the other; 0: nothing waits for such a piece */
+	uint32_t ack_bytes;	 /* an ack is asked for after so many [16384] */
+	uint32_t ack_most;	 /* and due after so many, whoever asks [ack_bytes] */
+	uint64_t ack_delay;	 /* and after this time [50 us] */
+	uint64_t rto_init;	 /* [20 ms] */
+	uint64_t rto_max;	 /* [500 ms] */
+	uint64_t give_up;	 /* without any answer [20 s] */
+	uint64_t nack_wait;	 /* until a refused packet goes again [200 us] */
 	uint64_t half_open_time; /* until such a context is dropped [10 s] */
 	uint64_t close_time;	 /* until a peer that was asked must have closed [2 s] */
 	uint64_t quarantine;	 /* of a closed context's ids [2 s] */

@@ -281,6 +281,50 @@ static void test_widest(void)
 	tap_ok(cc.cwnd <= cc.max_wnd, "a way that is shorter than was thought: no wider");
 }
 
+/* Sends all that the window takes; returns how many packets asked. */
+static uint32_t fill(struct uet_nscc *cc, uint32_t *sent)
+{
+	uint32_t asked = 0;
+
+	for (*sent = 0; uet_nscc_can_send(cc); ++*sent) {
+		uet_nscc_sent(cc, SIZE);
+		if (uet_nscc_wants_ack(cc)) {
+			uet_nscc_asked(cc);
+			asked++;
+		}
+	}
+	return asked;
+}
+
+static void test_asks(void)
+{
+	struct uet_nscc_config c = config;
+	struct uet_nscc cc;
+	uint32_t sent, asked, least;
+
+	c.widest = 4;
+	if (!uet_nscc_init(&cc, &c, MS))
+		tap_bail("a good configuration is refused");
+	least = (uint32_t)(cc.cwnd / (16384 + SIZE));
+	asked = fill(&cc, &sent);
+	tap_ok(asked >= least && asked < sent, "an answer is asked for after ack_bytes");
+	tap_ok(!uet_nscc_can_send(&cc) && uet_nscc_has_room(&cc, 8 * SIZE),
+	       "a window that others may share doesn't wait for whole pieces");
+	cc.inflight = 0;
+	cc.cwnd = cc.max_wnd;
+	asked = fill(&cc, &sent);
+	tap_ok(asked >= 4 && asked <= 8, "of a wide one some packets ask");
+	tap_ok(!uet_nscc_has_room(&cc, 8 * SIZE), "a piece waits until it has room");
+	cc.inflight = (int64_t)cc.cwnd - 8 * SIZE;
+	tap_ok(uet_nscc_has_room(&cc, 8 * SIZE), "and leaves then");
+	cc.inflight = (int64_t)cc.cwnd / 2;
+	tap_ok(uet_nscc_has_room(&cc, cc.cwnd), "or when half of the window is empty");
+	cc.inflight = 0;
+	cc.cwnd = 16383;
+	asked = fill(&cc, &sent);
+	tap_is_int(asked, sent, "in a narrow one each packet asks");
+}
+
 int main(void)
 {
 	test_shares(1, true, 0.99);
@@ -296,5 +340,6 @@ int main(void)
 	test_trimmed();
 	test_base();
 	test_widest();
+	test_asks();
 	return tap_done();
 }

@@ -93,17 +93,21 @@ static void test_window(void)
 	c.burst_max = 44;
 	p = start(&c);
 	tap_is_int(turn_of(&p), 4, "as long as nothing is known of the window: a burst");
-	uet_paths_window(&p, 0);
+	uet_paths_window(&p, 0, 0);
 	tap_is_int(turn_of(&p), 4, "a window that is shut: the same");
-	uet_paths_window(&p, 16 * 14);
+	uet_paths_window(&p, 16 * 14, 0);
 	tap_is_int(turn_of(&p), 14, "a wide one: two bursts for each path fill it");
-	uet_paths_window(&p, UINT64_MAX);
+	uet_paths_window(&p, UINT64_MAX, 0);
 	tap_is_int(turn_of(&p), 44, "however wide: what leaves in one call");
-	uet_paths_window(&p, 16 * 3);
+	uet_paths_window(&p, 16 * 20, 7);
+	tap_is_int(turn_of(&p), 14, "where some leave as one: as many of those as fit");
+	uet_paths_window(&p, 16 * 6, 7);
+	tap_is_int(turn_of(&p), 6, "or a part of one");
+	uet_paths_window(&p, 16 * 3, 0);
 	tap_is_int(turn_of(&p), 4, "narrow again: a burst");
 	c.burst_max = 0;
 	p = start(&c);
-	uet_paths_window(&p, UINT64_MAX);
+	uet_paths_window(&p, UINT64_MAX, 0);
 	tap_is_int(turn_of(&p), 4, "where no longer ones are wanted there are none");
 }
 

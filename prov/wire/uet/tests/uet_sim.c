@@ -452,12 +452,14 @@ static const struct uet_pds_events events = {on_request, on_done, on_opened, on_
 static bool side_open(struct side *side)
 {
 	const struct uet_sim_config *c = side->sim->c;
-	struct uet_pds_config config = {.contexts = 4 * DIALS,
+	struct uet_pds_config config = {.contexts = (c->flood ? 5 : 4) * DIALS,
 					.half_open = c->flood ? DIALS : 2 * DIALS,
 					.per_peer = 2 * DIALS,
 					.window = c->window,
 					.responses = 4,
 					.mtu = MTU,
+					/* Some wait for room for four packets. */
+					.piece = draw(side->sim) % 2 * 4 * ROOM,
 					.ack_bytes = 4096,
 					.give_up = GIVE_UP,
 					.half_open_time =
@@ -470,8 +472,6 @@ static bool side_open(struct side *side)
 					.events = &events,
 					.arg = side};
 
-	if (c->flood)
-		config.contexts = 5 * DIALS;
 	return uet_pds_open(&config, &side->pds) == 0;
 }
 
