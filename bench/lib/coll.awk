@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What bench/coll has measured, summed up. Input: lines "ranks side operation bytes
-# median_us", several for each cell. Variables: ask (text or json), peer, rounds,
-# processors. Exit status 1 when nothing can be compared.
+# median_us", several for each cell. Variables: ask (text or json), peer (their names, with
+# commas: a cell that all have is compared with the best of them), rounds, processors. Exit
+# status 1 when nothing can be compared.
 
 function median(key,    n, i, j, v, x) {
 	n = split(values[key], x, " ")
@@ -41,22 +42,26 @@ function summary() {
 		exp(logs / compared), worst, cell_text(worst_cell))
 }
 
-function report_text(    i, p) {
+function report_text(    i, k, p) {
 	print ENVIRON["COLL_HEAD"]
 	printf "Times in us: of the slowest rank, median of the calls, median of %d round%s\n", \
 		rounds, (rounds == 1 ? "" : "s")
-	printf "%5s %-14s %6s %10s %10s %8s\n", "ranks", "operation", "size", "weft", peer, \
-		"ratio"
+	printf "%5s %-14s %6s %10s", "ranks", "operation", "size", "weft"
+	for (k = 1; k <= peers; k++)
+		printf " %10s", name[k]
+	printf " %8s\n", "ratio"
 	for (i = 1; i <= cells; i++) {
 		split(cell[i], p, " ")
-		printf "%5d %-14s %6s %10s %10s %8.2f%s\n", p[1], p[2], size_text(p[3]), \
-			figure(weft[i]), figure(other[i]), weft[i] / other[i], \
+		printf "%5d %-14s %6s %10s", p[1], p[2], size_text(p[3]), figure(weft[i])
+		for (k = 1; k <= peers; k++)
+			printf " %10s", figure(each[i, k])
+		printf " %8.2f%s\n", weft[i] / other[i], \
 			(p[1] > processors ? "  (more ranks than processors)" : "")
 	}
 	printf "\n%s\n", summary()
 }
 
-function report_json(    i, p, head) {
+function report_json(    i, k, p, head) {
 	head = ENVIRON["COLL_HEAD"]
 	gsub(/[\\"]/, "\\\\&", head)
 	printf "{\n  \"schema\": 1,\n  \"program\": \"bench/coll\",\n  \"peer\": \"%s\",\n", peer
@@ -67,8 +72,10 @@ function report_json(    i, p, head) {
 		split(cell[i], p, " ")
 		printf "%s\n    {\"ranks\": %d, \"operation\": \"%s\", \"bytes\": %d, ", \
 			(i > 1 ? "," : ""), p[1], p[2], p[3]
-		printf "\"weft_us\": %.6g, \"peer_us\": %.6g, \"ratio\": %.4g}", weft[i], \
-			other[i], weft[i] / other[i]
+		printf "\"weft_us\": %.6g, \"peer_us\": %.6g, ", weft[i], other[i]
+		for (k = 1; k <= peers && peers > 1; k++)
+			printf "\"%s_us\": %.6g, ", name[k], each[i, k]
+		printf "\"ratio\": %.4g}", weft[i] / other[i]
 	}
 	printf "\n  ],\n  \"summary\": \"%s\"\n}\n", summary()
 }
@@ -82,15 +89,26 @@ function report_json(    i, p, head) {
 	}
 }
 
+# Whether Weft and all peers have figures of a cell, the next one then.
+function cell_take(c,    k) {
+	for (k = 1; k <= peers; k++)
+		if (!((name[k], c) in values))
+			return 0
+	cell[++cells] = c
+	weft[cells] = median("weft" SUBSEP c)
+	for (k = 1; k <= peers; k++) {
+		each[cells, k] = median(name[k] SUBSEP c)
+		if (k == 1 || each[cells, k] < other[cells])
+			other[cells] = each[cells, k]
+	}
+	return weft[cells] > 0 && other[cells] > 0
+}
+
 END {
+	peers = split(peer, name, ",")
 	for (i = 1; i <= all; i++) {
 		c = order[i]
-		if (!(("openmpi", c) in values))
-			continue
-		cell[++cells] = c
-		weft[cells] = median("weft" SUBSEP c)
-		other[cells] = median("openmpi" SUBSEP c)
-		if (weft[cells] <= 0 || other[cells] <= 0)
+		if (!cell_take(c))
 			continue
 		ratio = weft[cells] / other[cells]
 		logs += log(ratio)

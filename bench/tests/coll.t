@@ -18,4 +18,15 @@ ok "it runs on one processor" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
 ok "every cell says that there were more ranks" \
 	test "$(grep -cE '^ +2 [a-z_]+ .*\(more ranks than processors\)$' "$tmp/out")" = 17
 
+# Both peers, side by side; MPICH is there where somebody installed it.
+"$top/bench/coll" --quick --sizes 8:8 --vs openmpi,mpich >"$tmp/out" 2>"$tmp/err"
+status=$?
+if [ $status = 2 ]; then
+	skip "it runs with two peers" "$(tail -n 1 "$tmp/err")"
+else
+	ok "it runs with two peers" test $status = 0 || diag "$(tail -n 5 "$tmp/err")"
+	ok "both have a figure in every cell" test "$(grep -cE \
+		'^ +2 [a-z_]+ +[0-9-]+( +[0-9.]+){4}( |$)' "$tmp/out")" = 9
+fi
+
 done_testing

@@ -113,8 +113,8 @@ ok "what the peer does not have is not compared" test "$(p2p_report text 3 | tai
 # coll_report ASK: of $tmp/coll
 coll_report()
 {
-	awk -v ask="$1" -v peer=openmpi -v rounds=3 -v processors=2 -f "$bench/lib/coll.awk" \
-		"$tmp/coll"
+	awk -v ask="$1" -v peer="${2-openmpi}" -v rounds=3 -v processors=2 \
+		-f "$bench/lib/coll.awk" "$tmp/coll"
 }
 printf '%s\n' '2 weft barrier 0 1' '2 openmpi barrier 0 2' '2 weft barrier 0 9' \
 	'2 weft barrier 0 4' '2 openmpi barrier 0 2' '2 openmpi barrier 0 1' \
@@ -124,6 +124,15 @@ ok "collectives: medians, mean and the worst cell" test "$(coll_report text | ta
 	"coll vs openmpi: geometric mean 0.50, worst 2.00 (barrier, 2 ranks)"
 ok "with the same last line in JSON" test "$(coll_report json | grep -c \
 	'"summary": "coll vs openmpi: geometric mean 0.50, worst 2.00 (barrier, 2 ranks)"')" = 1
+printf '%s\n' '2 mpich barrier 0 1' '8 mpich allreduce 65536 16' '8 mpich allreduce 8 1' \
+	>>"$tmp/coll"
+ok "of two peers the better one of each cell counts" test \
+	"$(coll_report text openmpi,mpich | tail -n 1)" = \
+	"coll vs openmpi,mpich: geometric mean 0.71, worst 4.00 (barrier, 2 ranks)"
+ok "and each has its column" test "$(coll_report text openmpi,mpich | grep -c \
+	'^    8 allreduce *64K *1.000 *8.000 *16.00 *0.12')" = 1
+ok "and its field in JSON" test "$(coll_report json openmpi,mpich | grep -c \
+	'"peer_us": 8, "openmpi_us": 8, "mpich_us": 16, "ratio": 0.125')" = 1
 : >"$tmp/coll"
 coll_report text >/dev/null
 ok "nothing to compare is an error" test $? = 1
@@ -187,11 +196,14 @@ ok "mpi: a strange size" test "$(status "$bench/mpi" --sizes 8,x)" = 2
 ok "mpi: an unknown peer" test "$(status "$bench/mpi" --vs x)" = 2
 ok "coll: a strange size" test "$(status "$bench/coll" --sizes 8:x)" = 2
 ok "coll: a strange number of ranks" test "$(status "$bench/coll" --ranks 2,,4)" = 2
+ok "coll: an unknown peer" test "$(status "$bench/coll" --vs openmpi,x)" = 2
+ok "coll: a peer twice" test "$(status "$bench/coll" --vs mpich,mpich)" = 2
+ok "coll: a peer without a name" test "$(status "$bench/coll" --vs openmpi,)" = 2
 ok "coll: no processors" test "$(status "$bench/coll" --cpus 0)" = 2
 
 # A machine on which nothing but the shell's own needs is installed.
 mkdir "$tmp/bin"
-for tool in bash dirname basename; do
+for tool in bash dirname basename sort uniq; do
 	ln -s "$(command -v $tool)" "$tmp/bin/$tool"
 done
 missing()
@@ -202,6 +214,7 @@ missing()
 }
 missing p2p --vs ucx ucx-utils
 missing coll --vs openmpi openmpi-bin
+missing coll --vs mpich mpich
 missing mpi --vs vader openmpi-bin
 missing instructions --wire shm valgrind
 
