@@ -8,6 +8,7 @@ include coll/plan/local.mk
 include coll/algo/local.mk
 include coll/tune/local.mk
 include coll/exec/local.mk
+include coll/ft/local.mk
 include coll/tests/local.mk
 
 noinst_LTLIBRARIES += coll/libcoll.la

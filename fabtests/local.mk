@@ -19,6 +19,11 @@ EXTRA_DIST += %D%/netns/README.md %D%/netns/run %D%/netns/bin/on %D%/netns/lib/i
 TESTS += %D%/netns/tests/netns.t
 PLAIN_TESTS += %D%/netns/tests/netns.t
 
+# Membership on a virtual clock (by hand; the program is coll/ft/tests/test_model).
+EXTRA_DIST += %D%/chaos/README.md %D%/chaos/model %D%/chaos/tests/model.t
+TESTS += %D%/chaos/tests/model.t
+PLAIN_TESTS += %D%/chaos/tests/model.t
+
 # The uet wire on good networks and bad ones (by quickstart check).
 EXTRA_DIST += %D%/uet/README.md %D%/uet/congestion %D%/uet/congestion.awk %D%/uet/suite %D%/uet/tests/uet.t
 TESTS += %D%/uet/tests/uet.t

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See coord.h. */
+#include "config.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll/ft/coord_int.h"
+
+static const char *const state_name[FT_COORD_STATE_END] = {
+	[FT_COORD_FORM] = "form",	[FT_COORD_REBUILD] = "rebuild",
+	[FT_COORD_STEADY] = "steady",	[FT_COORD_PREPARE] = "prepare",
+	[FT_COORD_STALLED] = "stalled", [FT_COORD_DONE] = "done",
+	[FT_COORD_OVER] = "over",	[FT_COORD_BROKEN] = "broken",
+};
+
+/* May a state follow another? */
+static const bool state_follows[FT_COORD_STATE_END][FT_COORD_STATE_END] = {
+	[FT_COORD_FORM] = {[FT_COORD_REBUILD] = true,
+			   [FT_COORD_PREPARE] = true,
+			   [FT_COORD_OVER] = true,
+			   [FT_COORD_BROKEN] = true},
+	[FT_COORD_REBUILD] = {[FT_COORD_FORM] = true,
+			      [FT_COORD_PREPARE] = true,
+			      [FT_COORD_STALLED] = true,
+			      [FT_COORD_OVER] = true,
+			      [FT_COORD_BROKEN] = true},
+	[FT_COORD_STEADY] = {[FT_COORD_PREPARE] = true,
+			     [FT_COORD_STALLED] = true,
+			     [FT_COORD_DONE] = true,
+			     [FT_COORD_OVER] = true,
+			     [FT_COORD_BROKEN] = true},
+	[FT_COORD_PREPARE] = {[FT_COORD_FORM] = true,
+			      [FT_COORD_REBUILD] = true,
+			      [FT_COORD_PREPARE] = true,
+			      [FT_COORD_STEADY] = true,
+			      [FT_COORD_STALLED] = true,
+			      [FT_COORD_OVER] = true,
+			      [FT_COORD_BROKEN] = true},
+	[FT_COORD_STALLED] = {[FT_COORD_PREPARE] = true,
+			      [FT_COORD_REBUILD] = true,
+			      [FT_COORD_STALLED] = true,
+			      [FT_COORD_OVER] = true,
+			      [FT_COORD_BROKEN] = true},
+};
+
+void ft_coord_set_state(struct ft_coord *c, enum ft_coord_state state)
+{
+	assert(state_follows[c->state][state]);
+	c->state = state;
+}
+
+static bool is_ended(const struct ft_coord *c)
+{
+	return c->state == FT_COORD_OVER || c->state == FT_COORD_BROKEN ||
+	       c->state == FT_COORD_DONE;
+}
+
+bool ft_coord_save(struct ft_coord *c, enum ft_saved what)
+{
+	if (is_ended(c))
+		return false;
+	if (c->out.save(c->out.arg, what, &c->d))
+		return true;
+	ft_coord_set_state(c, FT_COORD_BROKEN);
+	return false;
+}
+
+/* Where an id is in the table, or would be. */
+static uint32_t peer_place(const struct ft_coord *c, uint64_t id)
+{
+	uint32_t low = 0, high = c->peers;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (c->peer[mid].id < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct ft_peer *ft_coord_peer(const struct ft_coord *c, uint64_t id)
+{
+	uint32_t at = peer_place(c, id);
+
+	return at < c->peers && c->peer[at].id == id ? &c->peer[at] : NULL;
+}
+
+/* NULL: no memory, or twice as many strangers as there can be members. */
+static struct ft_peer *peer_get(struct ft_coord *c, uint64_t id)
+{
+	struct ft_peer *p = ft_coord_peer(c, id);
+	uint32_t at = peer_place(c, id);
+
+	if (p || c->peers >= 2 * FT_MEMBERS_MAX)
+		return p;
+	if (c->peers == c->peer_room) {
+		uint32_t room = c->peer_room ? 2 * c->peer_room : 16;
+
+		p = realloc(c->peer, (size_t)room * sizeof(*p));
+		if (!p)
+			return NULL;
+		c->peer = p;
+		c->peer_room = room;
+	}
+	p = &c->peer[at];
+	memmove(p + 1, p, (size_t)(c->peers - at) * sizeof(*p));
+	c->peers++;
+	*p = (struct ft_peer){.id = id, .heard = c->now};
+	return p;
+}
+
+/* Forgets who is in no epoch and wants in no more. */
+static void peer_sweep(struct ft_coord *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->peers; i++) {
+		struct ft_peer *p = &c->peer[i];
+
+		if (ft_roster_find(&c->d.active, p->id) >= 0 ||
+		    ft_roster_find(&c->next, p->id) >= 0 ||
+		    (p->wants_in && ft_coord_is_alive(c, p)))
+			c->peer[kept++] = *p;
+	}
+	c->peers = kept;
+}
+
+bool ft_coord_is_alive(const struct ft_coord *c, const struct ft_peer *p)
+{
+	return c->now - p->heard <= c->attr.silence_us;
+}
+
+void ft_coord_say(struct ft_coord *c, uint64_t id, enum ft_type type)
+{
+	struct ft_msg msg = {.type = type, .id = id, .term = c->d.term};
+
+	if (is_ended(c))
+		return;
+	if (type == FT_PREPARE) {
+		msg.pending = c->next.epoch;
+		msg.pending_list = &c->next;
+	}
+	if (type == FT_PREPARE || type == FT_START || type == FT_COMMIT) {
+		msg.active = c->d.active.epoch;
+		msg.commit = c->d.commit;
+	}
+	c->out.say(c->out.arg, &msg);
+}
+
+static void say_fenced(struct ft_coord *c, uint64_t id, enum ft_reason reason)
+{
+	struct ft_msg msg = {
+		.type = FT_FENCED, .id = id, .term = c->d.term, .reason = reason};
+
+	c->out.say(c->out.arg, &msg);
+}
+
+static void say_all(struct ft_coord *c, const struct ft_roster *to, enum ft_type type)
+{
+	for (uint32_t i = 0; i < to->count; i++)
+		ft_coord_say(c, to->entry[i].id, type);
+}
+
+/* Adds those of the epoch that live, up to a count of all: who leaves, or who stays.
+ * False: no memory. */
+static bool next_add(struct ft_coord *c, bool leaving, uint32_t most)
+{
+	for (uint32_t i = 0; i < c->d.active.count && c->next.count < most; i++) {
+		const struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
+
+		if (p && !p->out && p->leaving == leaving && ft_coord_is_alive(c, p) &&
+		    !ft_roster_add(&c->next, &c->d.active.entry[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The next epoch's members: those of this one that live, then newcomers. Half of an epoch
+ * must be in the next, so where too many leave at once some of them have to wait for the
+ * one after. False: no memory. */
+static bool next_list(struct ft_coord *c)
+{
+	c->next.epoch = (struct ft_epoch){c->d.term, ++c->seq};
+	c->next.count = 0;
+	if (!next_add(c, false, FT_MEMBERS_MAX) ||
+	    !next_add(c, true, ft_half(&c->d.active)))
+		return false;
+	for (uint32_t i = 0; i < c->peers && c->next.count < FT_MEMBERS_MAX; i++) {
+		struct ft_peer *p = &c->peer[i];
+
+		if (!p->wants_in || p->out || !ft_coord_is_alive(c, p))
+			continue;
+		p->entry.since = c->next.epoch;
+		if (!ft_roster_add(&c->next, &p->entry))
+			return false;
+	}
+	ft_roster_whole_groups(&c->next, c->attr.group_size);
+	return true;
+}
+
+static uint32_t survivors(const struct ft_coord *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->next.count; i++)
+		n += !ft_epoch_same(c->next.entry[i].since, c->next.epoch);
+	return n;
+}
+
+/* Without half of the members, others could have rebuilt a coordinator from a majority;
+ * without anybody nobody would know what counts. */
+static bool next_suffices(const struct ft_coord *c)
+{
+	if (c->d.active.count)
+		return survivors(c) >= ft_half(&c->d.active);
+	return c->next.count >= c->attr.size && c->next.count > 0;
+}
+
+static void stall(struct ft_coord *c)
+{
+	ft_roster_clear(&c->next);
+	/* Who did not prepare may have been slow only. */
+	for (uint32_t i = 0; i < c->peers; i++)
+		c->peer[i].out = false;
+	if (c->d.active.count) {
+		ft_coord_set_state(c, FT_COORD_STALLED);
+		c->until = c->now + c->attr.prepare_us;
+	} else if (c->state != FT_COORD_FORM) {
+		ft_coord_set_state(c, FT_COORD_FORM);
+	}
+}
+
+void ft_coord_attempt(struct ft_coord *c)
+{
+	if (!next_list(c)) {
+		ft_coord_set_state(c, FT_COORD_BROKEN);
+		return;
+	}
+	if (!next_suffices(c)) {
+		stall(c);
+		return;
+	}
+	ft_coord_set_state(c, FT_COORD_PREPARE);
+	c->until = c->now + c->attr.prepare_us;
+	say_all(c, &c->next, FT_PREPARE);
+}
+
+/* Everybody is prepared: the epoch is on. */
+static void activate(struct ft_coord *c)
+{
+	ft_roster_swap(&c->d.active, &c->next);
+	c->d.valid = c->d.term;
+	c->d.fresh = false;
+	if (!ft_coord_save(c, FT_SAVE_EPOCH))
+		return;
+	ft_coord_set_state(c, FT_COORD_STEADY);
+	c->kept = true;
+	c->joiner_since = 0;
+	say_all(c, &c->d.active, FT_START);
+	/* next is what was before. */
+	for (uint32_t i = 0; i < c->next.count; i++) {
+		if (ft_roster_find(&c->d.active, c->next.entry[i].id) < 0)
+			say_fenced(c, c->next.entry[i].id, FT_REASON_EXCLUDED);
+	}
+	ft_roster_clear(&c->next);
+	for (uint32_t i = 0; i < c->d.active.count; i++) {
+		struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
+
+		if (p)
+			p->wants_in = p->out = false;
+	}
+	peer_sweep(c);
+}
+
+static void count_prepared(struct ft_coord *c)
+{
+	for (uint32_t i = 0; i < c->next.count; i++) {
+		const struct ft_peer *p = ft_coord_peer(c, c->next.entry[i].id);
+
+		if (!p || !ft_epoch_same(p->pending, c->next.epoch))
+			return;
+	}
+	activate(c);
+}
+
+/* A newcomer whose group is complete, or where none of it is taken. */
+static bool newcomers_wait(const struct ft_coord *c)
+{
+	for (uint32_t i = 0; i < c->peers; i++) {
+		uint32_t n = 0;
+
+		if (!c->peer[i].wants_in || c->peer[i].out)
+			continue;
+		for (uint32_t k = 0; k < c->peers; k++) {
+			n += c->peer[k].wants_in && !c->peer[k].out &&
+			     c->peer[k].entry.group == c->peer[i].entry.group;
+		}
+		if (n >= c->attr.group_size)
+			return true;
+	}
+	return false;
+}
+
+static void count_votes(struct ft_coord *c)
+{
+	for (uint32_t i = 0; i < c->d.active.count; i++) {
+		const struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
+
+		if (!p || p->vote.answer != FT_VOTE_YES ||
+		    p->vote.step != c->d.commit.step + 1 ||
+		    !ft_epoch_same(p->vote.epoch, c->d.active.epoch))
+			return;
+	}
+	c->d.commit.step++;
+	c->d.commit.epoch = c->d.active.epoch;
+	if (!ft_coord_save(c, FT_SAVE_COMMIT))
+		return;
+	say_all(c, &c->d.active, FT_COMMIT);
+	if (newcomers_wait(c))
+		ft_coord_attempt(c);
+}
+
+/* A member could not run the step. Whom it waited for is out when it is blamed for the
+ * same step in a second epoch: a path may be broken although both its ends live. */
+static void take_no(struct ft_coord *c, const struct ft_vote *vote)
+{
+	struct ft_peer *p = vote->suspect ? ft_coord_peer(c, vote->suspect) : NULL;
+
+	if (p && ft_roster_find(&c->d.active, p->id) >= 0) {
+		p->out = p->blamed_step == vote->step;
+		p->blamed_step = vote->step;
+	}
+	ft_coord_attempt(c);
+}
+
+static void hear_vote(struct ft_coord *c, const struct ft_vote *vote)
+{
+	if (c->state != FT_COORD_STEADY || vote->step != c->d.commit.step + 1 ||
+	    !ft_epoch_same(vote->epoch, c->d.active.epoch))
+		return;
+	if (vote->answer == FT_VOTE_YES)
+		count_votes(c);
+	else if (vote->answer == FT_VOTE_NO)
+		take_no(c, vote);
+}
+
+/* What a member lacks is said again. */
+static void repeat(struct ft_coord *c, const struct ft_peer *p)
+{
+	bool in_active = ft_roster_find(&c->d.active, p->id) >= 0;
+
+	if (c->state == FT_COORD_PREPARE && ft_roster_find(&c->next, p->id) >= 0 &&
+	    !ft_epoch_same(p->pending, c->next.epoch))
+		ft_coord_say(c, p->id, FT_PREPARE);
+	if (c->state != FT_COORD_STEADY || !in_active)
+		return;
+	if (ft_epoch_same(p->pending, c->d.active.epoch))
+		ft_coord_say(c, p->id, FT_START);
+	else if (ft_epoch_same(p->active, c->d.active.epoch) &&
+		 p->commit.step < c->d.commit.step)
+		ft_coord_say(c, p->id, FT_COMMIT);
+}
+
+static bool is_ours(const struct ft_coord *c, uint64_t id)
+{
+	return ft_roster_find(&c->d.active, id) >= 0 || ft_roster_find(&c->next, id) >= 0;
+}
+
+static void hear_join(struct ft_coord *c, const struct ft_msg *msg)
+{
+	struct ft_peer *p;
+
+	if (c->d.sign == 0)
+		c->d.sign = msg->sign;
+	if (msg->sign != c->d.sign) {
+		say_fenced(c, msg->id, FT_REASON_SIGN);
+		return;
+	}
+	p = peer_get(c, msg->id);
+	if (!p) {
+		say_fenced(c, msg->id, FT_REASON_FULL);
+		return;
+	}
+	p->heard = c->now;
+	if (ft_roster_find(&c->d.active, p->id) >= 0)
+		return; /* said before it was let in */
+	p->wants_in = true;
+	p->entry = msg->pending_list->entry[0];
+	if (c->joiner_since == 0)
+		c->joiner_since = c->now;
+	if (c->state == FT_COORD_FORM)
+		ft_coord_attempt(c);
+	else if (c->state == FT_COORD_REBUILD && !p->replied)
+		ft_coord_say(c, p->id,
+			     FT_QUERY); /* it may be of an epoch that was prepared */
+	else
+		repeat(c, p);
+}
+
+/* Of a term that this coordinator knows nothing of: where an epoch is on here, another
+ * has taken over. */
+static void hear_other_term(struct ft_coord *c, uint64_t term)
+{
+	if (c->state == FT_COORD_FORM || c->state == FT_COORD_REBUILD)
+		ft_rebuild_refused(c, term);
+	else
+		ft_coord_set_state(c, FT_COORD_OVER);
+}
+
+static void hear_status(struct ft_coord *c, struct ft_peer *p, const struct ft_msg *msg)
+{
+	/* What it answered to QUERY counts, not what it had said before. */
+	if (c->state == FT_COORD_REBUILD && p->replied)
+		return;
+	p->active = msg->active;
+	p->pending = msg->pending;
+	p->commit = msg->commit;
+	p->vote = msg->vote;
+	/* One that had not been heard when the others answered: with it there may be
+	 * enough. */
+	if (c->state == FT_COORD_STALLED && msg->term < c->d.term &&
+	    c->d.valid != c->d.term)
+		ft_rebuild_begin(c);
+	if (c->state == FT_COORD_REBUILD) {
+		if (msg->type == FT_STATE)
+			ft_rebuild_state(c, p, msg);
+		else if (!p->replied)
+			ft_coord_say(c, p->id, FT_QUERY);
+		return;
+	}
+	if (msg->term != c->d.term)
+		return;
+	if (c->state == FT_COORD_PREPARE && ft_epoch_same(p->pending, c->next.epoch))
+		count_prepared(c);
+	hear_vote(c, &msg->vote);
+	p = ft_coord_peer(c, msg->id); /* the table may have moved */
+	if (p)
+		repeat(c, p);
+}
+
+/* Everybody wants out: there is no next epoch. */
+static bool all_leave(const struct ft_coord *c)
+{
+	for (uint32_t i = 0; i < c->d.active.count; i++) {
+		const struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
+
+		if (!p || !p->leaving)
+			return false;
+	}
+	return c->d.active.count > 0;
+}
+
+static bool somebody_leaves(const struct ft_coord *c)
+{
+	for (uint32_t i = 0; i < c->d.active.count; i++) {
+		const struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
+
+		if (p && p->leaving)
+			return true;
+	}
+	return false;
+}
+
+static void let_leave(struct ft_coord *c)
+{
+	if (!all_leave(c)) {
+		ft_coord_attempt(c);
+		return;
+	}
+	for (uint32_t i = 0; i < c->d.active.count; i++)
+		say_fenced(c, c->d.active.entry[i].id, FT_REASON_LEFT);
+	ft_coord_set_state(c, FT_COORD_DONE);
+}
+
+/* From a member of some epoch or a newcomer that prepares for one. */
+static void hear_member(struct ft_coord *c, const struct ft_msg *msg)
+{
+	bool asks = c->state == FT_COORD_FORM || c->state == FT_COORD_REBUILD;
+	struct ft_peer *p;
+
+	/* It was in an epoch, and not in this one: dead, as far as this job knows. While
+	 * the next is prepared that is not certain yet. */
+	if (!asks && !is_ours(c, msg->id) && !ft_epoch_none(msg->active)) {
+		if (c->state == FT_COORD_STEADY)
+			say_fenced(c, msg->id, FT_REASON_EXCLUDED);
+		return;
+	}
+	p = peer_get(c, msg->id);
+	if (!p)
+		return;
+	p->heard = c->now;
+	if (msg->type != FT_LEAVE) {
+		hear_status(c, p, msg);
+		return;
+	}
+	p->leaving = true;
+	if (c->state == FT_COORD_STEADY)
+		let_leave(c);
+}
+
+void ft_coord_hear(struct ft_coord *c, const struct ft_msg *msg, int64_t now)
+{
+	c->now = now > c->now ? now : c->now;
+	if (c->state == FT_COORD_DONE && msg->type == FT_LEAVE)
+		say_fenced(c, msg->id, FT_REASON_LEFT);
+	if (is_ended(c) || msg->type > FT_LEAVE)
+		return; /* what only coordinators say */
+	if (msg->type == FT_JOIN) {
+		hear_join(c, msg);
+		return;
+	}
+	/* An epoch was on before this coordinator came. */
+	if (c->d.active.count == 0 && !ft_epoch_none(msg->active) &&
+	    (c->state == FT_COORD_FORM || c->state == FT_COORD_PREPARE))
+		ft_rebuild_begin(c);
+	if (msg->term > c->d.term)
+		hear_other_term(c, msg->term);
+	if (!is_ended(c) && msg->type != FT_REFUSED)
+		hear_member(c, msg);
+}
+
+/* A member of the epoch that is on says nothing any more. */
+static bool somebody_is_silent(const struct ft_coord *c, const struct ft_roster *roster)
+{
+	for (uint32_t i = 0; i < roster->count; i++) {
+		const struct ft_peer *p = ft_coord_peer(c, roster->entry[i].id);
+
+		if (!p || !ft_coord_is_alive(c, p))
+			return true;
+	}
+	return false;
+}
+
+static void prepare_is_late(struct ft_coord *c)
+{
+	for (uint32_t i = 0; i < c->next.count; i++) {
+		struct ft_peer *p = ft_coord_peer(c, c->next.entry[i].id);
+
+		if (p && !ft_epoch_same(p->pending, c->next.epoch)) {
+			p->out = true;
+			p->wants_in = false;
+		}
+	}
+	ft_coord_attempt(c);
+}
+
+void ft_coord_tick(struct ft_coord *c, int64_t now)
+{
+	c->now = now > c->now ? now : c->now;
+	switch (c->state) {
+	case FT_COORD_FORM:
+		ft_rebuild_tick(c);
+		break;
+	case FT_COORD_REBUILD:
+		ft_rebuild_tick(c);
+		break;
+	case FT_COORD_STEADY:
+		if (somebody_leaves(c))
+			let_leave(c);
+		else if (somebody_is_silent(c, &c->d.active) ||
+			 (c->joiner_since && newcomers_wait(c) &&
+			  c->now - c->joiner_since >= c->attr.join_us))
+			ft_coord_attempt(c);
+		break;
+	case FT_COORD_PREPARE:
+		if (c->now >= c->until || somebody_is_silent(c, &c->next))
+			prepare_is_late(c);
+		break;
+	case FT_COORD_STALLED:
+		if (c->now >= c->until)
+			ft_coord_attempt(c);
+		break;
+	default:
+		break;
+	}
+}
+
+void ft_coord_lost(struct ft_coord *c, uint64_t id, int64_t now)
+{
+	struct ft_peer *p = ft_coord_peer(c, id);
+
+	if (p)
+		p->heard = INT64_MIN / 2;
+	ft_coord_tick(c, now);
+}
+
+bool ft_coord_init(struct ft_coord *c, const struct ft_coord_attr *attr,
+		   const struct ft_coord_out *out, const struct ft_durable *kept,
+		   int64_t now)
+{
+	memset(c, 0, sizeof(*c));
+	c->attr = *attr;
+	c->out = *out;
+	c->now = now;
+	c->d.fresh = kept ? kept->fresh : attr->fresh;
+	if (kept) {
+		c->d.term = kept->term;
+		c->d.valid = kept->valid;
+		c->d.sign = kept->sign;
+		c->d.commit = kept->commit;
+		c->kept = kept->active.count > 0;
+		if (!ft_roster_copy(&c->d.active, &kept->active))
+			return false;
+	}
+	c->d.term = ft_term_above(c->d.term, attr->lineage);
+	if (!ft_coord_save(c, FT_SAVE_TERM))
+		return false;
+	if (!c->d.fresh)
+		ft_rebuild_begin(c);
+	return true;
+}
+
+void ft_coord_fini(struct ft_coord *c)
+{
+	ft_rebuild_fini(c);
+	ft_roster_fini(&c->d.active);
+	ft_roster_fini(&c->next);
+	free(c->peer);
+	memset(c, 0, sizeof(*c));
+}
+
+const char *ft_coord_state_name(enum ft_coord_state state)
+{
+	return (unsigned)state >= FT_COORD_STATE_END ? "?" : state_name[state];
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by the files of the coordinator's machine only. */
+#ifndef WEFT_FT_COORD_INT_H
+#define WEFT_FT_COORD_INT_H
+
+#include "coll/ft/coord.h"
+
+/* coord.c */
+void ft_coord_set_state(struct ft_coord *c, enum ft_coord_state state);
+struct ft_peer *ft_coord_peer(const struct ft_coord *c, uint64_t id); /* or NULL */
+void ft_coord_say(struct ft_coord *c, uint64_t id, enum ft_type type);
+/* false: the machine is broken now. */
+bool ft_coord_save(struct ft_coord *c, enum ft_saved what);
+/* Makes a list of who may follow in the next epoch, and prepares it. */
+void ft_coord_attempt(struct ft_coord *c);
+bool ft_coord_is_alive(const struct ft_coord *c, const struct ft_peer *p);
+
+/* rebuild.c */
+void ft_rebuild_begin(struct ft_coord *c);
+void ft_rebuild_state(struct ft_coord *c, struct ft_peer *p, const struct ft_msg *msg);
+void ft_rebuild_tick(struct ft_coord *c);
+/* Somebody has promised a term to another coordinator. */
+void ft_rebuild_refused(struct ft_coord *c, uint64_t term);
+void ft_rebuild_fini(struct ft_coord *c);
+
+/* Members that must have prepared so that no majority exists without one of them. */
+static inline uint32_t ft_half(const struct ft_roster *roster)
+{
+	return (roster->count + 1) / 2;
+}
+
+#endif

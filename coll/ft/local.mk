@@ -1,0 +1,19 @@
+# Sources of coll/ft (libcoll.la) and the unit tests beside them.
+COLL_SOURCES += %D%/roster.h %D%/roster.c %D%/ft_wire.h %D%/ft_wire.c \
+	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/rebuild.c
+
+check_PROGRAMS += %D%/tests/test_ft_wire
+TESTS += %D%/tests/test_ft_wire
+%C%_tests_test_ft_wire_SOURCES = %D%/tests/test_ft_wire.c
+%C%_tests_test_ft_wire_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_model
+TESTS += %D%/tests/test_model
+%C%_tests_test_model_SOURCES = %D%/tests/test_model.c %D%/tests/world.c \
+	%D%/tests/world.h %D%/tests/world_int.h %D%/tests/network.c %D%/tests/actors.c
+%C%_tests_test_model_LDADD = coll/libcoll.la
+
+# Whether the model finds what is wrong: it builds changed machines by itself.
+EXTRA_DIST += %D%/README.md %D%/tests/mutants.t
+TESTS += %D%/tests/mutants.t
+PLAIN_TESTS += %D%/tests/mutants.t
