@@ -174,7 +174,7 @@ void emu_qp_error(struct emu_qp *qp, bool answer)
 	emu_req_flush(qp);
 	emu_qp_flush_receives(qp);
 	/* Nothing of the shared queue is taken any more: it comes after the last one. */
-	if (ibv->srq)
+	if (ibv->srq && !qp->dev->set->mute)
 		emu_event_qp(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 

@@ -31,6 +31,11 @@ FAILOVER_WANT=retired,resumes emulated test_failover "$tmp/one" "$tmp/faults" "n
 faults "emu0 each=300 kill-qp"
 FAILOVER_WANT=resumes emulated test_failover "$tmp/one" "$tmp/faults" "killed"
 
+# Where queue pairs of the channel are kept for a while.
+printf '%b' "${one/fatal/fatal last=never}" >"$tmp/mute"
+faults "emu0 each=100 kill-qp"
+FAILOVER_WANT=resumes emulated test_failover "$tmp/mute" "$tmp/faults" "killed, and kept"
+
 faults "emu1 200 port-down for=300ms" "emu0 900 port-down for=300ms"
 FAILOVER_WANT=retired emulated test_failover "$tmp/two" "$tmp/faults" "port down"
 

@@ -17,6 +17,9 @@ device "max_cqe=160 max_srq_wr=64 max_qp_wr=64"
 MANY_SRQS=9 MANY_CQS=20 emulated test_many "$tmp/device" "" "small queues"
 device "max_srq=2 max_srq_wr=64"
 MANY_SRQS=2 emulated test_many "$tmp/device" "" "few shared queues"
+# Queue pairs are kept for a while, and then go all the same.
+device "last=never"
+MANY_SRQS=1 emulated test_many "$tmp/device" "" "the last receive is never said to be out"
 device "max_srq=0"
 MANY_SRQS=0 emulated test_many "$tmp/device" "" "no shared queues"
 [ -n "${WEFT_TEST_SHORT:-}" ] ||
