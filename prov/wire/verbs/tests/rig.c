@@ -549,7 +549,11 @@ void server_start(struct server *srv)
 	if (srv->pid < 0)
 		tap_bail("fork: %s", strerror(errno));
 	if (srv->pid == 0) {
+		const char *rails = getenv("RIG_SERVER_RAILS");
+
 		close(report[0]);
+		if (rails)
+			setenv("FI_WEFT_RAILS", rails, 1);
 		server_main(report[1]);
 	}
 	close(report[1]);

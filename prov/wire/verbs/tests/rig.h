@@ -118,7 +118,8 @@ struct server {
 	struct wire_addr addr;
 };
 
-/* Forks; call before this process opens an endpoint. */
+/* Forks; call before this process opens an endpoint. RIG_SERVER_RAILS: its FI_WEFT_RAILS.
+ */
 void server_start(struct server *srv);
 /* Waits for the process; its exit status, or -signal. */
 int server_wait(struct server *srv);

@@ -11,4 +11,10 @@
 emulated test_verbs 1x1 "" "1 queue pair"
 emulated test_verbs 2x16-ooo "" "2 devices out of order"
 [ -n "${WEFT_TEST_SHORT:-}" ] || emulated test_verbs 1x16 "" "16 queue pairs"
+
+# Packets of another size at the two ends: paths have those that both can.
+printf '%s\n' 'emuverbs 1' 'device emu0 gid=10.1.0.1 rnr=fatal mtu=4096' \
+	'device emu1 gid=10.2.0.1 rnr=fatal mtu=1024' >"$tmp/mtus"
+[ -n "${WEFT_TEST_SHORT:-}" ] || FI_WEFT_RAILS=emu0 RIG_SERVER_RAILS=emu1 \
+	emulated test_verbs "$tmp/mtus" "" "MTU 4096 to 1024"
 done_testing
