@@ -39,6 +39,12 @@ FAILOVER_WANT=resumes emulated test_failover "$tmp/mute" "$tmp/faults" "killed, 
 faults "emu1 200 port-down for=300ms" "emu0 900 port-down for=300ms"
 FAILOVER_WANT=retired emulated test_failover "$tmp/two" "$tmp/faults" "port down"
 
+# A device that is gone doesn't come back.
+faults "emu1 60 device-fatal"
+FAILOVER_WANT=retired emulated test_failover "$tmp/two" "$tmp/faults" "a device is gone"
+faults "emu0 60 device-fatal host=2"
+FAILOVER_WANT=resumes emulated test_failover "$tmp/two" "$tmp/faults" "a device of the peer"
+
 # Every few segments one is lost with its queue pair, the control channel's among them.
 faults "emu0 each=30 kill-qp" "emu0 each=20 lose-ack"
 FAILOVER_ROUNDS=60 FAILOVER_WANT=retired,resumes \
