@@ -18,12 +18,15 @@
 #define ADJUST_MTUS  8u
 #define BELIEF	     10u /* base round trips: longer ones are somebody who didn't run */
 #define STAMPS	     32u /* part of the jitter: what they can tell */
+#define EXCUSED	     48u /* of what arrives, lost with nothing waiting: noise */
+#define EXCUSED_MAX  16u /* part of the window, of one burst of losses */
 #define PATIENCE     UINT64_C(5000000) /* unless they go on for this long */
 #define MIN_FIRST    UINT64_C(100000000)
 #define MIN_PERIOD   UINT64_C(10000000000)
 #define WIDE	     2u
-#define ASKS	     6u /* acknowledgements of each window that is wide */
-#define WND_MIN_MTUS 8u /* the largest window is at least this, however near the peer */
+#define ASKS	     6u	 /* acknowledgements of each window that is wide */
+#define PARTS	     16u /* of others: an ack of more makes room for a queue at once */
+#define WND_MIN_MTUS 8u	 /* the largest window is at least this, however near the peer */
 #define RECEIVED_MAX 0xffffffu
 #define UNIT	     256u
 
@@ -132,7 +135,8 @@ bool uet_nscc_has_room(const struct uet_nscc *cc, uint64_t bytes)
 
 bool uet_nscc_wants_ack(const struct uet_nscc *cc)
 {
-	uint64_t gathered = is_wide(cc) ? cc->cwnd / ASKS : cc->config.ack_bytes;
+	uint64_t gathered = is_wide(cc) ? cc->cwnd / ASKS
+					: min_u64(cc->config.ack_bytes, cc->cwnd / PARTS);
 
 	return !uet_nscc_can_send(cc) || cc->cwnd < cc->config.ack_bytes ||
 	       cc->unasked >= gathered;
@@ -168,6 +172,8 @@ static uint64_t count_received(struct uet_nscc *cc, const struct uet_nscc_ack *a
 	cc->bytes_ignored += n;
 	cc->received_bytes += n;
 	cc->achieved_bytes += n;
+	cc->excuse = min_u64(cc->excuse + n / EXCUSED,
+			     cc->cwnd / EXCUSED_MAX + 2 * (uint64_t)cc->config.mtu);
 	return n;
 }
 
@@ -367,6 +373,15 @@ void uet_nscc_nack(struct uet_nscc *cc, uint32_t size, bool trimmed, uint64_t no
 		lower(cc, cc->cwnd > size ? cc->cwnd - size : 0);
 }
 
+/* Where round trips say that nothing waits, a few losses are the network's, not ours. */
+static bool excused(struct uet_nscc *cc, uint32_t size)
+{
+	if (cc->avg_delay >= (double)cc->target || cc->excuse < size)
+		return false;
+	cc->excuse -= size;
+	return true;
+}
+
 void uet_nscc_lost(struct uet_nscc *cc, uint32_t size, bool evidence, uint64_t now)
 {
 	cc->inflight -= size;
@@ -374,6 +389,8 @@ void uet_nscc_lost(struct uet_nscc *cc, uint32_t size, bool evidence, uint64_t n
 		return;
 	cc->bytes_ignored += size;
 	cc->count.losses++;
+	if (excused(cc, size))
+		return;
 	if (now >= cc->loss_end) {
 		cc->loss_floor = cc->cwnd / 2;
 		cc->loss_end = now + cc->base_rtt + cc->target;

@@ -58,6 +58,7 @@ struct uet_nscc {
 	uint64_t md_at;
 	uint64_t marked_since; /* all were, with a delay below target; 0: not all */
 	uint64_t loss_end;     /* losses until then ... */
+	uint64_t excuse;       /* bytes that may be lost without anybody's fault */
 	uint64_t loss_floor;   /* ... don't bring the window below this */
 	uint64_t late_since;   /* samples are beyond belief since; 0: they aren't */
 	uint64_t min_now;      /* smallest sample of this period */

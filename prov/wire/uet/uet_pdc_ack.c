@@ -219,13 +219,14 @@ static void out_of_order(struct uet_pdc *pdc, const struct uet_pds_head *h, uint
 }
 
 /* The answer to a probe: what had left before it and isn't there is lost, if the network
- * is not so full that it may only wait. */
+ * is not so full that it may only wait; and if it is, what has been under way for twice
+ * as long as the probe was. */
 static void probe_answered(struct uet_pdc *pdc, const struct uet_pds_head *h,
 			   uint64_t stamp, uint64_t now)
 {
 	struct uet_tx *tx = &pdc->tx;
 	uint64_t own = (uint64_t)h->cc.service * UET_SERVICE_NS;
-	uint64_t rtt;
+	uint64_t rtt, full;
 
 	if (!tx->probe_flying || h->opaque != tx->probe_opaque)
 		return;
@@ -236,15 +237,16 @@ static void probe_answered(struct uet_pdc *pdc, const struct uet_pds_head *h,
 		return;
 	rtt = stamp - tx->probe_sent_at - own;
 	uet_nscc_base(&pdc->cc, rtt, now);
-	if (rtt >= pdc->cc.base_rtt + pdc->cc.target)
-		return;
+	full = rtt < pdc->cc.base_rtt + pdc->cc.target
+		       ? 0
+		       : 2 * rtt + pdc->pds->config.cc.jitter;
 	for (uint32_t i = 0; i < 64; i++) {
 		uint32_t psn = h->sack_base + i;
 		struct uet_slot *s = uet_tx_slot(pdc, psn);
 
 		if (!uet_tx_has(tx, psn) || !uet_psn_before(h->cack, psn) ||
 		    h->sack_bits >> i & 1 || s->state != UET_SLOT_FLYING ||
-		    (int32_t)(s->order - tx->probe_order) > 0)
+		    (int32_t)(s->order - tx->probe_order) > 0 || now < s->sent_at + full)
 			continue;
 		pdc->pds->stats.inferred++;
 		uet_tx_lose(pdc, s, UET_PATH_SILENT, now);

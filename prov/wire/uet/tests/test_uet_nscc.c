@@ -325,6 +325,37 @@ static void test_asks(void)
 	tap_is_int(asked, sent, "in a narrow one each packet asks");
 }
 
+/* So many of a stream's packets are lost, with that delay: the window after it. */
+static uint64_t after_losses(unsigned one_in, uint64_t delay)
+{
+	struct uet_nscc cc = start();
+	uint64_t now = MS;
+	struct uet_nscc_ack ack = {.has_received = true, .has_rtt = true, .rtt = BASE};
+
+	for (uint32_t i = 1; i <= 4000; i++) {
+		uet_nscc_sent(&cc, SIZE);
+		if (i % one_in == 0) {
+			uet_nscc_lost(&cc, SIZE, true, now);
+			continue;
+		}
+		ack.received = (ack.received + SIZE / 256) & 0xffffff;
+		/* The base is measured first. */
+		ack.rtt = BASE + (i > 10 ? delay : 0);
+		uet_nscc_ack(&cc, &ack, now += US);
+	}
+	return cc.cwnd;
+}
+
+static void test_excused(void)
+{
+	uint64_t first = start().cwnd;
+
+	tap_ok(after_losses(100, 0) == first, "one in 100 lost with nothing waiting: the "
+					      "network's doing");
+	tap_ok(after_losses(4, 0) < first, "one in four isn't");
+	tap_ok(after_losses(100, 60 * US) < first, "nor is any where much waits");
+}
+
 int main(void)
 {
 	test_shares(1, true, 0.99);
@@ -341,5 +372,6 @@ int main(void)
 	test_base();
 	test_widest();
 	test_asks();
+	test_excused();
 	return tap_done();
 }

@@ -179,6 +179,44 @@ static void test_wide(const char *what, uint64_t path_rate, uint64_t seed)
 	       "three times as wide, %s: which aren't taken for lost", what);
 }
 
+/* ---- a network that loses what it likes, with nothing waiting anywhere ---------------
+ */
+
+/* 0: nothing is lost. A long way also without: acks of much at once would be a queue. */
+static void test_lossy(uint32_t one_in, uint64_t base, double least, uint64_t seed)
+{
+	struct uet_switch_config c = usual;
+	const struct uet_switch_sender *s = &result.sender[0];
+	double use;
+
+	c.loss = one_in;
+	c.base_rtt = base;
+	c.run_ns = 400 * MS;
+	run(&c, seed, c.run_ns / 4, NULL);
+	use = (double)record.late[0] / ((double)RATE * (double)(c.run_ns / 4 * 3) / 1e9);
+	tap_diag("one in %u lost, %lu us: use %.3f, window %lu of %lu, sent %lu, again "
+		 "%lu, probes %lu, timeouts %lu, retired %lu",
+		 one_in, (unsigned long)(base / US), use, (unsigned long)s->cc.cwnd,
+		 (unsigned long)s->cc.first_wnd, (unsigned long)s->stats.sent,
+		 (unsigned long)s->stats.resent, (unsigned long)s->stats.probes,
+		 (unsigned long)s->stats.timeouts, (unsigned long)s->paths.retirements);
+	tap_ok(use > least, "one in %u lost, %lu us: over %.0f %% of the link is used",
+	       one_in, (unsigned long)(base / US), least * 100);
+	tap_ok(s->stats.resent * one_in <= s->stats.sent * 3 && !s->failed &&
+		       !s->stats.timeouts,
+	       "one in %u lost, %lu us: little else is sent again, nothing by a timeout",
+	       one_in, (unsigned long)(base / US));
+}
+
+static void test_losses(uint64_t seed)
+{
+	test_lossy(0, 200 * US, 0.85, seed);
+	test_lossy(100, 40 * US, 0.9, seed);
+	test_lossy(100, 200 * US, 0.8, seed);
+	test_lossy(20, 40 * US, 0.9, seed);
+	test_lossy(20, 100 * US, 0.7, seed);
+}
+
 /* ---- many at one queue ------------------------------------------------------------- */
 
 struct verdict {
@@ -292,6 +330,7 @@ int main(int argc, char **argv)
 		return write_data((uint32_t)senders, seed, marks, data);
 	test_hole("paths with room", 0, seed);
 	test_hole("paths that are as wide as needed", RATE / 6, seed);
+	test_losses(seed);
 	test_wide("paths with room", 0, seed);
 	test_wide("narrow paths", 3 * RATE / 6, seed);
 	for (int i = 0; i < 2; i++) {

@@ -156,7 +156,8 @@ static void leave(struct end *from, const struct uet_out *out)
 	struct flight *f;
 	uint32_t slot;
 
-	if (swallowed(n, path) || n->flying == FLIGHT)
+	if (swallowed(n, path) || n->flying == FLIGHT ||
+	    (n->c->loss && draw(n) % n->c->loss == 0))
 		return;
 	slot = n->unused[n->flying];
 	f = &n->flight[slot];

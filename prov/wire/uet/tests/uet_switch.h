@@ -25,6 +25,7 @@ struct uet_switch_config {
 	uint64_t jitter_ns; /* by which packets are later than that, drawn */
 	uint64_t start_ns;  /* a sender begins so long after the one before it */
 	uint64_t run_ns;
+	uint32_t loss; /* of so many packets one is lost, either way; 0: none */
 	uint32_t hole; /* the path that swallows everything, both ways ... */
 	uint64_t hole_from, hole_to; /* ... from then, before then (ns) */
 	struct uet_pds_config pds; /* of all ends; events and what belongs to them not */
