@@ -17,8 +17,13 @@ uet_prepare()
 		where=" (veth, MTU ${WEFT_NETNS% *}, loss ${WEFT_NETNS#* } %)"
 		ucx_to=10.99.0.1
 		ucx_on=(nsenter --net="$away")
-		[ "${WEFT_NETNS#* }" = 0 ] ||
+		if [ "${WEFT_NETNS#* }" = 0 ]; then
+			:
+		elif [ "${WEFT_NETNS_BATCHES:-no}" = yes ]; then
 			remark="What a sender's kernel keeps together (up to 64 KiB) is lost together, on both sides."
+		else
+			remark="Packets are lost one by one: neither side's kernel keeps any together (no GSO)."
+		fi
 	else
 		export UCX_NET_DEVICES=${UCX_NET_DEVICES:-lo}
 	fi

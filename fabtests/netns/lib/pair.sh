@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # Two network namespaces and the cable between them. WEFT_NETNS has what the cable is like
-# (MTU, loss in percent), WEFT_NETNS_B the process that keeps namespace b.
+# (MTU, loss in percent), WEFT_NETNS_BATCHES "yes" if it may lose many packets as one,
+# WEFT_NETNS_B the process that keeps namespace b.
 
 # netns_why LOSS OPTION...: why it can't be done with these options of unshare; fails then.
 netns_why()
@@ -51,6 +52,8 @@ netns_loss()
 
 	many=$(awk -v percent="$3" 'BEGIN { printf "%d", percent * 1000 }')
 	[ "$many" -gt 0 ] || return 0
+	[ "${WEFT_NETNS_BATCHES:-no}" = yes ] ||
+		${in_b:+"$in_b"} ip link set "$device" gso_max_segs 1 || return
 	${in_b:+"$in_b"} nft -f - <<-END
 		table inet weft {
 			chain input {

@@ -48,6 +48,17 @@ ok "the command's exit status comes out" status 7 "$run" bash -c 'exit 7'
 ok "of b too" status 9 "$run" on b bash -c 'exit 9'
 ok "on alone is wrong usage" status 2 "$run" on
 
+if command -v nft >/dev/null; then
+	kept='ip -d link show dev weft0; on b ip -d link show dev weft1'
+	"$run" --loss 1 bash -c "$kept" >"$tmp/kept" 2>&1
+	ok "what may be lost is one packet, at both ends" \
+		test "$(grep -c 'gso_max_segs 1 ' "$tmp/kept")" = 2
+	"$run" --loss 1 --batches bash -c "$kept" >"$tmp/kept" 2>&1
+	ok "or a batch" test "$(grep -c 'gso_max_segs [0-9][0-9]' "$tmp/kept")" = 2
+else
+	skip 2 "nft is not installed"
+fi
+
 # Nobody listens there: only whoever was reached can refuse.
 # shellcheck disable=SC2016
 meet='on b bash -c "exec 3<>/dev/tcp/10.99.0.1/9" 2>&1 | grep "Connection refused" &&
