@@ -228,6 +228,31 @@ static void honest_run(struct side *s)
 		"FI_REMOTE_COMM");
 }
 
+/* The wire over UDP is there for who names its domain, and for nobody else. */
+static void named_run(struct side *s)
+{
+	struct fi_info *hints = fi_allocinfo(), *info, *i;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+
+	hints->fabric_attr->prov_name = strdup(test_provider());
+	for (i = info = given(s, fi_dupinfo(hints), "no name"); i; i = i->next)
+		side_check(s, strcmp(i->domain_attr->name, "uet") != 0,
+			   "uet, which nobody asked for");
+	fi_freeinfo(info);
+	hints->caps = FI_MSG | FI_REMOTE_COMM;
+	hints->domain_attr->name = strdup("uet");
+	info = given(s, hints, "a domain uet");
+	for (i = info; i; i = i->next)
+		side_check(s, strcmp(i->domain_attr->name, "uet") == 0,
+			   "another domain: %s", i->domain_attr->name);
+	side_must(s, fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+	side_must(s, fi_domain(fabric, info, &domain, NULL), "a domain by that name");
+	fi_close(&domain->fid);
+	fi_close(&fabric->fid);
+	fi_freeinfo(info);
+}
+
 static void claim_run(struct side *s)
 {
 	const struct want want = {.caps = FI_MSG | FI_LOCAL_COMM | FI_REMOTE_COMM};
@@ -382,6 +407,9 @@ static const struct test_case cases[] = {
 	{.name = "no capability is volunteered", .run = {caps_run, idle}},
 	{.name = "only what works is announced",
 	 .run = {honest_run, idle},
+	 .needs_weft = true},
+	{.name = "the domain uet by its name",
+	 .run = {named_run, idle},
 	 .needs_weft = true},
 	{.name = "FI_WEFT_CLAIM_REMOTE=1", .run = {claim_run, idle}, .needs_weft = true},
 	{.name = "calls of what isn't there",

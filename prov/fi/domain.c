@@ -204,7 +204,7 @@ static int domain_check(const struct fi_info *info)
 static int entry_choose(const char *name, struct wfi_entry *out)
 {
 	struct wfi_entry all[WFI_ENTRIES_MAX];
-	size_t n = wfi_entries(all);
+	size_t n = wfi_entries(name, all);
 
 	for (size_t i = 0; i < n; i++) {
 		if (!name || wfi_entry_is(&all[i], name)) {

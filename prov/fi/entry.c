@@ -17,13 +17,20 @@ static const char *const wire_names[] = {
 	[PROV_WIRE_UET] = "uet",
 };
 
-/* FI_WEFT_WIRE and FI_WEFT_SHM allow it. */
-static bool wire_wanted(const struct wire_ops *w, const struct prov_params *params)
-{
-	const char *only = wire_names[params->wire];
+/* What is looked for: by which options, and by which name of a domain, if any. */
+struct want {
+	const struct prov_params *params;
+	const char *domain;
+};
 
-	return (only ? strcmp(only, w->name) == 0 : !w->asked) &&
-	       (w->remote || params->shm);
+/* FI_WEFT_WIRE and FI_WEFT_SHM allow it, and it was named if it must be. */
+static bool wire_wanted(const struct wire_ops *w, const struct want *want)
+{
+	const char *only = wire_names[want->params->wire];
+	bool named = want->domain && strcmp(want->domain, w->name) == 0;
+
+	return (only ? strcmp(only, w->name) == 0 : !w->asked || named) &&
+	       (w->remote || want->params->shm);
 }
 
 static bool wire_there(const struct wire_ops *w, const char **devices)
@@ -64,15 +71,15 @@ static void entry_fill(struct wfi_entry *e, const struct wire_ops *w, const char
 
 /* Those that reach other hosts, or the others. */
 static size_t entries_add(const struct wire_ops *const *wires, size_t count,
-			  const struct prov_params *params, bool remote,
-			  struct wfi_entry *out, size_t room)
+			  const struct want *want, bool remote, struct wfi_entry *out,
+			  size_t room)
 {
-	const struct wire_ops *near = near_wire(wires, count, params);
+	const struct wire_ops *near = near_wire(wires, count, want->params);
 	const char *devices;
 	size_t n = 0;
 
 	for (size_t i = 0; i < count && n < room; i++) {
-		if (wires[i]->remote == remote && wire_wanted(wires[i], params) &&
+		if (wires[i]->remote == remote && wire_wanted(wires[i], want) &&
 		    wire_there(wires[i], &devices))
 			entry_fill(&out[n++], wires[i], devices, near);
 	}
@@ -80,12 +87,13 @@ static size_t entries_add(const struct wire_ops *const *wires, size_t count,
 }
 
 size_t wfi_entries_of(const struct wire_ops *const *wires, size_t count,
-		      const struct prov_params *params,
+		      const struct prov_params *params, const char *domain,
 		      struct wfi_entry out[WFI_ENTRIES_MAX])
 {
-	size_t n = entries_add(wires, count, params, true, out, WFI_ENTRIES_MAX);
+	const struct want want = {.params = params, .domain = domain};
+	size_t n = entries_add(wires, count, &want, true, out, WFI_ENTRIES_MAX);
 
-	n += entries_add(wires, count, params, false, out + n, WFI_ENTRIES_MAX - n);
+	n += entries_add(wires, count, &want, false, out + n, WFI_ENTRIES_MAX - n);
 	for (size_t i = 0; i < n; i++)
 		out[i].remote |= params->claim_remote;
 	if (!n)
@@ -96,9 +104,9 @@ size_t wfi_entries_of(const struct wire_ops *const *wires, size_t count,
 	return n;
 }
 
-size_t wfi_entries(struct wfi_entry out[WFI_ENTRIES_MAX])
+size_t wfi_entries(const char *domain, struct wfi_entry out[WFI_ENTRIES_MAX])
 {
-	return wfi_entries_of(wire_table, wire_count, prov_params(), out);
+	return wfi_entries_of(wire_table, wire_count, prov_params(), domain, out);
 }
 
 bool wfi_entry_is(const struct wfi_entry *e, const char *name)

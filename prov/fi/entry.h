@@ -26,12 +26,13 @@ struct wfi_entry {
 	const struct wire_ops *far;
 };
 
-/* Those that there are just now, best first; returns how many. What was looked for and
+/* Those that there are just now, best first; returns how many. `domain` is the name that
+ * was asked for, or NULL: some are there only for who names them. What was looked for and
  * isn't there is said at info level. */
-size_t wfi_entries(struct wfi_entry out[WFI_ENTRIES_MAX]);
+size_t wfi_entries(const char *domain, struct wfi_entry out[WFI_ENTRIES_MAX]);
 /* The same of other wires and options. */
 size_t wfi_entries_of(const struct wire_ops *const *wires, size_t count,
-		      const struct prov_params *params,
+		      const struct prov_params *params, const char *domain,
 		      struct wfi_entry out[WFI_ENTRIES_MAX]);
 
 /* Whether that is its name, or what is before the devices in it ("verbs"). */

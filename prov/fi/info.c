@@ -322,7 +322,8 @@ int wfi_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		.hints = hints,
 	};
 	struct wfi_entry entries[WFI_ENTRIES_MAX];
-	size_t count = wfi_entries(entries);
+	size_t count = wfi_entries(
+		hints && hints->domain_attr ? hints->domain_attr->name : NULL, entries);
 	struct fi_info *list = NULL;
 	struct fi_info **tail = &list;
 

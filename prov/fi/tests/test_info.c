@@ -290,7 +290,8 @@ static const char *fake_absent(const char **devices)
 	return why_absent;
 }
 
-static void entries_are(struct prov_params params, const char *want, const char *what)
+static void entries_named(struct prov_params params, const char *domain, const char *want,
+			  const char *what)
 {
 	static const struct wire_ops here = {.name = "shm"};
 	static const struct wire_ops wide = {
@@ -298,7 +299,7 @@ static void entries_are(struct prov_params params, const char *want, const char 
 	static const struct wire_ops shy = {.name = "uet", .remote = true, .asked = true};
 	static const struct wire_ops *const wires[] = {&here, &wide, &shy};
 	struct wfi_entry e[WFI_ENTRIES_MAX];
-	size_t n = wfi_entries_of(wires, 3, &params, e);
+	size_t n = wfi_entries_of(wires, 3, &params, domain, e);
 	char got[2048] = "";
 
 	for (size_t i = 0; i < n; i++) {
@@ -313,6 +314,11 @@ static void entries_are(struct prov_params params, const char *want, const char 
 		       "both wires");
 	}
 	tap_is_str(got, want, what);
+}
+
+static void entries_are(struct prov_params params, const char *want, const char *what)
+{
+	entries_named(params, NULL, want, what);
 }
 
 static void test_entries(void)
@@ -339,6 +345,13 @@ static void test_entries(void)
 		    "FI_WEFT_SHM=0: without shared memory");
 	entries_are((struct prov_params){.shm = 1, .wire = PROV_WIRE_UET},
 		    "uet remote joined ", "FI_WEFT_WIRE=uet, which is in no other list");
+	entries_named((struct prov_params){.shm = 1}, "uet",
+		      "verbs:mlx5_0+mlx5_1 remote joined uet remote joined shm ",
+		      "but where the domain of that name is asked for");
+	entries_named((struct prov_params){.shm = 1}, "verbs",
+		      "verbs:mlx5_0+mlx5_1 remote joined shm ", "and no other");
+	entries_named((struct prov_params){.shm = 1, .wire = PROV_WIRE_SHM}, "uet",
+		      "shm ", "or FI_WEFT_WIRE says otherwise");
 	its_devices = NULL;
 	entries_are((struct prov_params){0}, "verbs remote alone ", "no names");
 	tap_ok(wfi_entry_is(&e, "verbs:mlx5_0+mlx5_1") && wfi_entry_is(&e, "verbs") &&
