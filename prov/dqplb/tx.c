@@ -2,7 +2,7 @@
 /* What is posted next, on which lane; completions of lanes. Rules A1 to A4. */
 #include "config.h"
 
-#include "prov/dqplb/tx_int.h"
+#include "prov/dqplb/tx_quick.h"
 
 #include <errno.h>
 #include <string.h>
@@ -128,35 +128,13 @@ int dqplb_tx_start(struct dqplb_tx *tx, struct dqplb_xfer *x)
 	return 0;
 }
 
-/* The lane for so many bytes, of those in the mask, which is not empty. */
-static uint32_t lane_choose(struct dqplb_tx *tx, uint64_t mask, uint32_t len)
-{
-	uint64_t after;
-	uint32_t lane;
-
-	if (len <= tx->small && (mask & tx->home))
-		mask &= tx->home;
-	after = tx->cursor < DQPLB_LANES_MAX ? mask & (UINT64_MAX << tx->cursor) : 0;
-	lane = (uint32_t)__builtin_ctzll(after ? after : mask);
-	tx->cursor = lane + 1;
-	return lane;
-}
-
-/* Lanes that take a segment now. */
-static uint64_t lanes_open(const struct dqplb_tx *tx, bool numbered)
-{
-	if (tx->bytes >= tx->link_bytes)
-		return 0;
-	return numbered ? tx->ready & tx->credit : tx->ready;
-}
-
 /* The segment of slot s goes to a lane of the mask. */
 static inline void segment_post(struct dqplb_tx *tx, struct tx_slot *s, uint64_t mask,
 				struct dqplb_post *post)
 {
 	struct dqplb_xfer *x = s->xfer;
 	uint32_t len = xfer_piece_len(tx, x, s->piece);
-	uint32_t lane = lane_choose(tx, mask, len);
+	uint32_t lane = tx_lane_choose(tx, mask, len);
 	struct tx_lane *l = &tx->lane[lane];
 
 	s->lane = (uint8_t)lane;
@@ -192,6 +170,11 @@ static void numbered_post(struct dqplb_tx *tx, uint32_t number, uint64_t mask,
 	post->cookie = (uint64_t)s->lane << 32 | number;
 }
 
+static inline uint64_t plain_cookie(const struct tx_slot *s, uint32_t index)
+{
+	return COOKIE_PLAIN | (uint64_t)s->use << 40 | (uint64_t)s->lane << 32 | index;
+}
+
 static inline __attribute__((always_inline)) void plain_post(struct dqplb_tx *tx,
 							     uint32_t index,
 							     uint64_t mask,
@@ -201,36 +184,34 @@ static inline __attribute__((always_inline)) void plain_post(struct dqplb_tx *tx
 
 	segment_post(tx, s, mask, post);
 	post->kind = s->xfer->kind == DQPLB_READ ? DQPLB_POST_READ : DQPLB_POST_WRITE;
-	post->cookie =
-		COOKIE_PLAIN | (uint64_t)s->use << 40 | (uint64_t)s->lane << 32 | index;
+	post->cookie = plain_cookie(s, index);
 }
 
-bool dqplb_tx_quick(struct dqplb_tx *tx, struct dqplb_xfer *x, struct dqplb_post *post)
+uint64_t dqplb_tx_quick_keep(struct dqplb_tx *tx, struct dqplb_xfer *x, uint32_t lane)
 {
-	uint64_t mask = lanes_open(tx, false);
 	uint32_t index = tx->plain_free;
 	struct tx_slot *s;
 
-	if (mask == 0 || index == TX_NONE || tx->lost || tx->plain_lost || tx->failed ||
-	    !list_empty(&tx->turns[0]) || !list_empty(&tx->turns[1]) ||
-	    x->len > tx->max_segment)
-		return false;
+	if (index == TX_NONE)
+		abort(); /* there was a place on the lane */
 	x->kind = DQPLB_WRITE;
 	x->ordered = x->bare = x->fast = false;
 	x->error = 0;
-	x->pieces = x->next = 1;
+	x->pieces = x->next = x->in_flight = 1;
 	x->turn = tx->turn;
-	x->in_flight = x->lost = x->unacked = x->runs = 0;
+	x->lost = x->unacked = x->runs = 0;
 	x->lanes = 0;
 	xfer_begin_posted(tx, x);
 	s = &tx->plain[index];
 	tx->plain_free = s->piece;
 	s->xfer = x;
 	s->piece = 0;
+	s->lane = (uint8_t)lane;
 	s->use++;
-	post->again = false;
-	plain_post(tx, index, mask, post);
-	return true;
+	slot_move(s, SLOT_POSTED);
+	tx->lane[lane].bytes += x->len;
+	tx->bytes += x->len;
+	return plain_cookie(s, index);
 }
 
 /* Whether the next number goes on with the transfer's last run. */
@@ -294,7 +275,7 @@ static void turn_use(struct dqplb_tx *tx, struct dqplb_xfer *x)
 
 static bool turn_numbered(struct dqplb_tx *tx, struct dqplb_post *post)
 {
-	uint64_t mask = lanes_open(tx, true);
+	uint64_t mask = tx_lanes_open(tx, true);
 
 	if (mask == 0 || !window_open(tx))
 		return false;
@@ -322,7 +303,7 @@ static bool turn_numbered(struct dqplb_tx *tx, struct dqplb_post *post)
 
 static bool turn_plain(struct dqplb_tx *tx, struct dqplb_post *post)
 {
-	uint64_t mask = lanes_open(tx, false);
+	uint64_t mask = tx_lanes_open(tx, false);
 	uint32_t index = tx->plain_free;
 	struct dqplb_xfer *x;
 	struct tx_slot *s;
@@ -344,7 +325,7 @@ static bool turn_plain(struct dqplb_tx *tx, struct dqplb_post *post)
 /* What a lane lost goes first: others may wait for it. */
 static bool again_numbered(struct dqplb_tx *tx, struct dqplb_post *post)
 {
-	uint64_t mask = lanes_open(tx, true);
+	uint64_t mask = tx_lanes_open(tx, true);
 
 	if (mask == 0)
 		return false;
@@ -360,7 +341,7 @@ static bool again_numbered(struct dqplb_tx *tx, struct dqplb_post *post)
 
 static bool again_plain(struct dqplb_tx *tx, struct dqplb_post *post)
 {
-	uint64_t mask = lanes_open(tx, false);
+	uint64_t mask = tx_lanes_open(tx, false);
 
 	if (mask == 0)
 		return false;
@@ -437,8 +418,7 @@ static inline void segment_over(struct dqplb_tx *tx, struct tx_slot *s)
 	l->segments--;
 	l->bytes -= len;
 	tx->bytes -= len;
-	if (l->state == TX_LANE_UP && l->segments < l->limit && l->bytes < tx->lane_bytes)
-		tx->ready |= UINT64_C(1) << s->lane;
+	tx_lane_refill(tx, l, s->lane);
 }
 
 /* The slot that a cookie is about, in flight on a lane that can still say so. */
@@ -556,10 +536,7 @@ struct dqplb_xfer *dqplb_tx_take(struct dqplb_tx *tx)
 
 bool dqplb_tx_waits(const struct dqplb_tx *tx)
 {
-	return tx->lost || tx->plain_lost || !list_empty(&tx->turns[0]) ||
-	       !list_empty(&tx->turns[1]) || !list_empty(&tx->finished) ||
-	       !list_empty(&tx->records) || !list_empty(&tx->voids) ||
-	       !list_empty(&tx->stalled);
+	return tx_waits(tx);
 }
 
 bool dqplb_tx_idle(const struct dqplb_tx *tx)

@@ -133,12 +133,6 @@ size_t dqplb_tx_size(const struct dqplb_tx_config *config);
 /* -EINVAL: kind, length, or an ordered or bare one that is not numbered. */
 int dqplb_tx_start(struct dqplb_tx *tx, struct dqplb_xfer *x);
 
-/*
- * dqplb_tx_start and dqplb_tx_next in one, for a plain write of one segment that nothing
- * is in front of. False: something is, and nothing has changed; start will do.
- */
-bool dqplb_tx_quick(struct dqplb_tx *tx, struct dqplb_xfer *x, struct dqplb_post *post);
-
 /* Something waits to be posted, or said, or taken: dqplb_tx_next and dqplb_tx_take may
  * give it. */
 bool dqplb_tx_waits(const struct dqplb_tx *tx);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The transmitter's state: tx.c (what is posted), tx_xfer.c (a transfer's life), tx_ack.c
- * (what the peer says) and tx_lane.c (lanes come and go). Nobody else includes it.
+ * (what the peer says), tx_lane.c (lanes come and go) and tx_quick.h. Nobody else
+ * includes it.
  *
  * una <= nxt: numbers before una are acknowledged, those before nxt given out. tail <=
  * una: numbers before tail are also no longer in flight, so that their slots are free;
@@ -93,7 +94,7 @@ struct dqplb_tx {
 	uint32_t records_max;
 	uint32_t lane_segments;
 	uint32_t small;
-	uint32_t cursor; /* lane after the last one used */
+	uint32_t cursor; /* lane after the last one used, modulo DQPLB_LANES_MAX */
 	uint64_t ready;	 /* lanes that are up and below their limits */
 	uint64_t credit; /* lanes whose queue has receives for us */
 	uint64_t home;	 /* lanes of the home rail */
@@ -111,6 +112,7 @@ struct dqplb_tx {
 	uint32_t plain_lost_at; /* none of them before this one */
 	uint32_t plain_free;	/* first of that list */
 	uint32_t plain_count;
+	uint32_t queued; /* transfers that are on a list of those below */
 	struct tx_slot *plain;
 	struct list stalled;
 	struct list records;
@@ -173,8 +175,44 @@ static inline void tx_tail(struct dqplb_tx *tx)
 	}
 }
 
-/* A plain transfer of one segment that was posted in the call: as by xfer_move, for whom
- * nothing is on any queue. */
+/* Something waits to be posted, or said, or taken. */
+static inline bool tx_waits(const struct dqplb_tx *tx)
+{
+	return tx->lost | tx->plain_lost | tx->queued;
+}
+
+/* The lane for so many bytes, of those in the mask, which is not empty. */
+static inline uint32_t tx_lane_choose(struct dqplb_tx *tx, uint64_t mask, uint32_t len)
+{
+	uint64_t after;
+	uint32_t lane;
+
+	if (len <= tx->small && (mask & tx->home))
+		mask &= tx->home;
+	after = mask & (UINT64_MAX << tx->cursor);
+	lane = (uint32_t)__builtin_ctzll(after ? after : mask);
+	tx->cursor = (lane + 1) % DQPLB_LANES_MAX;
+	return lane;
+}
+
+/* Lanes that take a segment now. */
+static inline uint64_t tx_lanes_open(const struct dqplb_tx *tx, bool numbered)
+{
+	if (tx->bytes >= tx->link_bytes)
+		return 0;
+	return numbered ? tx->ready & tx->credit : tx->ready;
+}
+
+/* One segment less is in flight there. */
+static inline void tx_lane_refill(struct dqplb_tx *tx, const struct tx_lane *l,
+				  uint32_t lane)
+{
+	if (l->state == TX_LANE_UP && l->segments < l->limit && l->bytes < tx->lane_bytes)
+		tx->ready |= UINT64_C(1) << lane;
+}
+
+/* A plain transfer of one segment that was posted before it became one: as by xfer_move,
+ * for whom nothing is on any queue. */
 static inline void xfer_begin_posted(struct dqplb_tx *tx, struct dqplb_xfer *x)
 {
 	list_init(&x->where);

@@ -6,6 +6,9 @@
 
 #define FROM(state) (1u << XFER_##state)
 
+/* States in which a transfer is on a queue. */
+#define QUEUED (FROM(TURN) | FROM(STALLED) | FROM(RECORD) | FROM(VOID) | FROM(FINISHED))
+
 /* Its queue while it is in that state, NULL: none. */
 static struct list *state_list(struct dqplb_tx *tx, const struct dqplb_xfer *x,
 			       enum xfer_state state)
@@ -46,6 +49,7 @@ void xfer_move(struct dqplb_tx *tx, struct dqplb_xfer *x, enum xfer_state to)
 
 	if (__builtin_expect(!(from[to] >> x->state & 1), 0))
 		abort();
+	tx->queued += (QUEUED >> to & 1u) - (QUEUED >> x->state & 1u);
 	x->state = (uint8_t)to;
 	list_remove(&x->where);
 	if (list)

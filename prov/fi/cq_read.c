@@ -186,6 +186,11 @@ LOCK_UNSEEN static inline __attribute__((always_inline)) ssize_t cq_read_more(
 
 	cq_refill(cq);
 	rc = (ssize_t)cq_read_ready(cq, buf, count, entry_size);
+	if (__builtin_expect(!rc, 0) && !lock && cq->head == cq->tail &&
+	    list_empty(&cq->errors) && !cq->overrun) {
+		wfi_wait_idle(&cq->wait);
+		return -FI_EAGAIN;
+	}
 	if (__builtin_expect(!rc, 0))
 		return cq_read_last(cq, buf, count, entry_size, lock);
 	if (lock)

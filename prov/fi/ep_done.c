@@ -93,6 +93,36 @@ LOCK_HELD(lock_domain) static void tx_done(void *arg, const struct proto_done *d
 	}
 }
 
+/* As usual: nothing is done about it but to report it. */
+LOCK_HELD(lock_domain) static void put_ok(void *arg, void *context, bool report)
+{
+	struct wfi_ep *ep = arg;
+	struct wfi_cq *cq = ep->tx_cq;
+	struct wfi_cq_entry *e;
+
+	if (__builtin_expect(!report || ep->cntrs[EP_CNTR_WRITE] ||
+				     !list_empty(&ep->domain->works) ||
+				     !wfi_cq_has_room(cq),
+			     0)) {
+		const struct proto_done d = {.context = context,
+					     .flags = FI_RMA | FI_WRITE,
+					     .source = FI_ADDR_NOTAVAIL,
+					     .report = report};
+
+		tx_done(arg, &d);
+		return;
+	}
+	e = &cq->ring[cq->tail & cq->mask];
+	e->op_context = context;
+	e->flags = FI_RMA | FI_WRITE;
+	e->len = 0;
+	e->buf = NULL;
+	e->data = 0;
+	e->tag = 0;
+	e->src = FI_ADDR_NOTAVAIL;
+	wfi_cq_push(cq);
+}
+
 LOCK_HELD(lock_domain) static void rx_done(void *arg, const struct proto_done *d)
 {
 	struct wfi_ep *ep = arg;
@@ -248,6 +278,7 @@ static uint64_t now(void *arg)
 /* By whether receives are counted. */
 const struct proto_up wfi_ep_up[2] = {
 	{.tx_done = tx_done,
+	 .put_ok = put_ok,
 	 .rx_done = rx_done,
 	 .rx_ok = rx_ok,
 	 .rx_ok_data = rx_ok_data,
@@ -257,6 +288,7 @@ const struct proto_up wfi_ep_up[2] = {
 	 .told = told,
 	 .now = now},
 	{.tx_done = tx_done,
+	 .put_ok = put_ok,
 	 .rx_done = rx_done,
 	 .rx_ok = rx_ok_slow,
 	 .rx_ok_data = rx_ok_data,
@@ -269,6 +301,7 @@ const struct proto_up wfi_ep_up[2] = {
 
 const struct proto_up wfi_ep_up_shared[2] = {
 	{.tx_done = tx_done,
+	 .put_ok = put_ok,
 	 .rx_done = rx_done_shared,
 	 .rx_ok = rx_ok,
 	 .rx_ok_data = rx_ok_data,
@@ -278,6 +311,7 @@ const struct proto_up wfi_ep_up_shared[2] = {
 	 .told = told,
 	 .now = now},
 	{.tx_done = tx_done,
+	 .put_ok = put_ok,
 	 .rx_done = rx_done_shared,
 	 .rx_ok = rx_ok_slow,
 	 .rx_ok_data = rx_ok_data,

@@ -14,6 +14,20 @@
 
 #define FAST static inline __attribute__((always_inline))
 
+LOCK_TAKE(lock_domain) FAST void fast_lock(struct wfi_ep *ep, bool lock)
+{
+	if (lock) {
+		wfi_domain_lock(ep->domain);
+	}
+}
+
+LOCK_GIVE(lock_domain) FAST void fast_unlock(struct wfi_ep *ep, bool lock)
+{
+	if (lock) {
+		wfi_domain_unlock(ep->domain);
+	}
+}
+
 /* What differs from call to call; all constants. */
 struct fast_kind {
 	bool write;
@@ -57,22 +71,26 @@ FAST bool fast_move(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
 	return true;
 }
 
-/* True: under way, and reported as it was asked for when it is done. */
-LOCK_HELD(lock_domain)
+/* True: under way, and reported as it is asked for when it is done. */
 FAST bool soon_write(struct wfi_ep *ep, const void *buf, size_t len, fi_addr_t peer,
-		     uint64_t addr, uint64_t key, void *context, bool inject)
+		     uint64_t addr, uint64_t key, void *context, bool inject, bool lock)
 {
-	/* Nothing that only the calls of ep_rma.c know what to do about. */
-	if ((ep->tx_bits & ~PROTO_REPORT) || (ep->tx_cq && wfi_cq_is_full(ep->tx_cq)) ||
-	    !proto_soon_put(ep->proto, peer, key, addr, buf, len, context,
-			    inject ? PROTO_INJECT : ep->tx_bits)) {
-		return false;
+	struct proto_peer *pp;
+	bool done;
+
+	fast_lock(ep, lock);
+	pp = proto_soon_open(ep->proto, peer, len);
+	done = pp && !(ep->tx_cq && wfi_cq_is_full(ep->tx_cq)) &&
+	       proto_soon_put(ep->proto, pp, key, addr, buf, len, context,
+			      inject ? PROTO_INJECT : ep->tx_bits);
+	if (__builtin_expect(done, 1)) {
+		wfi_ep_posted(ep);
 	}
-	wfi_ep_posted(ep);
-	return true;
+	fast_unlock(ep, lock);
+	return done;
 }
 
-/* True: done, and reported as was asked for; or (a write) under way. */
+/* True: done, and reported as was asked for. */
 FAST bool fast_rma(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
 		   fi_addr_t peer, uint64_t addr, uint64_t key, void *context,
 		   const struct fast_kind kind)
@@ -92,8 +110,6 @@ FAST bool fast_rma(struct wfi_ep *ep, void *buf, size_t len, uint64_t data,
 		if (cntr) {
 			wfi_cntr_inc(cntr);
 		}
-	} else if (kind.write && !kind.data) {
-		done = soon_write(ep, buf, len, peer, addr, key, context, kind.inject);
 	}
 	wfi_domain_unlock(ep->domain);
 	return done;
@@ -124,6 +140,31 @@ static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *
 	return wfi_ep_ops_rma.write(fid, buf, len, NULL, dest, addr, key, context);
 }
 
+/* Where a link may take it at once, though it isn't done then. */
+static ssize_t rma_write_soon(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+{
+	(void)desc;
+	if (soon_write(wfi_ep_of_ep(fid), buf, len, dest, addr, key, context, false,
+		       true)) {
+		return 0;
+	}
+	return rma_write(fid, buf, len, NULL, dest, addr, key, context);
+}
+
+/* The same without a lock. */
+static ssize_t rma_write_soon_bare(struct fid_ep *fid, const void *buf, size_t len,
+				   void *desc, fi_addr_t dest, uint64_t addr,
+				   uint64_t key, void *context)
+{
+	(void)desc;
+	if (soon_write(wfi_ep_of_ep(fid), buf, len, dest, addr, key, context, false,
+		       false)) {
+		return 0;
+	}
+	return rma_write(fid, buf, len, NULL, dest, addr, key, context);
+}
+
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     void *context)
@@ -152,6 +193,18 @@ static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
 	return wfi_ep_ops_rma.inject(fid, buf, len, dest, addr, key);
 }
 
+static ssize_t rma_inject_soon(struct fid_ep *fid, const void *buf, size_t len,
+			       fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	struct wfi_ep *ep = wfi_ep_of_ep(fid);
+
+	if (len <= ep->inject_size &&
+	    soon_write(ep, buf, len, dest, addr, key, NULL, true, true)) {
+		return 0;
+	}
+	return rma_inject(fid, buf, len, dest, addr, key);
+}
+
 static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			      uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key)
 {
@@ -167,13 +220,19 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 
 void wfi_ep_fast_select_rma(struct wfi_ep *ep)
 {
+	/* Nothing that only the calls of ep_rma.c know what to do about. */
+	bool soon = !(ep->tx_bits & ~PROTO_REPORT);
+
 	ep->fast_rma = wfi_ep_ops_rma;
 	if (ep->can_rma && !(ep->tx_bits & WFI_TRIGGER)) {
-		ep->fast_rma.inject = rma_inject;
+		ep->fast_rma.inject = soon ? rma_inject_soon : rma_inject;
 		ep->fast_rma.injectdata = rma_injectdata;
 		ep->fast_rma.read = rma_read;
 		if (!(ep->tx_bits & PROTO_INJECT)) { /* which has a limit of its own */
-			ep->fast_rma.write = rma_write;
+			ep->fast_rma.write = !soon ? rma_write
+					     : ep->domain->lock_needed
+						     ? rma_write_soon
+						     : rma_write_soon_bare;
 			ep->fast_rma.writedata = rma_writedata;
 		}
 	}

@@ -119,6 +119,7 @@ static const struct wire_events events = {
 	.link_down = on_link_down,
 	.packet = eager_packet,
 	.segment_done = proto_segment_done,
+	.put_over = proto_put_over,
 	.arrived = on_arrived,
 };
 
@@ -559,18 +560,25 @@ static __attribute__((noinline)) int chores_run(struct proto_ep *ep)
 	return moved;
 }
 
+/* There is no memory for what may come: nothing is taken from the wire. */
+static __attribute__((noinline)) int proto_progress_full(struct proto_ep *ep)
+{
+	return ep->chores || ep->peers.chores ? chores_run(ep) : 0;
+}
+
 int proto_progress(struct proto_ep *ep)
 {
-	int moved = 0;
+	int moved;
 
 	ep->busy = false;
-	if (likely(arrivals_ready(ep))) {
-		moved = ep->wire->progress(ep->wep, PROGRESS_BUDGET);
+	if (unlikely(!arrivals_ready(ep))) {
+		return proto_progress_full(ep);
 	}
-	if (unlikely(ep->chores || ep->peers.chores)) {
-		moved += chores_run(ep);
+	moved = ep->wire->progress(ep->wep, PROGRESS_BUDGET);
+	if (likely(!ep->chores && !ep->peers.chores)) {
+		return moved;
 	}
-	return moved;
+	return moved + chores_run(ep);
 }
 
 bool proto_is_busy(const struct proto_ep *ep)

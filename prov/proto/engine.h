@@ -69,6 +69,8 @@ const struct proto_blame *proto_ep_blame(const struct proto_ep *ep);
 
 struct proto_up {
 	void (*tx_done)(void *arg, const struct proto_done *d);
+	/* The frequent case of tx_done: a put without fault. */
+	void (*put_ok)(void *arg, void *context, bool report);
 	void (*rx_done)(void *arg, const struct proto_done *d);
 	/* The frequent case of rx_done: success with report, no data, no buffer. */
 	void (*rx_ok)(void *arg, void *context, uint64_t flags, size_t len, uint64_t tag,

@@ -63,6 +63,7 @@ struct proto_peer {
 	int64_t credit;	       /* eager cost that we may still send */
 	size_t eager_max;      /* payload bytes; 0 while down */
 	size_t small_max;      /* of those that small.h sends */
+	size_t soon_max;       /* bytes that proto_soon_put takes; 0: none */
 	uint64_t source;       /* what is told of its messages: by proto_peer_index_set */
 	struct sender *sender; /* whom matching takes it for (holds a reference) */
 	/* Itself, or, when it was dialled by another name of its host, the peer of the
@@ -377,6 +378,17 @@ int helps_run(struct proto_ep *ep, struct proto_peer *pp);
 /* ---- rma.c */
 
 int rma_run(struct proto_ep *ep, struct proto_peer *pp);
+/* The first of them is under way, so that its own end is all that it waits for. */
+static inline bool rma_next_waits(const struct proto_peer *pp)
+{
+	const struct tx *next = container_of(pp->rma.next, struct tx, node);
+
+	return next->state == TX_RMA && next->x.inflight && xfer_is_issued(&next->x);
+}
+/* Whether a put may be under way beside what is (rule E2). */
+bool rma_may_join(const struct proto_ep *ep, const struct proto_peer *pp);
+/* Its link did not take it at once: goes as proto_rma has it. */
+void rma_refused(struct proto_ep *ep, struct tx *tx);
 /* A segment of it is over. False: it wants a turn of rma_run. */
 bool rma_done_now(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
 void event_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
@@ -487,6 +499,7 @@ static inline void credit_consume(struct proto_ep *ep, struct proto_peer *pp,
 
 extern const struct peer_ops proto_peer_ops;
 void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err);
+void proto_put_over(void *arg, struct wire_link *link, void *cookie);
 /* Frees peers that nobody needs any more. */
 void proto_reap(struct proto_ep *ep);
 

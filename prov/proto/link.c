@@ -85,6 +85,10 @@ static void on_up(void *arg, struct peer *p)
 
 	pp->eager_max = ep->eager_size < most ? ep->eager_size : most;
 	pp->small_max = pp->eager_max < COPY_SMALL_MAX ? pp->eager_max : COPY_SMALL_MAX;
+	/* What others are ordered behind is done when it is in memory, which wants more.
+	 */
+	pp->soon_max =
+		link_ops(p->link)->put_soon && !ep->order_after_put ? caps->inlined : 0;
 	if (!wire_addr_equal(&p->addr, &wire_link_base(p->link)->peer)) {
 		identify(ep, pp, &wire_link_base(p->link)->peer);
 	}
@@ -102,6 +106,7 @@ static void on_ending(void *arg, struct peer *p)
 	(void)arg;
 	proto_block(proto_peer_of(p), BLOCK_DOWN);
 	proto_peer_of(p)->eager_max = 0;
+	proto_peer_of(p)->soon_max = 0;
 }
 
 static void fail_txs(struct proto_ep *ep, struct list *txs, int err)
@@ -145,6 +150,7 @@ static void on_down(void *arg, struct peer *p, int err)
 	proto_block(pp, BLOCK_DOWN);
 	pp->eager_max = 0;
 	pp->small_max = 0;
+	pp->soon_max = 0;
 	credit_close(ep, pp);
 	pp->counts.rows = 0;
 	list_remove(&pp->active);
@@ -244,6 +250,32 @@ void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err
 	} else if (x->inflight == 0) {
 		orphan_done(ep, x);
 	}
+}
+
+/* Whatever is not as usual finds its end the usual way. */
+void proto_put_over(void *arg, struct wire_link *link, void *cookie)
+{
+	struct proto_ep *ep = arg;
+	struct tx *tx = container_of((struct xfer *)cookie, struct tx, x);
+	struct proto_peer *pp = tx->peer;
+	uint32_t flags = tx->flags;
+
+	if (unlikely(pp->rma.next != &tx->node || tx->state != TX_RMA || tx->x.err ||
+		     ep->closing)) {
+		proto_segment_done(arg, link, cookie, 0);
+		return;
+	}
+	pp->rma_done++;
+	list_unlink(&tx->node);
+	if (likely(list_empty(&pp->rma))) {
+		proto_unblock(pp, BLOCK_RMA);
+	} else if (!rma_next_waits(pp)) {
+		proto_activate(ep, pp);
+	}
+	ep->injected -= !!(flags & PROTO_INJECT);
+	tx_set_state(tx, TX_FREE);
+	pool_release(&ep->tx, tx);
+	ep->up->put_ok(ep->arg, tx->context, flags & PROTO_REPORT);
 }
 
 static bool is_useless(const struct proto_peer *pp)

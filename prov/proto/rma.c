@@ -140,6 +140,24 @@ int rma_run(struct proto_ep *ep, struct proto_peer *pp)
 	return moved;
 }
 
+/* It goes as far as it can now, and on with progress. */
+static void rma_begin(struct proto_ep *ep, struct proto_peer *pp)
+{
+	rma_run(ep, pp);
+	if (!list_empty(&pp->rma)) {
+		proto_activate(ep, pp);
+	}
+}
+
+void rma_refused(struct proto_ep *ep, struct tx *tx)
+{
+	tx->x.local_off = 0;
+	tx->x.remote_off = 0;
+	tx->x.issued = 0;
+	tx->x.inflight = 0;
+	rma_begin(ep, tx->peer);
+}
+
 ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto_rma *r)
 {
 	struct tx *tx = proto_fence_holds(pp, r->flags) ? NULL : tx_alloc(ep, pp);
@@ -180,89 +198,24 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 		proto_block(pp, BLOCK_RMA);
 	}
 	if (proto_peer_is_up(pp)) {
-		rma_run(ep, pp);
-		if (!list_empty(&pp->rma)) {
-			proto_activate(ep, pp);
-		}
+		rma_begin(ep, pp);
 	} else {
 		peer_connect(&ep->peers, &pp->peer);
 	}
 	return 0;
 }
 
-/* Whether a put of len bytes could leave just now, beside what is under way. */
-static bool may_soon(const struct proto_ep *ep, const struct proto_peer *pp, size_t len)
+bool rma_may_join(const struct proto_ep *ep, const struct proto_peer *pp)
 {
-	const struct wire_link_base *b;
-	const struct tx *last;
+	const struct wire_link_base *b = wire_link_base(pp->peer.link);
+	const struct tx *last = container_of(pp->rma.prev, struct tx, node);
 
-	if (unlikely(!pp || !proto_peer_is_up(pp))) {
-		return false;
-	}
-	b = wire_link_base(pp->peer.link);
-	/* What others are ordered behind is done when it is in memory, which wants more.
-	 */
-	if (!b->ops->put_soon || len - 1 >= b->caps.inlined || ep->order_after_put ||
-	    (ep->order_atomic && pp->atomics_done != pp->atomics_posted)) {
-		return false;
-	}
-	if (list_empty(&pp->rma)) {
-		return true;
-	}
-	last = container_of(pp->rma.prev, struct tx, node);
 	return (!ep->order_rma || b->caps.ordered) && last->state == TX_RMA &&
 	       last->link == pp->peer.link && xfer_is_issued(&last->x);
 }
 
-bool proto_soon_put(struct proto_ep *ep, uint64_t fi_addr, uint64_t key, uint64_t addr,
-		    const void *from, size_t len, void *context, uint32_t flags)
-{
-	struct proto_peer *pp = proto_mapped(ep, fi_addr);
-	struct tx *tx = may_soon(ep, pp, len) ? pool_alloc(&ep->tx) : NULL;
-	struct wire_link *link;
-
-	if (unlikely(!tx)) {
-		return false;
-	}
-	if (flags & PROTO_INJECT) {
-		memcpy(tx->bounce, from, len);
-		from = tx->bounce;
-	}
-	link = pp->peer.link;
-	if (unlikely(!link_ops(link)->put_soon(link, key, addr, from, len, &tx->x))) {
-		pool_release(&ep->tx, tx);
-		return false;
-	}
-	tx->peer = pp;
-	tx->bulk.count = 0;
-	tx->flags = flags | PROTO_WRITE;
-	tx->context = context;
-	tx->link = link;
-	tx->atomic_barrier = 0;
-	tx->notice = tx->wanted = 0;
-	tx->x.owner = XFER_TX;
-	tx->x.put = true;
-	tx->x.raw = tx->x.placed = false;
-	tx->x.local[0] = (struct iovec){(void *)(uintptr_t)from, len};
-	tx->x.remote[0] = (struct xfer_remote){.addr = addr, .len = len, .key = key};
-	tx->x.local_count = tx->x.remote_count = 1;
-	tx->x.total = tx->x.issued = len;
-	tx->x.inflight = 1;
-	tx->x.err = 0;
-	tx_set_state(tx, TX_RMA);
-	ep->injected += !!(flags & PROTO_INJECT);
-	pp->rma_posted++;
-	list_push_back(&pp->rma, &tx->node);
-	if (ep->order_msg_after_rma) {
-		proto_block(pp, BLOCK_RMA);
-	}
-	return true;
-}
-
 bool rma_done_now(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
-	const struct tx *next;
-
 	if (tx->state != TX_RMA || pp->rma.next != &tx->node || !xfer_is_over(&tx->x) ||
 	    tx->x.err || (tx->flags & PROTO_DATA && !tx->notice) || counts_wanted(pp)) {
 		return false;
@@ -274,8 +227,7 @@ bool rma_done_now(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 		return true;
 	}
 	/* Who waits for its end, or is over itself, wants a turn. */
-	next = container_of(pp->rma.next, struct tx, node);
-	return next->state == TX_RMA && next->x.inflight && xfer_is_issued(&next->x);
+	return rma_next_waits(pp);
 }
 
 void event_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,

@@ -157,12 +157,68 @@ static inline bool proto_now_get(struct proto_peer *pp, uint64_t key, uint64_t a
 	return link_ops(pp->peer.link)->get_now(pp->peer.link, key, addr, to, len);
 }
 
-/* A put of few bytes that a link takes at once, though it isn't done then: true: under
- * way, tx_done follows. flags: 0, PROTO_REPORT or PROTO_INJECT, whose bytes are few
- * enough. */
+/* The peer to which a put of len bytes may be tried that its link takes at once, though
+ * it isn't done then, if it may leave just now; NULL: none. */
+static inline struct proto_peer *proto_soon_open(struct proto_ep *ep, uint64_t fi_addr,
+						 size_t len)
+{
+	struct proto_peer *pp = likely(fi_addr < ep->map_len) ? ep->map[fi_addr] : NULL;
+
+	if (!pp || len - 1 >= pp->soon_max ||
+	    (ep->order_atomic && pp->atomics_done != pp->atomics_posted) ||
+	    (!list_empty(&pp->rma) && !rma_may_join(ep, pp))) {
+		return NULL;
+	}
+	return pp;
+}
+
+/* True: posted, put_ok or tx_done follows; false: no operation is left. flags: 0,
+ * PROTO_REPORT or PROTO_INJECT. All that the caller gave is used up before the call of
+ * the link, so that nothing of it must be kept over that. */
 LOCK_HELD(lock_domain)
-bool proto_soon_put(struct proto_ep *ep, uint64_t fi_addr, uint64_t key, uint64_t addr,
-		    const void *from, size_t len, void *context, uint32_t flags);
+static inline __attribute__((always_inline)) bool proto_soon_put(
+	struct proto_ep *ep, struct proto_peer *pp, uint64_t key, uint64_t addr,
+	const void *from, size_t len, void *context, uint32_t flags)
+{
+	struct wire_link *link = pp->peer.link;
+	struct tx *tx = pool_alloc(&ep->tx);
+
+	if (unlikely(!tx)) {
+		return false;
+	}
+	if (flags & PROTO_INJECT) {
+		copy_any(tx->bounce, from, len);
+		from = tx->bounce;
+		ep->injected++;
+	}
+	tx->peer = pp;
+	tx->bulk.count = 0;
+	tx->flags = flags | PROTO_WRITE;
+	tx->context = context;
+	tx->link = link;
+	tx->atomic_barrier = 0;
+	tx->notice = tx->wanted = 0;
+	tx->x.owner = XFER_TX;
+	tx->x.put = true;
+	tx->x.raw = tx->x.placed = false;
+	tx->x.local_count = tx->x.remote_count = 1;
+	tx->x.local_at = tx->x.remote_at = 0;
+	tx->x.local[0] = (struct iovec){(void *)(uintptr_t)from, len};
+	tx->x.remote[0] = (struct xfer_remote){.addr = addr, .len = len, .key = key};
+	tx->x.total = tx->x.issued = len;
+	tx->x.inflight = 1;
+	tx->x.err = 0;
+	tx_set_state(tx, TX_RMA);
+	pp->rma_posted++;
+	list_push_back(&pp->rma, &tx->node);
+	if (ep->order_msg_after_rma) {
+		proto_block(pp, BLOCK_RMA);
+	}
+	if (unlikely(!link_ops(link)->put_soon(link, key, addr, from, len, &tx->x))) {
+		rma_refused(ep, tx);
+	}
+	return true;
+}
 
 /* Whether the remote event of a put can leave behind it; asked before the put. */
 static inline bool proto_now_has_room(const struct proto_peer *pp)

@@ -2,7 +2,6 @@
 /* Transmit operations: allocation, states, completion. */
 #include "config.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include <rdma/fabric.h>
@@ -21,33 +20,9 @@ static const char *const state_names[] = {
 };
 _Static_assert(sizeof(state_names) / sizeof(state_names[0]) == TX_STATES, "names");
 
-#define TO(state) (1u << (state))
-static const uint32_t state_next[TX_STATES] = {
-	[TX_FREE] = TO(TX_QUEUED) | TO(TX_RMA) | TO(TX_ATOMIC),
-	[TX_QUEUED] = TO(TX_WAIT_ACK) | TO(TX_WAIT_CTS) | TO(TX_FREE),
-	[TX_WAIT_ACK] = TO(TX_FREE),
-	[TX_WAIT_CTS] = TO(TX_HELP) | TO(TX_STREAM) | TO(TX_FREE),
-	[TX_HELP] = TO(TX_WAIT_CTS) | TO(TX_STREAM) | TO(TX_FREE),
-	[TX_STREAM] = TO(TX_WAIT_FIN) | TO(TX_FREE),
-	[TX_WAIT_FIN] = TO(TX_FREE),
-	[TX_RMA] = TO(TX_EVENT) | TO(TX_OVER) | TO(TX_ORPHAN) | TO(TX_FREE),
-	[TX_EVENT] = TO(TX_OVER) | TO(TX_FREE),
-	[TX_OVER] = TO(TX_FREE),
-	[TX_ATOMIC] = TO(TX_WAIT_RESULT) | TO(TX_FREE),
-	[TX_WAIT_RESULT] = TO(TX_FREE),
-	[TX_ORPHAN] = TO(TX_FREE),
-};
-
 const char *tx_state_name(enum tx_state s)
 {
 	return s < TX_STATES ? state_names[s] : "?";
-}
-
-/* The only writer of tx->state. */
-void tx_set_state(struct tx *tx, enum tx_state to)
-{
-	assert(state_next[tx->state] & TO(to));
-	tx->state = to;
 }
 
 /* Memory beside the operations of one chunk: their struct atomic_out, if there are any,

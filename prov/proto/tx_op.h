@@ -7,6 +7,7 @@
 #ifndef WEFT_PROTO_TX_OP_H
 #define WEFT_PROTO_TX_OP_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #include "prov/proto/engine.h"
@@ -96,7 +97,31 @@ struct atomic_out {
 	struct iovec result[PROTO_IOV_MAX];
 };
 
-void tx_set_state(struct tx *tx, enum tx_state to);
+#define TX_TO(state) (1u << (state))
+
+/* The only writer of tx->state. */
+static inline void tx_set_state(struct tx *tx, enum tx_state to)
+{
+	static const uint32_t next[TX_STATES] = {
+		[TX_FREE] = TX_TO(TX_QUEUED) | TX_TO(TX_RMA) | TX_TO(TX_ATOMIC),
+		[TX_QUEUED] = TX_TO(TX_WAIT_ACK) | TX_TO(TX_WAIT_CTS) | TX_TO(TX_FREE),
+		[TX_WAIT_ACK] = TX_TO(TX_FREE),
+		[TX_WAIT_CTS] = TX_TO(TX_HELP) | TX_TO(TX_STREAM) | TX_TO(TX_FREE),
+		[TX_HELP] = TX_TO(TX_WAIT_CTS) | TX_TO(TX_STREAM) | TX_TO(TX_FREE),
+		[TX_STREAM] = TX_TO(TX_WAIT_FIN) | TX_TO(TX_FREE),
+		[TX_WAIT_FIN] = TX_TO(TX_FREE),
+		[TX_RMA] = TX_TO(TX_EVENT) | TX_TO(TX_OVER) | TX_TO(TX_ORPHAN) |
+			   TX_TO(TX_FREE),
+		[TX_EVENT] = TX_TO(TX_OVER) | TX_TO(TX_FREE),
+		[TX_OVER] = TX_TO(TX_FREE),
+		[TX_ATOMIC] = TX_TO(TX_WAIT_RESULT) | TX_TO(TX_FREE),
+		[TX_WAIT_RESULT] = TX_TO(TX_FREE),
+		[TX_ORPHAN] = TX_TO(TX_FREE),
+	};
+
+	assert(next[tx->state] & TX_TO(to));
+	tx->state = to;
+}
 const char *tx_state_name(enum tx_state s);
 
 /* Makes the pool, with tx_size operations; extras_fini frees what pool_fini doesn't.

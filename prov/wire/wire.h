@@ -158,6 +158,10 @@ struct wire_events {
 	 * trusted, and still writable by it: copy a field before it is checked. */
 	void (*packet)(void *arg, struct wire_link *link, const void *pkt, size_t len);
 	void (*segment_done)(void *arg, struct wire_link *link, void *cookie, int err);
+	/* The same of a put that put_soon took and that went well, by a key that no
+	 * counter of the peer's wants to hear of; or segment_done, for any reason. Only
+	 * from wires that have put_soon. */
+	void (*put_over)(void *arg, struct wire_link *link, void *cookie);
 	/* Where caps.notify: all `len` bytes of a put of the peer are in memory (rule
 	 * A8). Once for each put_notify that didn't fail there. */
 	void (*arrived)(void *arg, struct wire_link *link, const struct wire_notice *n,

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "prov/dqplb/rx_int.h"
-#include "prov/dqplb/tx_int.h"
+#include "prov/dqplb/tx_quick.h"
 
 enum { FLYING_MAX = 64, CTL_MAX = 8192, PIECES_MAX = 96, MSG_MAX = 1200 };
+
+/* The cookie of what is quick, and the sender's own: with the transfer's number. */
+#define QUICK (UINT64_C(1) << 62)
 
 /* A transfer, as both ends and an onlooker see it. */
 struct deal {
@@ -209,8 +212,8 @@ static void post_segment(struct sim *s, const struct dqplb_post *post)
 
 static void start_one(struct sim *s)
 {
-	struct dqplb_post post;
-	uint32_t id = s->started;
+	struct dqplb_post post = {.kind = DQPLB_POST_WRITE};
+	uint32_t id = s->started, lane;
 	struct deal *d = &s->deal[id];
 	const struct sim_config *c = s->c;
 	/* Mostly small ones. */
@@ -234,11 +237,17 @@ static void start_one(struct sim *s)
 	d->live = true;
 	s->started++;
 	s->unfinished++;
-	if (d->x.kind == DQPLB_WRITE && d->pieces == 1 && draw(s) % 8 &&
-	    dqplb_tx_quick(s->tx, &d->x, &post)) {
-		s->r->quick++;
-		post_segment(s, &post);
-		return;
+	if (d->x.kind == DQPLB_WRITE && d->pieces == 1 && draw(s) % 8) {
+		lane = dqplb_tx_quick(s->tx, (uint32_t)d->x.len);
+		if (lane != DQPLB_NO_LANE) {
+			s->r->quick++;
+			post.lane = (uint8_t)lane;
+			post.len = (uint32_t)d->x.len;
+			post.cookie = QUICK | id;
+			post.xfer = &d->x;
+			post_segment(s, &post);
+			return;
+		}
 	}
 	rule(s, dqplb_tx_start(s->tx, &d->x) == 0, "a valid transfer is started");
 }
@@ -288,6 +297,27 @@ static void fly_remove(struct sim *s, struct lane *l, uint32_t at)
 	memmove(&l->fly[at], &l->fly[at + 1], (l->flies - at) * sizeof(l->fly[0]));
 }
 
+static bool is_quick(uint64_t cookie)
+{
+	return cookie >> 62 == 1;
+}
+
+/* What was quick on the lane becomes the transmitter's. */
+static void quick_keep(struct sim *s, struct lane *l)
+{
+	uint32_t lane = (uint32_t)(l - s->lane);
+
+	for (uint32_t i = 0; i < l->dones + l->flies; i++) {
+		uint64_t *cookie =
+			i < l->dones ? &l->done[i] : &l->fly[i - l->dones].post.cookie;
+
+		if (!is_quick(*cookie))
+			continue;
+		*cookie = dqplb_tx_quick_keep(s->tx, &s->deal[(uint32_t)*cookie].x, lane);
+		s->r->kept++;
+	}
+}
+
 static void lane_die(struct sim *s, struct lane *l)
 {
 	if (l->dead)
@@ -322,6 +352,7 @@ static void fly(struct sim *s, struct lane *l)
 	}
 	d = &s->deal[f->deal];
 	if (!s->calm && chance(s, s->c->fault)) {
+		quick_keep(s, l);
 		rule(s, dqplb_tx_fault(s->tx, f->post.cookie, -EACCES) == 0,
 		     "a fault is taken");
 		d->at_fault = true;
@@ -344,6 +375,8 @@ static uint32_t cookie_deal(struct sim *s, uint64_t cookie)
 	const struct tx_slot *slot =
 		cookie >> 63 ? &s->tx->plain[index] : tx_slot(s->tx, index);
 
+	if (is_quick(cookie))
+		return index;
 	return (uint32_t)((struct deal *)slot->xfer - s->deal);
 }
 
@@ -371,6 +404,14 @@ static void tx_poll(struct sim *s, struct lane *l)
 	l->dones--;
 	memmove(l->done, l->done + 1, l->dones * sizeof(l->done[0]));
 	s->deal[cookie_deal(s, cookie)].in_queues--;
+	if (is_quick(cookie)) {
+		bool waits = dqplb_tx_quick_done(s->tx, lane_index(s, l));
+
+		rule(s, waits == dqplb_tx_waits(s->tx),
+		     "it is said that something waits");
+		taken(s, &s->deal[(uint32_t)cookie].x);
+		return;
+	}
 	if (draw(s) % 2) {
 		struct dqplb_xfer *x = dqplb_tx_done_take(s->tx, cookie);
 
@@ -408,6 +449,7 @@ static void tx_drain(struct sim *s, struct lane *l)
 		dqplb_tx_lane_down(s->tx, lane, l->incarnation);
 	while (l->dones > 0 && draw(s) % 8)
 		tx_poll(s, l);
+	quick_keep(s, l);
 	for (uint32_t i = 0; i < l->dones; i++)
 		s->deal[cookie_deal(s, l->done[i])].in_queues--;
 	l->dones = 0;
@@ -484,6 +526,9 @@ static void lane_step(struct sim *s, struct lane *l)
 		l->stalled = 200;
 	if (l->stalled)
 		l->stalled--;
+	/* For no reason. */
+	if (draw(s) % 64 == 0)
+		quick_keep(s, l);
 	switch (draw(s) % 4) {
 	case 0:
 		tx_poll(s, l);

@@ -47,7 +47,8 @@ struct sim_result {
 	uint64_t events;
 	uint64_t lanes_died;
 	uint64_t lanes_stopped; /* before they were reported */
-	uint64_t quick;		/* posted in the call that started them */
+	uint64_t quick;		/* posted in the call that started them, */
+	uint64_t kept;		/* and given to the transmitter before they were done */
 	uint64_t
 		overtaken; /* events before that of a transfer that was started earlier */
 	struct dqplb_tx_stats tx;

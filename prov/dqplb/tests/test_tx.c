@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "prov/dqplb/tx.h"
+#include "prov/dqplb/tx_quick.h"
 #include "util/tap.h"
 
 enum { SEG = 1000, POSTS = 256 };
@@ -593,39 +593,97 @@ static void test_caution(void)
 static void test_quick(void)
 {
 	struct dqplb_tx_config c = usual;
-	struct dqplb_xfer a = xfer(DQPLB_WRITE, 8), b = a,
-			  large = xfer(DQPLB_WRITE, SEG + 1);
-	struct dqplb_post post;
+	struct dqplb_xfer b = xfer(DQPLB_WRITE, 8);
 	struct side s;
 
 	c.lane_segments = 1;
 	c.lanes = 1;
 	open_side(&s, &c, 100);
-	tap_ok(!dqplb_tx_quick(s.tx, &large, &post) && dqplb_tx_idle(s.tx),
+	tap_ok(dqplb_tx_quick(s.tx, SEG + 1) == DQPLB_NO_LANE,
 	       "quick: not of more than a segment");
-	tap_ok(dqplb_tx_quick(s.tx, &a, &post) && post.kind == DQPLB_POST_WRITE &&
-		       post.lane == 0 && post.len == 8 && post.offset == 0 &&
-		       post.xfer == &a && !post.again,
-	       "quick: posted in the call");
-	tap_ok(pump(&s) == 0 && !dqplb_tx_waits(s.tx) && !dqplb_tx_idle(s.tx),
+	tap_is_int(dqplb_tx_quick(s.tx, 8), 0, "quick: posted in the call");
+	tap_ok(pump(&s) == 0 && !dqplb_tx_waits(s.tx) &&
+		       dqplb_tx_stats(s.tx)->segments == 1,
 	       "quick: nothing is left to be posted");
-	tap_ok(!dqplb_tx_quick(s.tx, &b, &post), "quick: not beyond a lane's limit");
+	tap_ok(dqplb_tx_quick(s.tx, 8) == DQPLB_NO_LANE,
+	       "quick: not beyond a lane's limit");
 	dqplb_tx_start(s.tx, &b);
 	tap_ok(pump(&s) == 0 && dqplb_tx_waits(s.tx), "quick: that one waits");
-	tap_ok(dqplb_tx_done_take(s.tx, post.cookie + 1) == NULL,
-	       "quick: another cookie is nobody's");
-	tap_ok(dqplb_tx_done_take(s.tx, post.cookie) == &a && !dqplb_tx_take(s.tx),
-	       "quick: done and taken at once");
-	tap_ok(!dqplb_tx_quick(s.tx, &a, &post), "quick: not before one that waits");
+	tap_ok(dqplb_tx_quick_done(s.tx, 0), "quick: done, and something waits");
+	tap_ok(dqplb_tx_quick(s.tx, 8) == DQPLB_NO_LANE,
+	       "quick: not before one that waits");
 	tap_is_int(pump(&s), 1, "quick: which leaves now");
+	tap_ok(dqplb_tx_done_take(s.tx, s.post[0].cookie + 1) == NULL,
+	       "quick: another cookie is nobody's");
+	tap_ok(dqplb_tx_done_take(s.tx, s.post[0].cookie) == &b && !dqplb_tx_take(s.tx),
+	       "quick: done and taken at once");
+	tap_ok(dqplb_tx_quick(s.tx, 8) == 0 && !dqplb_tx_quick_done(s.tx, 0) &&
+		       dqplb_tx_idle(s.tx) && dqplb_tx_stats(s.tx)->finished == 3,
+	       "quick: done, and nothing waits");
+	dqplb_tx_close(s.tx);
+}
+
+/* What is quick on a lane that ends. */
+static void test_kept(void)
+{
+	struct dqplb_tx_config c = usual;
+	struct dqplb_xfer a = xfer(DQPLB_WRITE, 8), b = a, x = xfer(DQPLB_WRITE, 4 * SEG);
+	struct dqplb_xfer more[8];
+	uint64_t cookie, other;
+	struct side s;
+
+	c.lanes = 2;
+	c.lane_segments = 4;
+	open_side(&s, &c, 100);
+	dqplb_tx_start(s.tx, &x);
+	tap_is_int(pump(&s), 4, "kept: half of all places are taken");
+	for (uint32_t i = 0; i < 2; i++)
+		tap_is_int(dqplb_tx_quick(s.tx, 8), i, "kept: and one more of each lane");
+	cookie = dqplb_tx_quick_keep(s.tx, &a, 0);
+	tap_ok(!dqplb_tx_idle(s.tx) && !dqplb_tx_waits(s.tx),
+	       "kept: it is one of others");
+	tap_ok(dqplb_tx_done_take(s.tx, cookie) == &a && a.lanes == 1,
+	       "kept: done and taken as they are");
+	tap_ok(dqplb_tx_done(s.tx, cookie) == -EINVAL, "kept: once");
+	dqplb_tx_quick(s.tx, 8);
+	cookie = dqplb_tx_quick_keep(s.tx, &a, 0);
+	other = dqplb_tx_quick_keep(s.tx, &b, 1);
+	tap_ok(dqplb_tx_fault(s.tx, other, -EACCES) == 0 && dqplb_tx_take(s.tx) == &b &&
+		       b.error == -EACCES,
+	       "kept: refused");
 	dqplb_tx_lane_drained(s.tx, 0, 1);
+	tap_ok(!dqplb_tx_waits(s.tx), "kept: not again before the peer's end is over");
 	say(&s, DQPLB_MSG_REPORT, 0, 0, 0, 1);
+	tap_ok(dqplb_tx_quick(s.tx, 8) == DQPLB_NO_LANE,
+	       "kept: nothing is quick before what was lost");
+	tap_ok(dqplb_tx_done(s.tx, cookie) == -EINVAL, "kept: its lane is gone");
+	tap_is_int(pump(&s), 2, "kept: as many go again as there is room for");
 	dqplb_tx_lane_open(s.tx, 0, 2, 0, 0);
-	tap_ok(!dqplb_tx_quick(s.tx, &a, &post), "quick: not before what was lost");
-	tap_ok(pump(&s) == 1 && s.post[0].again &&
-		       dqplb_tx_done_take(s.tx, s.post[0].cookie) == &b &&
-		       dqplb_tx_idle(s.tx),
-	       "quick: what was lost is posted again, and taken at once as well");
+	tap_ok(pump(&s) == 1 && s.post[0].again && s.post[0].lane == 0,
+	       "kept: and what is left when there is more");
+	for (uint32_t i = 0; i < 8; i++)
+		more[i] = xfer(DQPLB_WRITE, 8);
+	dqplb_tx_close(s.tx);
+	/* All places of all lanes, and a slot for each. */
+	open_side(&s, &c, 100);
+	for (uint32_t i = 0; i < 8; i++)
+		dqplb_tx_quick(s.tx, 8);
+	tap_ok(dqplb_tx_quick(s.tx, 8) == DQPLB_NO_LANE, "kept: no more than all places");
+	for (uint32_t i = 0; i < 8; i++)
+		dqplb_tx_quick_keep(s.tx, &more[i], i % 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		dqplb_tx_lane_drained(s.tx, i, 1);
+		say(&s, DQPLB_MSG_REPORT, 0, 0, (int)i, 1);
+		dqplb_tx_lane_open(s.tx, i, 2, 0, i);
+	}
+	for (uint32_t i = 0; i < 8; i++) {
+		pump(&s);
+		for (uint32_t k = 0; k < s.posts; k++)
+			dqplb_tx_done(s.tx, s.post[k].cookie);
+	}
+	for (uint32_t i = 0; i < 8; i++)
+		tap_ok(dqplb_tx_take(s.tx), "kept: %u of 8 gets through", i + 1);
+	tap_ok(dqplb_tx_idle(s.tx), "kept: nothing is left");
 	dqplb_tx_close(s.tx);
 }
 
@@ -646,5 +704,6 @@ int main(void)
 	test_no_queue();
 	test_caution();
 	test_quick();
+	test_kept();
 	return tap_done();
 }

@@ -130,7 +130,7 @@ static struct verbs_ep *ep_alloc(const struct wire_ep_attr *attr)
 	ep->pid = getpid();
 	ep->epoll = ep->wake = -1;
 	list_init(&ep->dirty);
-	list_init(&ep->ops_free);
+	verbs_quick_init(ep);
 	list_init(&ep->ops_blocks);
 	list_init(&ep->closing);
 	list_init(&ep->graves);

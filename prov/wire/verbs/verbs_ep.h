@@ -57,15 +57,20 @@ struct verbs_ep {
 	uint32_t lane_sends; /* requests that fit a lane's send queue */
 
 	/* Endpoint lock. */
-	struct list dirty; /* links that have something to do after polling */
-	struct list ops_free;
+	struct list dirty;	     /* links that have something to do after polling */
+	struct verbs_op *ops_free;   /* by verbs_op.next */
+	struct ibv_send_wr quick_wr; /* verbs_quick.h */
+	struct ibv_sge quick_sge;
 	struct list ops_blocks;
 	uint32_t ops_count;
 	struct list closing; /* links that were given up and say so to their peers */
 	struct list graves;  /* links to be freed */
 	struct list timed;   /* links that wait for a time */
 	uint32_t turns;	     /* of progress */
-	uint64_t async_due;  /* asynchronous events are read */
+	/* The only completion queue there is; NULL: there is none, or more. Mutex; read
+	 * without. */
+	_Atomic(struct ibv_cq *) only;
+	uint64_t async_due; /* asynchronous events are read */
 	struct verbs_bufs sends;
 	_Atomic(bool) armed;
 	int epoll;
@@ -101,6 +106,21 @@ struct verbs_ep {
 static inline struct verbs_ep *verbs_ep_of(struct wire_ep *ep)
 {
 	return (struct verbs_ep *)(void *)ep;
+}
+
+static inline _Atomic(struct verbs_qp *) *verbs_slot_at(const struct verbs_ep *ep,
+							uint32_t slot)
+{
+	return &ep->slots[slot / VERBS_QP_CHUNK][slot % VERBS_QP_CHUNK];
+}
+
+/* The queue pair of a completion; NULL: it is gone. */
+static inline struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t wr_id)
+{
+	struct verbs_qp *qp = atomic_load_explicit(
+		verbs_slot_at(ep, wr_id >> 32 & 0xffff), memory_order_acquire);
+
+	return qp && qp->gen == wr_id >> 48 ? qp : NULL;
 }
 
 uint64_t verbs_now(void);

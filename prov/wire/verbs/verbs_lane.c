@@ -189,6 +189,7 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 	l->owe = why == VERBS_LANE_TOLD || i == verbs_spare_lane(link)
 			 ? 0
 			 : OWE(VERBS_MSG_DOWN);
+	verbs_quick_keep(link, l->qp);
 	verbs_flush_lane_gone(link, i);
 	if (i == verbs_spare_lane(link))
 		verbs_spare_gone(link);
@@ -227,6 +228,7 @@ static void lane_end(struct verbs_link *link, uint32_t i,
 
 	if (!l->qp)
 		return;
+	verbs_quick_keep(link, l->qp);
 	give(link->ep, l->qp);
 	l->qp = NULL;
 	l->receiving = false;

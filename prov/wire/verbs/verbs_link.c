@@ -45,6 +45,7 @@ void verbs_link_set_state(struct verbs_link *link, enum verbs_link_state to)
 	}
 	link->state = to;
 	link->slot.room = -1;
+	verbs_quick_stop(link);
 }
 
 void verbs_link_dirty(struct verbs_link *link)
@@ -77,6 +78,7 @@ void verbs_link_fault(struct verbs_link *link, int err)
 	link->faulty = true;
 	link->patient = false;
 	link->fault = err;
+	verbs_quick_stop(link);
 	verbs_link_dirty(link);
 }
 
@@ -87,6 +89,7 @@ void verbs_link_end(struct verbs_link *link, int err)
 	link->faulty = true;
 	link->patient = true;
 	link->fault = err;
+	verbs_quick_stop(link);
 	verbs_link_dirty(link);
 }
 

@@ -19,6 +19,7 @@
 #include "prov/wire/verbs/verbs_ep.h"
 #include "prov/wire/verbs/verbs_flush.h"
 #include "prov/wire/verbs/verbs_lane.h"
+#include "prov/wire/verbs/verbs_quick.h"
 #include "prov/wire/verbs/verbs_rkey.h"
 #include "prov/wire/verbs/verbs_spare.h"
 #include "prov/wire/wire.h"
@@ -55,6 +56,7 @@ struct verbs_link {
 	struct list where; /* ep->closing or ep->graves */
 	uint64_t due;	   /* when it has to be looked at again */
 	struct wire_slot slot;
+	struct verbs_quick quick;
 
 	struct verbs_card peer;
 	struct verbs_terms terms;

@@ -8,8 +8,10 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/dqplb/tx_quick.h"
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_link.h"
+#include "prov/wire/verbs/verbs_rma.h"
 
 /* Clocks are read once in so many turns. */
 #define POLL_TIMES 64u
@@ -94,10 +96,54 @@ static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc
 		verbs_link_dirty(link);
 }
 
+static __attribute__((noinline)) void link_stir(struct verbs_link *link)
+{
+	link->stirred |= STIRRED_TX;
+	verbs_link_dirty(link);
+}
+
+/* As most completions of writes are: of a quick one, alone. False: dispatch finds out. */
+static inline __attribute__((always_inline)) bool dispatch_quick(struct verbs_ep *ep,
+								 const struct ibv_wc *wc)
+{
+	struct verbs_link *link;
+	struct verbs_qp *qp;
+	struct verbs_op *op;
+	uint64_t cookie;
+	uint32_t at;
+
+	if (wc->status != IBV_WC_SUCCESS || (wc->wr_id & VERBS_WR_RECV))
+		return false;
+	qp = verbs_qp_of(ep, wc->wr_id);
+	if (__builtin_expect(!qp, 0))
+		return false;
+	at = qp->sq_tail & qp->sq_mask;
+	cookie = qp->cookie[at];
+	if (at != (wc->wr_id & qp->sq_mask) || !verbs_quick_is(cookie) ||
+	    qp->sq_tail == qp->sq_head)
+		return false;
+	op = verbs_quick_op(cookie);
+	link = atomic_load_explicit(&qp->link, memory_order_relaxed);
+	qp->sq_tail++;
+	qp->passed = true;
+	link->odd = 0;
+	if (__builtin_expect(dqplb_tx_quick_done(link->tx, qp->lane), 0))
+		link_stir(link);
+	verbs_op_free(ep, op);
+	ep->events->put_over(ep->arg, (struct wire_link *)(void *)link, op->cookie);
+	return true;
+}
+
+static inline __attribute__((always_inline)) void completed(struct verbs_ep *ep,
+							    uint32_t rail,
+							    const struct ibv_wc *wc)
+{
+	if (!dispatch_quick(ep, wc))
+		dispatch(ep, rail, wc);
+}
+
 /* Whether there may be more; *count grows. */
-static inline __attribute__((always_inline)) bool cq_poll(struct verbs_ep *ep,
-							  uint32_t rail,
-							  struct ibv_cq *cq, int *count)
+static bool cq_poll(struct verbs_ep *ep, uint32_t rail, struct ibv_cq *cq, int *count)
 {
 	struct ibv_wc wc[VERBS_POLL];
 	int n = ibv_poll_cq(cq, VERBS_POLL, wc);
@@ -105,14 +151,12 @@ static inline __attribute__((always_inline)) bool cq_poll(struct verbs_ep *ep,
 	if (n <= 0)
 		return false;
 	for (int i = 0; i < n; i++)
-		dispatch(ep, rail, &wc[i]);
+		completed(ep, rail, &wc[i]);
 	*count += n;
 	return n == (int)VERBS_POLL;
 }
 
-static inline __attribute__((always_inline)) bool rail_poll(struct verbs_ep *ep,
-							    uint32_t r, int budget,
-							    int *count)
+static bool rail_poll(struct verbs_ep *ep, uint32_t r, int budget, int *count)
 {
 	const struct verbs_ep_rail *er = &ep->rail[r];
 	uint32_t cqs = atomic_load_explicit(&er->cqs, memory_order_acquire);
@@ -129,25 +173,13 @@ static inline __attribute__((always_inline)) bool rail_poll(struct verbs_ep *ep,
 	return more;
 }
 
-/* All rails but the first. */
-static __attribute__((noinline)) bool others_poll(struct verbs_ep *ep, int budget,
-						  int *count)
+static bool cqs_poll(struct verbs_ep *ep, int budget, int *count)
 {
 	uint32_t rails = ep->dom->dev->rails;
 	bool more = false;
 
-	for (uint32_t r = 1; r < rails; r++)
+	for (uint32_t r = 0; r < rails; r++)
 		more = rail_poll(ep, r, budget, count) || more;
-	return more;
-}
-
-static inline __attribute__((always_inline)) bool cqs_poll(struct verbs_ep *ep,
-							   int budget, int *count)
-{
-	bool more = rail_poll(ep, 0, budget, count);
-
-	if (__builtin_expect(ep->dom->dev->rails > 1, 0))
-		more = others_poll(ep, budget, count) || more;
 	return more;
 }
 
@@ -157,7 +189,7 @@ static void stash_take(struct verbs_ep *ep, int *count)
 
 	ep->stashed = 0;
 	for (uint32_t i = 0; i < n; i++)
-		dispatch(ep, ep->stash_rail, &ep->stash[i]);
+		completed(ep, ep->stash_rail, &ep->stash[i]);
 	*count += (int)n;
 }
 
@@ -308,7 +340,7 @@ static void graves_clear(struct verbs_ep *ep)
 }
 
 /* Each link that has something to do; without `idle` it stays one of them. */
-static int dirty_run(struct verbs_ep *ep, bool idle)
+static __attribute__((noinline)) int dirty_run(struct verbs_ep *ep, bool idle)
 {
 	struct list todo;
 	struct list *n;
@@ -390,21 +422,53 @@ static __attribute__((noinline)) int rare(struct verbs_ep *ep)
 	return count;
 }
 
-int verbs_progress(struct wire_ep *wep, int budget)
+/* Whatever there may be, of all queues. */
+static __attribute__((noinline)) int progress_all(struct verbs_ep *ep, int budget)
 {
-	struct verbs_ep *ep = verbs_ep_of(wep);
 	int count = 0;
 	bool more;
 
-	if (__builtin_expect(
-		    ++ep->turns % POLL_TIMES == 0 || ep->armed ||
-			    atomic_load_explicit(&ep->has_news, memory_order_relaxed),
-		    0))
+	if (ep->turns % POLL_TIMES == 0 ||
+	    atomic_load_explicit(&ep->armed, memory_order_relaxed) ||
+	    atomic_load_explicit(&ep->has_news, memory_order_relaxed))
 		count += rare(ep);
-	if (__builtin_expect(ep->stashed != 0, 0))
+	if (ep->stashed)
 		stash_take(ep, &count);
 	more = cqs_poll(ep, budget > 0 ? budget : 1, &count);
 	return count + dirty_run(ep, !more);
+}
+
+/* Of one queue, unless it was full; then there may be more. */
+static inline __attribute__((always_inline)) int progress_one(struct verbs_ep *ep,
+							      struct ibv_cq *cq)
+{
+	struct ibv_wc wc[VERBS_POLL];
+	int n = ibv_poll_cq(cq, VERBS_POLL, wc);
+
+	if (__builtin_expect(n <= 0, 0))
+		n = 0;
+	for (const struct ibv_wc *at = wc; at < wc + n; at++)
+		completed(ep, 0, at);
+	return n;
+}
+
+/* Mostly there is one queue, and nothing to do but what is in it. */
+int verbs_progress(struct wire_ep *wep, int budget)
+{
+	struct verbs_ep *ep = verbs_ep_of(wep);
+	struct ibv_cq *only = atomic_load_explicit(&ep->only, memory_order_acquire);
+	int n;
+
+	if (__builtin_expect(
+		    ++ep->turns % POLL_TIMES == 0 || !only || ep->stashed ||
+			    atomic_load_explicit(&ep->armed, memory_order_relaxed) ||
+			    atomic_load_explicit(&ep->has_news, memory_order_relaxed),
+		    0))
+		return progress_all(ep, budget);
+	n = progress_one(ep, only);
+	if (__builtin_expect(n == (int)VERBS_POLL, 0))
+		return n + progress_all(ep, budget - n);
+	return __builtin_expect(list_empty(&ep->dirty), 1) ? n : n + dirty_run(ep, true);
 }
 
 int verbs_poll_now(struct verbs_ep *ep)

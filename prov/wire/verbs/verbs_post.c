@@ -303,6 +303,8 @@ void verbs_lane_sent(struct verbs_link *link, struct verbs_qp *qp,
 
 	if (count > qp->sq_head - qp->sq_tail)
 		return; /* a place that nothing was posted on */
+	if (wc->status != IBV_WC_SUCCESS || verbs_quick_is(qp->cookie[at]))
+		verbs_quick_keep(link, qp);
 	if (wc->status == IBV_WC_SUCCESS) {
 		qp->passed = true;
 		link->odd = 0;

@@ -59,6 +59,9 @@ static struct verbs_cq *cq_open(struct verbs_ep *ep, uint32_t r, uint32_t need)
 	/* Who arms says so first and looks at the count then (verbs_cqs_notify): one of
 	 * the two sees the other, since neither order is given up for a faster one. */
 	atomic_store(&er->cqs, count + 1);
+	atomic_store_explicit(&ep->only,
+			      count == 0 && ep->dom->dev->rails == 1 ? cq->ib : NULL,
+			      memory_order_release);
 	if (atomic_load(&ep->armed))
 		ibv_req_notify_cq(cq->ib, 0);
 	return cq;
@@ -113,27 +116,24 @@ void verbs_cqs_close(struct verbs_ep *ep)
 			free(er->cq[i]);
 		}
 		atomic_store_explicit(&er->cqs, 0, memory_order_relaxed);
+		atomic_store_explicit(&ep->only, NULL, memory_order_relaxed);
 	}
 }
 
 /* ---- slots --------------------------------------------------------------------------
  */
 
-static _Atomic(struct verbs_qp *) *slot_at(const struct verbs_ep *ep, uint32_t slot)
-{
-	return &ep->slots[slot / VERBS_QP_CHUNK][slot % VERBS_QP_CHUNK];
-}
-
 static bool slot_take(struct verbs_ep *ep, struct verbs_qp *qp)
 {
 	for (uint32_t i = 0; i < ep->slots_made; i++) {
 		uint32_t slot = (ep->slot_hint + i) % ep->slots_made;
 
-		if (atomic_load_explicit(slot_at(ep, slot), memory_order_relaxed))
+		if (atomic_load_explicit(verbs_slot_at(ep, slot), memory_order_relaxed))
 			continue;
 		qp->slot = (uint16_t)slot;
+		qp->name = (uint64_t)qp->gen << 48 | (uint64_t)slot << 32;
 		ep->slot_hint = slot + 1;
-		atomic_store_explicit(slot_at(ep, slot), qp, memory_order_release);
+		atomic_store_explicit(verbs_slot_at(ep, slot), qp, memory_order_release);
 		return true;
 	}
 	if (ep->slots_made == VERBS_QP_SLOTS)
@@ -145,15 +145,6 @@ static bool slot_take(struct verbs_ep *ep, struct verbs_qp *qp)
 	ep->slots_made += VERBS_QP_CHUNK;
 	ep->slot_hint = ep->slots_made - VERBS_QP_CHUNK;
 	return slot_take(ep, qp);
-}
-
-struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t wr_id)
-{
-	uint32_t slot = wr_id >> 32 & 0xffff;
-	struct verbs_qp *qp;
-
-	qp = atomic_load_explicit(slot_at(ep, slot), memory_order_acquire);
-	return qp && qp->gen == wr_id >> 48 ? qp : NULL;
 }
 
 /* ---- numbers ------------------------------------------------------------------------
@@ -346,7 +337,7 @@ void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp)
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
 			"%s: destroying a queue pair: %s\n",
 			ep->dom->dev->rail[qp->rail].name, strerror(err));
-	atomic_store_explicit(slot_at(ep, qp->slot), NULL, memory_order_release);
+	atomic_store_explicit(verbs_slot_at(ep, qp->slot), NULL, memory_order_release);
 	verbs_cq_put(qp->cq, qp->sq_depth + (qp->srq ? 0 : qp->receives_max));
 	if (qp->srq)
 		verbs_srq_put(ep, qp->srq, qp->receives_max, qp->receives_extra);

@@ -66,6 +66,7 @@ struct verbs_qp {
 	_Atomic(bool) last;	   /* the device says that all its receives are out */
 	uint32_t receives_extra;   /* of a busy link's */
 	enum verbs_qp_state state;
+	uint64_t name; /* the part of wr_id that is its own */
 	uint16_t slot;
 	uint16_t gen;
 	uint16_t lane;	   /* or VERBS_LANE_CONTROL */
@@ -91,7 +92,7 @@ struct verbs_qp {
 
 static inline uint64_t verbs_wr_id(const struct verbs_qp *qp, uint32_t at)
 {
-	return (uint64_t)qp->gen << 48 | (uint64_t)qp->slot << 32 | at;
+	return qp->name | at;
 }
 
 static inline uint32_t verbs_qp_sq_room(const struct verbs_qp *qp)
@@ -148,8 +149,6 @@ bool verbs_qp_stop(struct verbs_ep *ep, struct verbs_qp *qp);
 /* So many receives without memory. 0, or -FI_EIO. */
 int verbs_qp_receive(struct verbs_qp *qp, uint32_t count);
 
-/* The queue pair of a completion; NULL: it is gone. */
-struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t wr_id);
 /* The same by its number, for receives of a shared queue. */
 struct verbs_qp *verbs_qp_numbered(const struct verbs_ep *ep, uint32_t rail,
 				   uint32_t number);

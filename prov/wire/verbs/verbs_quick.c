@@ -4,105 +4,137 @@
 
 #include "prov/wire/verbs/verbs_quick.h"
 
+#include <string.h>
+
+#include "prov/dqplb/tx_quick.h"
 #include "prov/wire/verbs/verbs_lane.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_rma.h"
 
-/* The key of one piece that such a put may go to, and where in it. NULL: none, or it
- * isn't known, or the put would not be allowed: verbs_put finds out. */
-static struct verbs_rkey *key_of(struct verbs_link *link, uint64_t key, uint64_t addr,
-				 size_t len, uint64_t *remote)
+void verbs_quick_init(struct verbs_ep *ep)
 {
-	struct verbs_rkey *k = verbs_rkey_known(link, VERBS_KEYS_APP, key);
-	const struct verbs_keys_piece *piece;
-	uint64_t base, offset;
-
-	if (!k || k->entry.pieces != 1 || !(k->entry.access & VERBS_KEYS_WRITE))
-		return NULL;
-	piece = &k->entry.piece[0];
-	base = k->entry.virt_addr ? piece->addr : 0;
-	offset = addr - base;
-	if (addr < base || offset > piece->len || len > piece->len - offset)
-		return NULL;
-	*remote = piece->addr + offset;
-	return k;
+	ep->quick_wr.sg_list = &ep->quick_sge;
+	ep->quick_wr.num_sge = 1;
+	ep->quick_wr.opcode = IBV_WR_RDMA_WRITE;
+	ep->quick_wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
 }
 
-static struct verbs_op *op_make(struct verbs_link *link, uint64_t addr, const void *from,
-				size_t len, void *cookie)
+void verbs_quick_stop(struct verbs_link *link)
 {
-	struct verbs_op *op =
-		container_of(link->ep->ops_free.next, struct verbs_op, node);
+	memset(&link->quick, 0, sizeof(link->quick));
+}
+
+static uint64_t base_of(const struct verbs_keys_entry *e)
+{
+	return e->virt_addr ? e->piece[0].addr : 0;
+}
+
+/* Whether such puts may go by that key: to one piece, which is known and may be written,
+ * and no counter of the peer's wants to hear of it.
+ * If not verbs_put finds out why. */
+static __attribute__((noinline)) bool quick_open(struct verbs_link *link, uint64_t key)
+{
+	struct verbs_quick *q = &link->quick;
+	struct verbs_rkey *k;
+
+	if (link->state != VERBS_LINK_UP || link->faulty || link->chan.bye_sent ||
+	    verbs_link_numbers(link) || link->events)
+		return false;
+	k = verbs_rkey_known(link, VERBS_KEYS_APP, key);
+	if (!k || k->entry.pieces != 1 || !(k->entry.access & VERBS_KEYS_WRITE))
+		return false;
+	q->key = key;
+	q->first = base_of(&k->entry);
+	q->len = k->entry.piece[0].len;
+	q->delta = k->entry.piece[0].addr - q->first;
+	q->rkey = k;
+	return true;
+}
+
+/* As verbs_put makes one; posted, and what was posted is not over. Returns what names it
+ * to the transmitter. */
+static uint64_t op_keep(struct verbs_link *link, struct verbs_op *op, uint32_t lane)
+{
+	const struct verbs_keys_entry *e = &op->rkey->entry;
 
 	op->link = link;
-	op->rkey = NULL;
-	op->cookie = cookie;
 	op->put = true;
 	op->notify = op->held = op->placed = false;
 	op->tries = op->part = 0;
 	op->done = op->sure = 0;
 	op->lanes = op->strayed = 0;
-	op->addr = addr;
-	op->len = len;
 	op->local_count = 1;
-	op->local[0].at = (uintptr_t)from;
-	op->local[0].len = len;
+	op->local[0].len = op->len;
 	op->local[0].mr = NULL;
-	op->xfer.len = len;
+	op->remote = e->piece[0].addr + (op->addr - base_of(e));
+	op->xfer.len = op->len;
 	list_init(&op->turn);
-	return op;
+	list_push_back(&link->ops, &op->node);
+	return dqplb_tx_quick_keep(link->tx, &op->xfer, lane);
 }
 
-static void op_post(struct verbs_link *link, const struct verbs_op *op,
-		    const struct dqplb_post *p)
+void verbs_quick_keep(struct verbs_link *link, struct verbs_qp *qp)
 {
-	const struct verbs_lane *l = &link->lane[p->lane];
-	struct verbs_qp *qp = l->qp;
-	struct ibv_sge sge = {.addr = op->local[0].at, .length = p->len};
-	struct ibv_send_wr *bad, wr; /* the fields that a write has, and no others */
+	for (uint32_t at = qp->sq_tail; at != qp->sq_head; at++) {
+		uint64_t *cookie = &qp->cookie[at & qp->sq_mask];
 
-	wr.next = NULL;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-	wr.wr.rdma.remote_addr = op->remote;
-	wr.wr.rdma.rkey = op->rkey->entry.piece[0].rkey[l->peer_rail];
-	if (__builtin_expect(qp && qp->state == VERBS_QP_READY, 1)) {
-		wr.wr_id = verbs_wr_id(qp, qp->sq_head & qp->sq_mask);
-		if (__builtin_expect(ibv_post_send(qp->ib, &wr, &bad) == 0, 1)) {
-			qp->cookie[qp->sq_head++ & qp->sq_mask] = p->cookie;
-			return;
-		}
+		if (verbs_quick_is(*cookie))
+			*cookie = op_keep(link, verbs_quick_op(*cookie), qp->lane);
 	}
-	/* It counts as one that the lane has lost. */
-	verbs_lane_down(link, p->lane, VERBS_LANE_PATH);
+}
+
+/* It counts as one that the lane has lost. */
+static __attribute__((noinline)) void post_failed(struct verbs_op *op,
+						  struct verbs_qp *qp)
+{
+	struct verbs_link *link = qp->link;
+
+	op_keep(link, op, qp->lane);
+	verbs_lane_down(link, qp->lane, VERBS_LANE_PATH);
 }
 
 bool verbs_put_soon(struct wire_link *wlink, uint64_t key, uint64_t addr,
 		    const void *from, size_t len, void *cookie)
 {
 	struct verbs_link *link = verbs_link_of(wlink);
-	struct dqplb_post p;
-	struct verbs_op *op;
-	struct verbs_rkey *k;
-	uint64_t remote;
+	struct verbs_quick *q = &link->quick;
+	struct verbs_ep *ep = link->ep;
+	struct verbs_op *op = ep->ops_free;
+	struct ibv_send_wr *bad;
+	uint64_t offset;
+	uint32_t lane, at;
+	struct verbs_qp *qp;
 
-	if (link->state != VERBS_LINK_UP || link->faulty || link->chan.bye_sent ||
-	    verbs_link_numbers(link) || list_empty(&link->ep->ops_free))
+	if (__builtin_expect(q->key != key || !q->len, 0) && !quick_open(link, key))
 		return false;
-	k = key_of(link, key, addr, len, &remote);
-	if (!k)
+	offset = addr - q->first;
+	if (__builtin_expect(!op || offset > q->len || len > q->len - offset, 0))
 		return false;
-	op = op_make(link, addr, from, len, cookie);
-	if (!dqplb_tx_quick(link->tx, &op->xfer, &p))
+	/* Before the lane is known: it is used up then, and nothing but the request is
+	 * left of what was given. */
+	op->cookie = cookie;
+	op->addr = addr;
+	op->len = len;
+	op->local[0].at = (uintptr_t)from;
+	ep->quick_sge.addr = (uintptr_t)from;
+	ep->quick_sge.length = (uint32_t)len;
+	ep->quick_wr.wr.rdma.remote_addr = addr + q->delta;
+	lane = dqplb_tx_quick(link->tx, (uint32_t)len);
+	if (__builtin_expect(lane == DQPLB_NO_LANE, 0))
 		return false;
-	k->users++;
-	op->rkey = k;
-	op->remote = remote;
-	list_unlink(&op->node);
-	list_push_back(&link->ops, &op->node);
-	link->rail_bytes[link->lane[p.lane].rail] += len;
-	op_post(link, op, &p);
+	qp = link->lane[lane].qp;
+	at = qp->sq_head & qp->sq_mask;
+	ep->ops_free = op->next;
+	op->rkey = q->rkey;
+	op->rkey->users++;
+	link->rail_bytes[qp->rail] += len;
+	ep->quick_wr.wr_id = qp->name | at;
+	ep->quick_wr.wr.rdma.rkey = op->rkey->entry.piece[0].rkey[qp->peer_rail];
+	if (__builtin_expect(ibv_post_send(qp->ib, &ep->quick_wr, &bad), 0)) {
+		post_failed(op, qp);
+		return true;
+	}
+	qp->cookie[at] = VERBS_QUICK_COOKIE | (uintptr_t)op;
+	qp->sq_head++;
 	return true;
 }

@@ -34,6 +34,10 @@ void verbs_rkeys_init(struct verbs_link *link)
 
 static void forget(struct verbs_rkeys *r, struct verbs_rkey *k)
 {
+	struct verbs_link *link = container_of(r, struct verbs_link, rkeys);
+
+	if (link->quick.rkey == k)
+		verbs_quick_stop(link);
 	list_remove(&k->chain);
 	list_remove(&k->where);
 	r->count--;
@@ -106,13 +110,6 @@ struct verbs_rkey *verbs_rkey_get(struct verbs_link *link, uint8_t space, uint64
 	return k;
 }
 
-void verbs_rkey_put(struct verbs_link *link, struct verbs_rkey *k)
-{
-	(void)link;
-	if (--k->users == 0 && k->state == VERBS_RKEY_GONE)
-		free(k);
-}
-
 void verbs_rkey_refused(struct verbs_link *link, struct verbs_rkey *k)
 {
 	if (k->state != VERBS_RKEY_KNOWN)
@@ -147,6 +144,8 @@ static void fetch_end(struct verbs_link *link, struct verbs_rkey *k, int err)
 		list_remove(&k->where);
 		list_push_back(&r->known, &k->where);
 		k->state = VERBS_RKEY_KNOWN;
+		if (k->entry.access & (VERBS_KEYS_COUNT_EP | VERBS_KEYS_COUNT_MR))
+			verbs_quick_stop(link);
 		if (k->entry.access & VERBS_KEYS_COUNT_EP)
 			link->events |= MEM_EVENTS_EP;
 		if (k->entry.access & VERBS_KEYS_COUNT_MR)
@@ -154,7 +153,7 @@ static void fetch_end(struct verbs_link *link, struct verbs_rkey *k, int err)
 	}
 	while ((n = list_pop_front(&k->waiting)))
 		verbs_op_key(container_of(n, struct verbs_op, node));
-	verbs_rkey_put(link, k);
+	verbs_rkey_put(k);
 }
 
 /* The queue pair that takes two reads just now; NULL: none. */

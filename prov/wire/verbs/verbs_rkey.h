@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "prov/wire/verbs/verbs_keys.h"
 #include "util/list.h"
@@ -60,7 +61,11 @@ void verbs_rkeys_fini(struct verbs_link *link);
 struct verbs_rkey *verbs_rkey_known(struct verbs_link *link, uint8_t space, uint64_t key);
 /* The key, being fetched where it isn't known; one more user. NULL: no memory. */
 struct verbs_rkey *verbs_rkey_get(struct verbs_link *link, uint8_t space, uint64_t key);
-void verbs_rkey_put(struct verbs_link *link, struct verbs_rkey *k);
+static inline void verbs_rkey_put(struct verbs_rkey *k)
+{
+	if (__builtin_expect(--k->users == 0 && k->state == VERBS_RKEY_GONE, 0))
+		free(k);
+}
 /* It was refused: not given out any more. */
 void verbs_rkey_refused(struct verbs_link *link, struct verbs_rkey *k);
 

@@ -24,8 +24,12 @@ static struct verbs_op *op_alloc(struct verbs_ep *ep)
 {
 	struct ops_block *block;
 
-	if (!list_empty(&ep->ops_free))
-		return container_of(list_pop_front(&ep->ops_free), struct verbs_op, node);
+	struct verbs_op *op = ep->ops_free;
+
+	if (op) {
+		ep->ops_free = op->next;
+		return op;
+	}
 	if (ep->ops_count >= VERBS_OPS_MAX)
 		return NULL;
 	block = malloc(sizeof(*block));
@@ -33,17 +37,11 @@ static struct verbs_op *op_alloc(struct verbs_ep *ep)
 		return NULL;
 	ep->ops_count += VERBS_OPS_BLOCK;
 	list_push_back(&ep->ops_blocks, &block->node);
-	for (uint32_t i = 1; i < VERBS_OPS_BLOCK; i++)
-		list_push_back(&ep->ops_free, &block->op[i].node);
+	for (uint32_t i = VERBS_OPS_BLOCK - 1; i > 0; i--) {
+		block->op[i].next = ep->ops_free;
+		ep->ops_free = &block->op[i];
+	}
 	return &block->op[0];
-}
-
-static inline void op_free(struct verbs_op *op)
-{
-	if (op->rkey)
-		verbs_rkey_put(op->link, op->rkey);
-	/* Used last, used next. */
-	list_push_front(&op->link->ep->ops_free, &op->node);
 }
 
 void verbs_ops_fini(struct verbs_ep *ep)
@@ -204,7 +202,7 @@ static void op_end(struct verbs_op *op, int err, bool tell)
 	list_remove(&op->node);
 	if (!list_empty(&op->turn))
 		notice_leave(op);
-	op_free(op);
+	verbs_op_free(link->ep, op);
 	if (tell)
 		link->ep->events->segment_done(
 			link->ep->arg, (struct wire_link *)(void *)link, cookie, err);
@@ -307,7 +305,7 @@ static int op_new(struct verbs_link *link, const struct wire_segment *seg, bool 
 	}
 	if (ret) {
 		list_remove(&op->turn);
-		op_free(op);
+		verbs_op_free(link->ep, op);
 		return ret;
 	}
 	if (op->len > OP_LARGE)
@@ -346,7 +344,7 @@ static bool op_again(struct verbs_op *op)
 	op->refused = k->entry.incarnation;
 	verbs_rkey_refused(link, k);
 	op->rkey = verbs_rkey_get(link, k->entry.space, k->entry.key);
-	verbs_rkey_put(link, k);
+	verbs_rkey_put(k);
 	if (!op->rkey)
 		return false;
 	list_remove(&op->node);
@@ -372,7 +370,7 @@ void verbs_op_over(struct verbs_op *op)
 		void *cookie = op->cookie;
 
 		list_unlink(&op->node);
-		op_free(op);
+		verbs_op_free(link->ep, op);
 		link->ep->events->segment_done(
 			link->ep->arg, (struct wire_link *)(void *)link, cookie, 0);
 		return;

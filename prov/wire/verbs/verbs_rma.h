@@ -12,16 +12,16 @@
 
 #include "prov/dqplb/tx.h"
 #include "prov/wire/verbs/verbs_ep.h"
+#include "prov/wire/verbs/verbs_rkey.h"
 
 #define VERBS_OPS_BLOCK 64u
 #define VERBS_OPS_MAX	8192u
 #define VERBS_OP_TRIES	4u /* of a key that is refused and found again */
 
-struct verbs_rkey;
-
 struct verbs_op {
 	struct dqplb_xfer xfer;
-	struct list node; /* of its key's waiting, or the link's ops */
+	struct verbs_op *next; /* while it is free */
+	struct list node;      /* of its key's waiting, or the link's ops */
 	struct list turn; /* notices: in link->notices until its number is asked for */
 	struct verbs_link *link;
 	struct verbs_rkey *rkey; /* NULL: no bytes */
@@ -49,6 +49,15 @@ struct verbs_op {
 			*mr; /* NULL: a short put, whose bytes are inlined */
 	} local[VERBS_SGE];
 };
+
+/* Used last, used next. */
+static inline void verbs_op_free(struct verbs_ep *ep, struct verbs_op *op)
+{
+	if (op->rkey)
+		verbs_rkey_put(op->rkey);
+	op->next = ep->ops_free;
+	ep->ops_free = op;
+}
 
 /* A read follows what is under way of it, before it goes on. */
 static inline bool verbs_op_followed(const struct verbs_op *op)

@@ -90,6 +90,11 @@ static void on_segment(void *arg, struct wire_link *link, void *cookie, int err)
 	rig->segment_errs += err != 0;
 }
 
+static void on_put(void *arg, struct wire_link *link, void *cookie)
+{
+	on_segment(arg, link, cookie, 0);
+}
+
 static void on_arrived(void *arg, struct wire_link *link, const struct wire_notice *n,
 		       uint64_t len)
 {
@@ -107,6 +112,7 @@ static const struct wire_events rig_events = {.link_up = on_up,
 					      .link_down = on_down,
 					      .packet = on_packet,
 					      .segment_done = on_segment,
+					      .put_over = on_put,
 					      .arrived = on_arrived};
 
 static void open_with(struct rig *rig, struct mem_keytab *keys)

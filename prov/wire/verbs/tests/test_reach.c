@@ -84,7 +84,7 @@ static void test_reach(void)
 		       verbs_link_of(here.dialled)->lane_stats.rebuilt == 1 &&
 		       to[0] != 0x5e && to[LEN - 1] != 0x5e,
 	       "what was never announced it can't read");
-	verbs_rkey_put(verbs_link_of(here.dialled), k);
+	verbs_rkey_put(k);
 	name = verbs_wire_ops.mem_name(there.ep, secret);
 	tap_ok(read_named(to, mine, hidden, name) == 0 && memcmp(to, hidden, LEN) == 0,
 	       "when it is announced it can");
