@@ -11,7 +11,7 @@
 #include "coll/exec/name.h"
 #include "weft/weft.h"
 
-#define CTL_MAGIC UINT32_C(0x57464333) /* "WFC3": a layout of its own gets a new one */
+#define CTL_MAGIC UINT32_C(0x57464334) /* "WFC4": a layout of its own gets a new one */
 
 struct ctl_wire_header {
 	uint32_t magic;
@@ -24,8 +24,9 @@ struct ctl_wire_header {
 	uint32_t call;
 	uint32_t pad2;
 	uint64_t sig;
+	uint64_t job;
 };
-static_assert(sizeof(struct ctl_wire_header) == 32, "wire format");
+static_assert(sizeof(struct ctl_wire_header) == 40, "wire format");
 
 struct ctl_wire_handle {
 	uint16_t id;
@@ -215,7 +216,8 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 				    .src = (int32_t)htole32((uint32_t)msg->src),
 				    .comm = htole32(msg->comm),
 				    .call = htole32(msg->call),
-				    .sig = htole64(msg->sig)};
+				    .sig = htole64(msg->sig),
+				    .job = htole64(msg->job)};
 	char *at = (char *)buf + sizeof(w);
 	size_t body = 0;
 
@@ -384,6 +386,17 @@ static bool ctl_decode_win(const char *at, size_t len, struct ctl_win *win)
 	return true;
 }
 
+bool ctl_job(const void *buf, size_t len, uint64_t *job)
+{
+	struct ctl_wire_header w;
+
+	if (len < sizeof(w) || len > CTL_MAX)
+		return false;
+	memcpy(&w, buf, sizeof(w));
+	*job = le64toh(w.job);
+	return le32toh(w.magic) == CTL_MAGIC;
+}
+
 bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 {
 	const char *at = (const char *)buf + sizeof(struct ctl_wire_header);
@@ -398,6 +411,7 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 	msg->comm = le32toh(w.comm);
 	msg->call = le32toh(w.call);
 	msg->sig = le64toh(w.sig);
+	msg->job = le64toh(w.job);
 	if (le32toh(w.magic) != CTL_MAGIC || msg->src < 0 || msg->src >= size ||
 	    msg->comm > NAME_COMM_MAX || w.pair > 1)
 		return false;

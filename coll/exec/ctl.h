@@ -2,7 +2,8 @@
 /*
  * Control messages between executors: formats, and the one validator. They travel as
  * untagged messages of at most CTL_MAX bytes; fields are little-endian. Whatever a peer
- * sends is checked here before a field is used: lengths, counts, ranks, kinds.
+ * sends is checked here before a field is used: lengths, counts, ranks, kinds. Each says
+ * which job it is of (net.h), for addresses of ranks that died are used again.
  */
 #ifndef WEFT_EXEC_CTL_H
 #define WEFT_EXEC_CTL_H
@@ -99,6 +100,7 @@ struct ctl_win {
 };
 
 struct ctl_msg {
+	uint64_t job; /* of the sender */
 	enum ctl_kind kind;
 	int32_t src; /* rank */
 	uint32_t comm;
@@ -117,6 +119,10 @@ struct ctl_msg {
 
 /* Bytes written to buf (CTL_MAX bytes). */
 size_t ctl_encode(const struct ctl_msg *msg, void *buf);
+
+/* The job that a control message is of: the rest of it means something in that one only.
+ * False for what is no control message. */
+bool ctl_job(const void *buf, size_t len, uint64_t *job);
 
 /* False for anything short, long or out of range; size is the number of ranks. */
 bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg);

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "coll/api/error.h"
@@ -60,19 +61,41 @@ static struct ctl_buf *ctl_buf_get(struct exec *x)
 	return container_of(node, struct ctl_buf, link);
 }
 
+/* Survivors of another job may go on sending to the address of a rank that died. They
+ * hear nothing: an answer would be as foreign to them. */
+static void ctl_foreign(struct exec *x, uint64_t job)
+{
+	x->stats.foreign++;
+	if (!x->foreign_told)
+		fprintf(stderr,
+			"weft: rank %d of job %016llx got a control message of job "
+			"%016llx, and drops such: a rank of that one had this address\n",
+			x->rank, (unsigned long long)x->net.job, (unsigned long long)job);
+	x->foreign_told = true;
+}
+
+static void ctl_take(struct exec *x, const struct ctl_buf *buf, size_t len)
+{
+	struct ctl_msg msg;
+	uint64_t job;
+
+	/* Of another job even the ranks mean something else. */
+	if (ctl_job(buf->data, len, &job) && job != x->net.job)
+		ctl_foreign(x, job);
+	else if (ctl_decode(buf->data, len, x->size, &msg))
+		event_ctl(x, &msg);
+	else
+		x->garbage++;
+}
+
 static void ctl_recv_done(struct net_op *op, const struct net_result *result)
 {
 	struct ctl_buf *buf = op->owner;
 	struct exec *x = buf->x;
-	struct ctl_msg msg;
 
 	net_op_release(&x->net, op);
-	if (!result->err) {
-		if (ctl_decode(buf->data, result->len, x->size, &msg))
-			event_ctl(x, &msg);
-		else
-			x->garbage++;
-	}
+	if (!result->err)
+		ctl_take(x, buf, result->len);
 	if (result->err != FI_ECANCELED)
 		list_push_back(&x->ctl_repost, &buf->link);
 }
@@ -175,6 +198,7 @@ int ctl_io_send(struct exec *x, int32_t peer, struct ctl_msg *msg)
 	if (!buf)
 		return -FI_ENOMEM;
 	msg->src = x->rank;
+	msg->job = x->net.job;
 	buf->len = ctl_encode(msg, buf->data);
 	buf->peer = peer;
 	buf->tries = 0;

@@ -2,10 +2,12 @@
 /* The engine's life, its tables and its one progress function. See exec.h. */
 #include "config.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "coll/api/error.h"
@@ -47,9 +49,10 @@ struct engine_card {
 	uint8_t pad[5];
 	uint64_t node_ranks; /* WEFT_NODES */
 	uint64_t choices;    /* WEFT_TUNE */
+	uint64_t job;	     /* that of rank 0 is taken */
 };
 
-_Static_assert(sizeof(struct engine_card) == 504, "there are as many as ranks");
+_Static_assert(sizeof(struct engine_card) == 512, "there are as many as ranks");
 
 int64_t exec_now(void)
 {
@@ -157,6 +160,11 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 	card->choices = attr->choices;
 	if (result == WEFT_SUCCESS)
 		result = net_name(&x->net, card->name, &card->name_len);
+	if (result == WEFT_SUCCESS && x->rank == 0 &&
+	    getrandom(&card->job, sizeof(card->job), 0) != (ssize_t)sizeof(card->job))
+		result = error_set(WEFT_ERR_BOOTSTRAP,
+				   "no random word for the job: getrandom: %s",
+				   strerror(errno));
 	card->result = result;
 	if (result != WEFT_SUCCESS) {
 		snprintf(card->detail, sizeof(card->detail), "%.383s",
@@ -257,6 +265,8 @@ static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
 	if (met == WEFT_SUCCESS)
 		met = net_peers_reserve(&x->net, x->size);
 	x->caps = x->net.caps;
+	if (met == WEFT_SUCCESS)
+		x->net.job = cards[0].job;
 	for (int32_t i = 0; i < x->size && met == WEFT_SUCCESS; i++) {
 		met = engine_card_take(x, i, &own, &cards[i]);
 		if (met == WEFT_SUCCESS)
@@ -493,6 +503,8 @@ void engine_link(struct exec *x, struct exec_req *req)
 		req->k_mask = (1u << NAME_HASH_SHIFT) - 1;
 		req->k_hash = sig_length_hash(&req->call.id) << NAME_HASH_SHIFT;
 	}
+	req->tag = x->net.job ^ name_pack(req->call.pair ? NAME_PAIR : NAME_MESSAGE,
+					  req->call.comm, req->call.call, 0);
 	if (req->call.pair) {
 		pair_link(req);
 		return;

@@ -142,6 +142,7 @@ struct exec_req {
 	uint64_t sig;		 /* of the call */
 	size_t message_max;	 /* its pairs of at most so many bytes need no READY */
 	bool announces;		 /* all the same, every pair has one */
+	uint64_t tag;		 /* of its messages, but for the index; with the job */
 	uint32_t k_mask, k_hash; /* of the index in the tags of its messages */
 	struct accord accord;
 	int64_t deadline;
@@ -267,7 +268,8 @@ struct exec {
 	uint32_t rounds;	  /* of progress in which something moved */
 	int64_t now;		  /* when the clock was looked at last */
 	struct exec_times *times; /* NULL: nobody measures */
-	uint64_t garbage; /* control messages and puts that named nothing of ours */
+	bool foreign_told;	  /* that control messages of another job come */
+	uint64_t garbage; /* control messages that named nothing, or could not be read */
 };
 
 static inline bool slot_is_whole(const struct slot *slot, enum slot_range which)
@@ -305,7 +307,7 @@ const struct exec_past *exec_comm_past(const struct exec *x, uint32_t comm,
 enum weft_result ctl_io_open(struct exec *x);
 void ctl_io_close(struct exec *x);
 bool ctl_io_progress(struct exec *x);
-/* Queues and tries to send. src, of the message is filled in. -FI_ENOMEM. */
+/* Queues and tries to send. src and job of the message are filled in. -FI_ENOMEM. */
 int ctl_io_send(struct exec *x, int32_t peer, struct ctl_msg *msg);
 
 /* ---- events.c: what control messages mean ---- */

@@ -36,7 +36,7 @@ static struct slot *event_slot(struct exec_req *req, uint32_t index)
 void event_data(void *arg, uint64_t word)
 {
 	struct exec *x = arg;
-	const struct name name = name_unpack(word);
+	const struct name name = name_unpack(word ^ x->net.job);
 	struct exec_req *req;
 	struct slot *slot;
 
@@ -46,8 +46,9 @@ void event_data(void *arg, uint64_t word)
 	}
 	req = engine_find(x, name.comm, name.call, NAME_CALL_MASK, -1);
 	slot = req && name.kind == NAME_PUT ? event_slot(req, name.index) : NULL;
+	/* Every put waited for READY of an open place: this one is of another job. */
 	if (!slot) {
-		x->garbage++;
+		x->stats.foreign++;
 		return;
 	}
 	slot->place_open = false;

@@ -71,11 +71,12 @@ static struct mem_entry *mem_place(struct mem *mem)
 }
 
 /* Keys of our own choice must differ between registrations that live together and should
- * differ from those that died, so that a late put is refused. */
+ * differ from those that died, so that a late put is refused; and from those of other
+ * jobs, whose puts may come to an address that was a rank of theirs. */
 static uint64_t mem_key(const struct mem *mem, const struct mem_entry *entry)
 {
 	const size_t bytes = mem->net->info->domain_attr->mr_key_size;
-	uint64_t key = ((uint64_t)entry->incarnation << 7 | entry->id);
+	uint64_t key = (entry->incarnation ^ mem->net->job) << 7 | entry->id;
 
 	static_assert(MEM_ENTRIES_MAX <= 1 << 7, "the id has 7 bits of the key");
 	if (bytes < 8)

@@ -17,6 +17,10 @@
  * wrote, that of a message its number among those that one of the two ranks named, times
  * two, and one more for gets.
  *
+ * On the wire each word is XORed with that of the job (net.h): what a stranger names is
+ * ours by accident only (34 bits and more have to agree), else it names nothing, and is
+ * dropped.
+ *
  * Call numbers and indices are truncated: a name is unique among what can be in flight at
  * a time, because a rank has far fewer than 2^19 open calls and a window of far fewer
  * than 2^29 instances.

@@ -84,6 +84,11 @@ struct net {
 	struct fid_cq *cq;
 	struct fid_av *av;
 	struct fid_ep *ep;
+	/* A random word of all ranks of the context, and of no other: it is in each tag,
+	 * remote CQ data word, control message and, where we choose it, key. The address
+	 * of a rank that died may be ours next, and its peers may not know yet. 0 until
+	 * the ranks have met. */
+	uint64_t job;
 	fi_addr_t *addr; /* by rank */
 	int32_t size;
 	struct net_caps caps;

@@ -496,8 +496,7 @@ uint64_t slot_tag(const struct slot *slot)
 {
 	const struct exec_req *req = slot->req;
 
-	return name_pack(req->call.pair ? NAME_PAIR : NAME_MESSAGE, req->call.comm,
-			 req->call.call, (slot->k & req->k_mask) | req->k_hash);
+	return req->tag ^ (((slot->k & req->k_mask) | req->k_hash) & NAME_INDEX_MASK);
 }
 
 void slot_done(struct slot *slot)

@@ -49,8 +49,8 @@ static bool sink_post(struct sink *sink)
 		.desc = &desc,
 		.iov_count = 1,
 		.addr = x->net.addr[sink->peer],
-		.tag = name_pack(sink->pair ? NAME_PAIR : NAME_MESSAGE, sink->comm,
-				 sink->call, 0),
+		.tag = x->net.job ^ name_pack(sink->pair ? NAME_PAIR : NAME_MESSAGE,
+					      sink->comm, sink->call, 0),
 		.ignore = NAME_INDEX_MASK,
 		.context = op,
 	};

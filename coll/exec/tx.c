@@ -272,8 +272,8 @@ static int tx_put_segment(struct slot *slot, const struct segment *seg, bool las
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
 		.context = op,
-		.data = name_pack(NAME_PUT, req->call.comm, req->call.call,
-				  slot->ready->recv),
+		.data = x->net.job ^ name_pack(NAME_PUT, req->call.comm, req->call.call,
+					       slot->ready->recv),
 	};
 	uint64_t flags =
 		FI_COMPLETION | (last ? FI_REMOTE_CQ_DATA : FI_DELIVERY_COMPLETE);

@@ -139,7 +139,7 @@ void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t src)
 	if (win && src < (uint32_t)x->size)
 		win_landed(win, (int32_t)src);
 	else
-		x->garbage++;
+		x->stats.foreign++;
 }
 
 static void win_signal_came(struct exec_win *win, const struct ctl_msg *msg)
@@ -228,8 +228,8 @@ static uint64_t op_tag(const struct win_op *op)
 {
 	const bool get = op->kind == WIN_GET_RECV || op->kind == WIN_GET_SEND;
 
-	return name_pack(NAME_WIN, op->win->comm, op->win->number,
-			 (uint64_t)op->tag << 1 | get);
+	return op->win->x->net.job ^ name_pack(NAME_WIN, op->win->comm, op->win->number,
+					       (uint64_t)op->tag << 1 | get);
 }
 
 static int op_write(struct win_op *op, void *desc, struct net_op *net)
@@ -246,8 +246,8 @@ static int op_write(struct win_op *op, void *desc, struct net_op *net)
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
 		.context = net,
-		.data = name_pack(NAME_WIN, op->win->comm, op->win->number,
-				  (uint64_t)x->rank),
+		.data = x->net.job ^ name_pack(NAME_WIN, op->win->comm, op->win->number,
+					       (uint64_t)x->rank),
 	};
 	int rc = (int)fi_writemsg(x->net.ep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
 

@@ -115,3 +115,8 @@ check_PROGRAMS += %D%/test_many
 TESTS += %D%/test_many
 %C%_test_many_SOURCES = %D%/test_many.c %D%/ranks.c
 %C%_test_many_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_foreign
+TESTS += %D%/test_foreign
+%C%_test_foreign_SOURCES = %D%/test_foreign.c %D%/ranks.c
+%C%_test_foreign_LDADD = coll/libcoll.la

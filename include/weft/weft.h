@@ -694,6 +694,9 @@ struct weft_stats {
 	uint64_t staged_bytes;	  /* payload that coll copied through memory of its own */
 	uint64_t plan_copy_bytes; /* COPY steps of plans: the caller's own block */
 	uint64_t reduced_bytes;	  /* bytes of results of REDUCE steps */
+	/* What came from other jobs and was dropped: control messages, and words of puts
+	 * that name nothing here. */
+	uint64_t foreign;
 };
 
 /* Counters of a context since it was opened. */

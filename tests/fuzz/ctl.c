@@ -74,10 +74,14 @@ bool fuzz_one(const uint8_t *data, size_t size)
 {
 	uint8_t once[CTL_MAX] = {0}, twice[CTL_MAX] = {0};
 	struct ctl_msg msg = {0}, again = {0};
+	uint64_t job = 0;
+	const bool told = ctl_job(data, size, &job);
 
 	if (!ctl_decode(data, size, RANKS, &msg))
 		return false;
 	msg_require(&msg);
+	/* Whoever reads the whole read the job before. */
+	fuzz_require(told && job == msg.job);
 	fuzz_require(ctl_encode(&msg, once) == size);
 	fuzz_require(ctl_decode(once, size, RANKS, &again));
 	fuzz_require(ctl_encode(&again, twice) == size);
@@ -97,7 +101,8 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		.entry = {{.k = 7, .recv = 9, .handle = 1, .choice = 1, .more = 1},
 			  {.k = 7, .recv = 9, .handle = 1, .choice = 1, .offset = 64},
 			  {.k = 8, .recv = 10, .handle = 2, .choice = 1}}};
-	struct ctl_msg msg = {.src = 4, .comm = 3, .call = 1000};
+	struct ctl_msg msg = {
+		.job = UINT64_C(0x8123456789abcdef), .src = 4, .comm = 3, .call = 1000};
 	uint8_t buf[CTL_MAX];
 	size_t len;
 

@@ -81,7 +81,11 @@ static void test_signature(void)
 
 static struct ctl_msg full_ready(void)
 {
-	struct ctl_msg msg = {.kind = CTL_READY, .src = 2, .comm = 5, .call = 0x1020304};
+	struct ctl_msg msg = {.job = UINT64_C(0xf1e2d3c4b5a69788),
+			      .kind = CTL_READY,
+			      .src = 2,
+			      .comm = 5,
+			      .call = 0x1020304};
 
 	msg.ready.handles = CTL_HANDLE_MAX;
 	msg.ready.entries = CTL_ENTRY_MAX;
@@ -164,6 +168,36 @@ static void test_messages(void)
 	signal.kind = CTL_WIN_GET;
 	check_message(signal, "WIN_GET");
 	check_message(elsewhere, "ELSEWHERE");
+}
+
+/* It is read before everything else, also where the rest means nothing here. */
+static void test_job(void)
+{
+	static const unsigned char head[] = {0x34, 0x43, 0x46, 0x57, CTL_REVOKED};
+	static const unsigned char word[] = {0x88, 0x97, 0xa6, 0xb5,
+					     0xc4, 0xd3, 0xe2, 0xf1};
+	struct ctl_msg msg = {.job = UINT64_C(0xf1e2d3c4b5a69788),
+			      .kind = CTL_REVOKED,
+			      .src = 6,
+			      .call = 12};
+	unsigned char buf[CTL_MAX + 1] = {0};
+	const size_t len = ctl_encode(&msg, buf);
+	struct ctl_msg back;
+	uint64_t job = 0;
+	int taken = 0;
+
+	tap_ok(len == 40 && memcmp(buf, head, sizeof(head)) == 0 &&
+		       memcmp(buf + 32, word, sizeof(word)) == 0,
+	       "layout of a header with its job");
+	tap_ok(ctl_job(buf, len, &job) && job == msg.job &&
+		       !ctl_decode(buf, len, 4, &back),
+	       "the job of a message from a rank that is none here");
+	for (size_t cut = 0; cut < len; cut++)
+		taken += ctl_job(buf, cut, &job);
+	taken += ctl_job(buf, sizeof(buf), &job);
+	buf[0] ^= 1;
+	taken += ctl_job(buf, len, &job);
+	tap_is_int(taken, 0, "no job of what is short, long, or no control message");
 }
 
 static void refuse(struct ctl_msg msg, const char *what)
@@ -278,6 +312,7 @@ int main(void)
 	test_name_F4();
 	test_signature();
 	test_messages();
+	test_job();
 	test_refusals();
 	test_damage();
 	test_pool();
