@@ -179,6 +179,9 @@ static int silent_run(struct ranks *r, const struct failure *f, struct weft_ctx 
 		    WEFT_SUCCESS)
 			return ranks_say(r, "before: %s", weft_error_detail());
 	}
+	/* Not before all have it: what it sent last may be lost with it. */
+	if (!ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
 	if (r->rank == f->culprit && f->dies)
 		kill(getpid(), SIGKILL);
 	if (r->rank == f->culprit)

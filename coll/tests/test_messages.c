@@ -341,6 +341,9 @@ static int dies_body(struct ranks *r, struct weft_comm *comm, uint32_t seed)
 	opts.timeout_us = 3 * SHORT;
 	if (weft_barrier(comm, NULL) != WEFT_SUCCESS)
 		return ranks_say(r, "barrier: %s", weft_error_detail());
+	/* Not before all have it: what it sent last may be lost with it. */
+	if (!ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
 	if (r->rank == 1)
 		raise(SIGKILL);
 	if (weft_group_begin(comm) != WEFT_SUCCESS)

@@ -199,6 +199,9 @@ static int dies_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *al
 		return failed(r, "split");
 	if (weft_barrier(all, NULL) != WEFT_SUCCESS)
 		return failed(r, "barrier");
+	/* Not before all have it: what it sent last may be lost with it. */
+	if (!ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
 	if (r->rank == 3)
 		raise(SIGKILL);
 	got = weft_comm_split(all, 0, 0, NULL, &rest);
