@@ -18,3 +18,8 @@ TESTS += %D%/tests/test_algo
 %C%_tests_test_algo_SOURCES = %D%/tests/test_algo.c %D%/tests/interp.c \
 	%D%/tests/interp.h
 %C%_tests_test_algo_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_twin
+TESTS += %D%/tests/test_twin
+%C%_tests_test_twin_SOURCES = %D%/tests/test_twin.c %D%/tests/interp.c %D%/tests/interp.h
+%C%_tests_test_twin_LDADD = coll/libcoll.la

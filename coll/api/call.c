@@ -7,6 +7,7 @@
 
 #include "coll/api/call.h"
 #include "coll/api/error.h"
+#include "coll/exec/twin.h"
 #include "util/lock_note.h"
 
 /* How long a wait goes on for buffers of a failed call to become safe. Peers that live
@@ -214,9 +215,17 @@ LOCK_HELD(lock_context) static void persist_unhold(struct weft_req *req)
 
 LOCK_HELD(lock_context) static void persist_free(struct weft_req *req)
 {
-	if (req->persist) {
+	struct comm_persist *p = req->persist;
+	const char *text;
+
+	if (p) {
 		persist_unhold(req);
-		free(req->persist->tables);
+		free(p->tables);
+		if (p->run.twin)
+			exec_twin_close(p->run.twin,
+					exec_comm_failed(req->comm->ctx->exec,
+							 req->comm->number,
+							 &text) != WEFT_SUCCESS);
 	}
 	free(req->persist);
 	req->persist = NULL;
@@ -291,11 +300,102 @@ static enum weft_result persist_make(struct weft_comm *comm,
 	return result;
 }
 
+/* WEFT_DOUBLE is asked for, by options that are long enough. */
+static bool call_is_doubled(const struct weft_opts *opts)
+{
+	return opts && opts->size >= sizeof(*opts) && opts->flags & WEFT_DOUBLE;
+}
+
+/* Rule F5 needs collectives whose end at any rank waits for the start of every rank. */
+static enum weft_result double_check(const struct weft_call *call)
+{
+	switch (call->coll) {
+	case WEFT_COLL_ALLGATHER:
+	case WEFT_COLL_ALLREDUCE:
+	case WEFT_COLL_REDUCE_SCATTER:
+	case WEFT_COLL_ALLTOALL:
+		break;
+	default:
+		return error_set(
+			WEFT_ERR_UNSUPPORTED,
+			"WEFT_DOUBLE: %s is not supported, for no rank's end "
+			"would wait for all to start, or it has no blocks of one "
+			"length; supported: allgather, allreduce, "
+			"reduce_scatter, alltoall",
+			weft_coll_name(call->coll));
+	}
+	if (call->size >= sizeof(*call) && call->dst.addr)
+		return error_set(WEFT_ERR_ARG,
+				 "WEFT_DOUBLE: dst.addr must be NULL: the destination is "
+				 "the library's, and weft_req_result() says where");
+	return WEFT_SUCCESS;
+}
+
+/* As a plain call, whose destination lies somewhere apart: it is never looked at. */
+LOCK_HELD(lock_context)
+static enum weft_result double_prepare(struct weft_comm *comm,
+				       const struct weft_call *call,
+				       const struct weft_opts *opts,
+				       struct checked_call *checked,
+				       struct weft_req **req)
+{
+	enum weft_result result = double_check(call);
+	struct weft_opts plain = *opts;
+	struct weft_call apart = *call;
+
+	if (result != WEFT_SUCCESS)
+		return result;
+	plain.flags &= ~WEFT_DOUBLE;
+	if (apart.src.addr)
+		apart.dst.addr = (char *)apart.src.addr +
+				 apart.src.count * weft_type_size(apart.src.type) + 64;
+	result = call_prepare(comm, &apart, &plain, checked, req);
+	checked->dst = NULL;
+	return result;
+}
+
+LOCK_HELD(lock_context)
+static enum weft_result double_make(struct weft_comm *comm,
+				    const struct checked_call *call, struct weft_req *req)
+{
+	enum weft_result result = persist_make(comm, call, req);
+
+	if (result == WEFT_SUCCESS)
+		result = exec_twin_open(comm->ctx->exec, comm->number, comm->doubled + 1,
+					req->plan->plan, weft_type_size(call->type),
+					&req->persist->run.twin);
+	if (result == WEFT_SUCCESS)
+		comm->doubled++;
+	return result;
+}
+
+LOCK_HELD(lock_context)
+static enum weft_result persist_init(struct weft_comm *comm, const struct weft_call *call,
+				     const struct weft_opts *opts, struct weft_req **out)
+{
+	const bool doubled = call_is_doubled(opts);
+	struct checked_call checked;
+	struct weft_req *req;
+	enum weft_result result;
+
+	result = doubled ? double_prepare(comm, call, opts, &checked, &req)
+			 : call_prepare(comm, call, opts, &checked, &req);
+	if (result != WEFT_SUCCESS)
+		return result;
+	result = doubled ? double_make(comm, &checked, req)
+			 : persist_make(comm, &checked, req);
+	if (result == WEFT_SUCCESS) {
+		*out = req;
+		return result;
+	}
+	persist_free(req);
+	comm_req_put(req);
+	return result;
+}
+
 enum weft_result weft_call_init(struct weft_comm *comm, const struct weft_call *call,
 				const struct weft_opts *opts, struct weft_req **out)
 {
-	struct checked_call checked;
-	struct weft_req *req;
 	enum weft_result result;
 
 	error_clear();
@@ -303,18 +403,33 @@ enum weft_result weft_call_init(struct weft_comm *comm, const struct weft_call *
 		return error_set(WEFT_ERR_ARG, "%s is NULL",
 				 !comm ? "comm" : (!call ? "call" : "req"));
 	ctx_lock(comm->ctx);
-	result = call_prepare(comm, call, opts, &checked, &req);
-	if (result == WEFT_SUCCESS) {
-		result = persist_make(comm, &checked, req);
-		if (result == WEFT_SUCCESS) {
-			*out = req;
-		} else {
-			persist_free(req);
-			comm_req_put(req);
-		}
-	}
+	result = persist_init(comm, call, opts, out);
 	ctx_unlock(comm->ctx);
 	return result;
+}
+
+enum weft_result weft_req_result(struct weft_req *req, const void **result)
+{
+	struct weft_ctx *ctx;
+	enum weft_result got = WEFT_SUCCESS;
+
+	error_clear();
+	if (!req || !result)
+		return error_set(WEFT_ERR_ARG, "weft_req_result: %s is NULL",
+				 req ? "result" : "req");
+	ctx = req->comm->ctx;
+	ctx_lock(ctx);
+	if (!req->persist || !req->persist->run.twin)
+		got = error_set(WEFT_ERR_ARG, "weft_req_result: the request was not made "
+					      "with WEFT_DOUBLE");
+	else if (req->persist->started || !req->persist->ended)
+		got = error_set(WEFT_ERR_ARG,
+				"weft_req_result: there is no result: the request is "
+				"started and not waited for, or never ended well");
+	else
+		*result = exec_twin_result(req->persist->run.twin);
+	ctx_unlock(ctx);
+	return got;
 }
 
 LOCK_HELD(lock_context) static enum weft_result persist_start(struct weft_req *req)
@@ -405,10 +520,12 @@ LOCK_HELD(lock_context) static enum weft_result call_finish(struct weft_req *req
 	/* What a failed call leaves registered it must not (rule D3). */
 	if (req->persist && result != WEFT_SUCCESS)
 		persist_unhold(req);
-	if (req->persist)
+	if (req->persist) {
 		req->persist->started = false;
-	else
+		req->persist->ended = result == WEFT_SUCCESS;
+	} else {
 		comm_req_put(req);
+	}
 	return result;
 }
 

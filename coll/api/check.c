@@ -131,9 +131,11 @@ enum weft_result call_check_opts(const struct weft_opts *opts)
 		return error_set(WEFT_ERR_ARG, "weft_opts.timeout_us is %lld",
 				 (long long)opts->timeout_us);
 	if (opts->flags)
-		return error_set(WEFT_ERR_UNSUPPORTED,
-				 "weft_opts.flags is 0x%llx, no flag is defined",
-				 (unsigned long long)opts->flags);
+		return error_set(
+			WEFT_ERR_UNSUPPORTED,
+			"weft_opts.flags is 0x%llx: only WEFT_DOUBLE is defined, "
+			"for persistent collectives",
+			(unsigned long long)opts->flags);
 	if (opts->stream_kind != WEFT_STREAM_NONE || opts->stream)
 		return error_set(
 			WEFT_ERR_UNSUPPORTED,

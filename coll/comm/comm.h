@@ -95,6 +95,7 @@ struct weft_comm {
 	bool grouping;		/* between weft_group_begin() and _end() */
 	uint32_t groups;	/* numbers behind its own that are for groups */
 	uint32_t next_group;	/* of them */
+	uint32_t doubled;	/* persistent calls with WEFT_DOUBLE so far */
 	uint32_t next_win;	/* number of the next window */
 	int wins;		/* that exist */
 	struct call_memo *memo; /* api/check.c: the call that was checked last, or NULL */
@@ -127,6 +128,7 @@ struct comm_persist {
 	uint64_t own[2];
 	uint64_t *tables;	   /* a copy of the communicator's, or NULL */
 	bool started;		   /* and its end was not told yet */
+	bool ended;		   /* the last start did, and well */
 	void *buf[2];		   /* source and destination */
 	struct mem_entry *hold[2]; /* as registered, exec_hold() */
 	size_t hold_len[2];	   /* bytes */

@@ -291,6 +291,20 @@ void accord_status(struct exec_req *req, const struct ctl_msg *msg)
 		accord_other_past(req, msg->src);
 }
 
+/* A put came of a request that is another one, or of none that is doubled. */
+void accord_doubled(struct exec_req *req)
+{
+	char text[ACCORD_TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "call %u of communicator %u, %s: a rank starts another request with "
+		 "WEFT_DOUBLE than rank %d: every rank must make them in the same order "
+		 "and "
+		 "start the same in each call",
+		 req->call.call, req->call.comm, exec_req_what(req), req->x->rank);
+	accord_begin(req, req->call.call, text, 0);
+}
+
 /* Lengths differ, and what the other rank runs is not known yet: it is asked. */
 void accord_lengths(struct slot *slot, const char *how, uint64_t theirs)
 {

@@ -126,7 +126,7 @@ static size_t ctl_encode_ready(const struct ctl_ready *ready, char *to)
 					   .recv = htole32(e->recv),
 					   .handle = htole16(e->handle),
 					   .choice = e->choice,
-					   .more = e->more,
+					   .more = (uint8_t)(e->more | e->stays << 1),
 					   .incarnation = htole32(e->incarnation),
 					   .offset = htole64(e->offset),
 					   .length = htole64(e->length)};
@@ -263,12 +263,13 @@ static bool ctl_decode_entries(const char *at, struct ctl_ready *ready)
 					.recv = le32toh(w.recv),
 					.handle = le16toh(w.handle),
 					.choice = w.choice,
-					.more = w.more,
+					.more = w.more & 1,
+					.stays = w.more >> 1,
 					.incarnation = le32toh(w.incarnation),
 					.offset = le64toh(w.offset),
 					.length = le64toh(w.length)};
 		if (e->recv > NAME_INDEX_MASK || e->choice > CTL_CHOICE_PUT ||
-		    e->handle >= MEM_ENTRIES_MAX || e->more > 1)
+		    e->handle >= MEM_ENTRIES_MAX || w.more > 3)
 			return false;
 		if (i > 0 && ready->entry[i - 1].more && e->k != ready->entry[i - 1].k)
 			return false;

@@ -51,6 +51,7 @@ struct ctl_entry {
 	uint16_t handle; /* id; PUT only */
 	uint8_t choice;	 /* enum ctl_choice */
 	uint8_t more;	 /* 1: another piece of the same place follows */
+	bool stays;	 /* the place is that of later starts as well (twin.h) */
 	uint32_t incarnation;
 	uint64_t offset; /* from the handle's base */
 	uint64_t length; /* limit of this piece */

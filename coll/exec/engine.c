@@ -103,6 +103,7 @@ static void engine_free(struct exec *x)
 	pool_fini(&x->readys);
 	pool_fini(&x->peers);
 	pool_fini(&x->stashes);
+	twins_fini(x);
 	sinks_fini(x);
 	list_foreach_safe (pos, tmp, &x->stages) {
 		struct stage *stage = container_of(pos, struct stage, link);
@@ -137,6 +138,7 @@ static struct exec *engine_alloc(struct boot *boot)
 	list_init(&x->stash);
 	sinks_init(x);
 	wins_init(x);
+	twins_init(x);
 	list_init(&x->stages);
 	list_init(&x->ctl_free);
 	list_init(&x->ctl_out);
@@ -440,6 +442,7 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 		x->comms[comm].members = 0;
 	}
 	sink_close(x, comm);
+	twin_comm_close(x, comm);
 	list_foreach_safe (pos, tmp, &x->stash) {
 		struct stash *stash = container_of(pos, struct stash, link);
 
@@ -496,7 +499,11 @@ void engine_link(struct exec *x, struct exec_req *req)
 
 	list_push_back(&x->reqs, &req->link);
 	list_push_back(engine_bucket(x, req->call.comm, req->call.call), &req->bucket);
-	req->sig = sig_pack(&req->call.id, req->call.pair ? 0 : comm->past, x->size);
+	req->sig = sig_pack(&req->call.id,
+			    req->call.pair   ? 0
+			    : req->call.twin ? twin_mix(req->call.twin, comm->past)
+					     : comm->past,
+			    x->size);
 	req->k_mask = UINT32_MAX;
 	req->k_hash = 0;
 	if (!x->caps.truncates) {

@@ -38,6 +38,7 @@ struct ready {
 	uint32_t recv;
 	uint8_t choice;
 	uint8_t pieces;
+	bool stays;	 /* of a doubled call: for later starts as well (twin.h) */
 	uint64_t length; /* of all pieces */
 	struct ctl_entry piece[EXEC_PUT_PIECES_MAX];
 };
@@ -260,6 +261,10 @@ struct exec {
 	struct list wins;      /* struct exec_win */
 	struct list win_retry; /* struct win_op, to be posted again */
 	struct pool win_ops, win_lates;
+	struct list earlies; /* words of puts before their call started, twin.h */
+	struct pool early_pool;
+	uint32_t early_count;
+	uint32_t twins; /* doubled requests */
 	struct list ctl_free, ctl_out, ctl_repost;
 	struct ctl_slab *slabs;
 	struct peek peek;
@@ -381,6 +386,29 @@ void win_ctl(struct exec *x, const struct ctl_msg *msg);
 void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t src);
 void win_peer_lost(struct exec *x, int32_t rank, const char *why);
 
+/* ---- twin.c: persistent calls with two sides ---- */
+struct name;
+void twins_init(struct exec *x);
+void twins_fini(struct exec *x);
+void twin_comm_close(struct exec *x, uint32_t comm);
+/* The buffers of this start. */
+void twin_start(struct exec_req *req);
+/* Whose start it is, mixed into the hash of the calls before. */
+uint64_t twin_mix(const struct exec_twin *twin, uint64_t past);
+/* The index of the word of a put that fills the RECV. */
+uint32_t twin_index(const struct exec_twin *twin, uint64_t recv);
+/* RECV: its peer knows the place from an earlier start. */
+bool twin_stands(const struct slot *slot);
+/* RECV that is announced: whether its place stays; then it counts as known. */
+bool twin_offer(struct slot *slot);
+/* SEND: remembers what slot->ready says, where that stays; and what is remembered, a copy
+ * from the pool, NULL: nothing. */
+void twin_keep(const struct slot *slot);
+struct ready *twin_ready(const struct slot *slot);
+/* False: the word is of no call that may still start. */
+bool twin_early(struct exec *x, const struct name *name, uint64_t word);
+void twin_arrived(struct exec_req *req);
+
 /* ---- order.c: calls of communicators in different orders ---- */
 /* To the PROBE of a call that has not started here. */
 void order_answer(struct exec *x, const struct ctl_msg *probe);
@@ -393,6 +421,7 @@ bool order_explain(const struct exec_req *req, char *text, size_t len);
 void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig);
 /* Compares with what another rank says that it runs. */
 void accord_status(struct exec_req *req, const struct ctl_msg *msg);
+void accord_doubled(struct exec_req *req);
 /* The peer of the slot `how` ("sends", "expects") another number of bytes. */
 void accord_lengths(struct slot *slot, const char *how, uint64_t theirs);
 /* The other rank waits for a place, where we wait for a message. */

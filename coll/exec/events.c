@@ -33,10 +33,25 @@ static struct slot *event_slot(struct exec_req *req, uint32_t index)
 	return slot->place_open && list_empty(&slot->link) ? slot : NULL;
 }
 
+/* Whether the word is of a start of the same request, where it is of a doubled one: such
+ * puts wait for no READY of this call. *index becomes the RECV's. */
+static bool event_is_of(const struct exec_req *req, uint32_t *index)
+{
+	const struct exec_twin *twin = req->call.twin;
+	const uint32_t recv = *index & NAME_TWIN_RECV;
+
+	if (!twin)
+		return !(*index & NAME_TWIN);
+	if (*index != twin_index(twin, recv))
+		return false;
+	*index = recv;
+	return true;
+}
+
 void event_data(void *arg, uint64_t word)
 {
 	struct exec *x = arg;
-	const struct name name = name_unpack(word ^ x->net.job);
+	struct name name = name_unpack(word ^ x->net.job);
 	struct exec_req *req;
 	struct slot *slot;
 
@@ -45,7 +60,13 @@ void event_data(void *arg, uint64_t word)
 		return;
 	}
 	req = engine_find(x, name.comm, name.call, NAME_CALL_MASK, -1);
+	if (req && name.kind == NAME_PUT && !event_is_of(req, &name.index)) {
+		accord_doubled(req);
+		return;
+	}
 	slot = req && name.kind == NAME_PUT ? event_slot(req, name.index) : NULL;
+	if (!req && twin_early(x, &name, word))
+		return;
 	/* Every put waited for READY of an open place: this one is of another job. */
 	if (!slot) {
 		x->stats.foreign++;
@@ -109,7 +130,8 @@ static void event_ready(struct exec_req *req, const struct ctl_msg *msg)
 			}
 			*ready = (struct ready){.k = entry->k,
 						.recv = entry->recv,
-						.choice = entry->choice};
+						.choice = entry->choice,
+						.stays = entry->stays};
 			list_init(&ready->link);
 		}
 		if (ready->pieces == EXEC_PUT_PIECES_MAX) {

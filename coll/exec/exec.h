@@ -88,6 +88,7 @@ LOCK_HELD(lock_context) enum exec_work exec_work(const struct exec *x);
 LOCK_HELD(lock_context) bool exec_progress(struct exec *x);
 
 struct exec_call;
+struct exec_twin; /* twin.h */
 
 /*
  * How a call goes on when its plan is done: some can be planned only with what ranks have
@@ -122,6 +123,7 @@ struct exec_call {
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
 	struct sig_call id; /* what the ranks must agree about */
 	struct exec_follow *follow; /* NULL: the plan is all */
+	struct exec_twin *twin;	    /* dst and scratch are its; NULL: not doubled */
 };
 
 /* Messages between two ranks (pair.h). The number of the next one to a peer or from it;

@@ -106,6 +106,16 @@ static void req_revoke(struct exec_req *req)
 	}
 }
 
+static void req_places_leave(struct exec_req *req)
+{
+	list_foreach (pos, &req->peers) {
+		struct exec_peer *peer = container_of(pos, struct exec_peer, link);
+
+		req->places -= peer->places;
+		peer->places = 0;
+	}
+}
+
 void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	      const char *fmt, ...)
 {
@@ -140,6 +150,10 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 		req_answer_revoke(req, peer);
 	}
 	req_revoke(req);
+	/* Of a doubled call the places are memory of ours, which nothing else uses until
+	 * the context closes. */
+	if (req->call.twin)
+		req_places_leave(req);
 	req_drained(req);
 }
 

@@ -52,6 +52,12 @@ static_assert(NAME_KIND_BITS + NAME_COMM_BITS + NAME_CALL_BITS + NAME_INDEX_BITS
 
 #define NAME_HASH_SHIFT 16 /* of that half */
 
+/* The word of a put of a doubled call (twin.h), whose READY is of an earlier start, says
+ * whose it is: this bit, the number of the request, and in the last bits the RECV's. */
+#define NAME_TWIN	(UINT32_C(1) << (NAME_INDEX_BITS - 1))
+#define NAME_TWIN_SHIFT 8
+#define NAME_TWIN_RECV	((UINT32_C(1) << NAME_TWIN_SHIFT) - 1)
+
 struct name {
 	enum name_kind kind;
 	uint32_t comm;

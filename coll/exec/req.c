@@ -307,7 +307,7 @@ static enum weft_result req_buffers(struct exec_req *req, const struct exec_call
 	req->buf[PLAN_SRC] = call->src;
 	req->buf[PLAN_DST] = call->dst;
 	req->buf[PLAN_SCRATCH] = NULL;
-	if (!elements)
+	if (!elements || call->twin)
 		return WEFT_SUCCESS;
 	req->scratch = stage_get(req->x, elements * req->elem_size);
 	if (!req->scratch)
@@ -323,9 +323,9 @@ static void req_ways(struct exec_req *req)
 	const struct exec_call *call = &req->call;
 
 	/* A pair of ranks has no READY: the provider does what is long. */
-	req->message_max = call->pair	      ? SIZE_MAX
-			   : call->plan->puts ? req->x->caps.message_max
-					      : req->x->caps.long_max;
+	req->message_max = call->pair			    ? SIZE_MAX
+			   : call->plan->puts || call->twin ? req->x->caps.message_max
+							    : req->x->caps.long_max;
 	/* Lengths that were bound late are what ranks may disagree about without any sign
 	 * of it in the call: where a message that is too long does harm, READY says how
 	 * long its place is. */
@@ -385,6 +385,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 	if (warm)
 		req_rewind(req);
 	req_reset(req, call);
+	if (call->twin)
+		twin_start(req);
 	if (req->x->times) {
 		req->x->times->begin = exec_now_ns();
 		req->x->times->ready = req->x->times->begin;
@@ -395,6 +397,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 	if (!list_empty(&req->x->stash))
 		event_stashed(req);
 	req_run(req);
+	if (!list_empty(&req->x->earlies))
+		twin_arrived(req);
 	return WEFT_SUCCESS;
 }
 

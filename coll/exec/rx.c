@@ -132,23 +132,25 @@ int rx_start(struct slot *slot)
 {
 	struct exec_req *req = slot->req;
 	struct exec_peer *peer = slot->peer;
-	const bool announce = slot->bytes > req->message_max || req->announces;
+	const bool stands = req->call.twin && twin_stands(slot);
+	const bool announce =
+		!stands && (slot->bytes > req->message_max || req->announces);
 	const bool put = announce && slot->bytes > req->message_max && rx_may_put(slot);
 
-	if (!put) {
+	if (!put && !stands) {
 		int rc = rx_post(slot);
 
 		if (rc)
 			return rc;
 	}
 	slot_set_state(slot, SLOT_ACTIVE);
-	if (!announce)
-		return 0;
-	slot->place_open = put;
-	if (put) {
+	slot->place_open = put || stands;
+	if (slot->place_open) {
 		peer->places++;
 		req->places++;
 	}
+	if (!announce)
+		return 0;
 	list_push_back(&peer->announce, &slot->link);
 	if (list_empty(&peer->flush))
 		list_push_back(&req->flush, &peer->flush);
@@ -255,11 +257,14 @@ static bool rx_add_place(struct slot *slot, struct ctl_ready *ready)
 	count = slot_pieces(slot, SLOT_DST, iov, EXEC_PUT_PIECES_MAX);
 	if (ready->entries + count > CTL_ENTRY_MAX)
 		return false;
+	if (req->call.twin)
+		entry.recv = twin_index(req->call.twin, slot->inst.number);
 	mr = req->mr[slot->inst.dst.buf];
 	rx_add_handle(req, ready, mr, slot->inst.peer);
 	entry.choice = CTL_CHOICE_PUT;
 	entry.handle = mr->id;
 	entry.incarnation = mr->incarnation;
+	entry.stays = req->call.twin && twin_offer(slot);
 	for (uint32_t i = 0; i < count; i++) {
 		entry.more = i + 1 < count;
 		entry.offset = (uint64_t)((uintptr_t)iov[i].iov_base - mr->start);

@@ -380,6 +380,10 @@ int tx_start(struct slot *slot)
 		return tx_message(slot);
 	if (!slot->ready)
 		slot->ready = tx_find_ready(peer, slot->k);
+	if (slot->ready && req->call.twin)
+		twin_keep(slot);
+	else if (req->call.twin)
+		slot->ready = twin_ready(slot);
 	if (!slot->ready) {
 		slot_set_state(slot, SLOT_WAITING);
 		list_push_back(&peer->waiting, &slot->link);

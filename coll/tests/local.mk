@@ -120,3 +120,8 @@ check_PROGRAMS += %D%/test_foreign
 TESTS += %D%/test_foreign
 %C%_test_foreign_SOURCES = %D%/test_foreign.c %D%/ranks.c
 %C%_test_foreign_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_double
+TESTS += %D%/test_double
+%C%_test_double_SOURCES = %D%/test_double.c %D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_double_LDADD = coll/libcoll.la -lm

@@ -379,7 +379,7 @@ struct weft_opts {
 	size_t size;	       /* sizeof(struct weft_opts) */
 	int64_t timeout_us;    /* WEFT_TIMEOUT_DEFAULT, WEFT_TIMEOUT_INFINITE or > 0 */
 	const char *algorithm; /* name ("ring"); NULL: chosen by size and ranks */
-	uint64_t flags;	       /* none defined: 0 */
+	uint64_t flags;	       /* WEFT_DOUBLE, of persistent calls only, or 0 */
 	enum weft_stream_kind stream_kind;
 	void *stream; /* a cudaStream_t where stream_kind says so */
 	enum weft_mem_kind src_kind, dst_kind; /* for the plain calls below */

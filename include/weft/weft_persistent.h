@@ -95,6 +95,26 @@ WEFT_API enum weft_result weft_scatterv_init(struct weft_comm *comm, const void 
 					     const struct weft_opts *opts,
 					     struct weft_req **req);
 
+/*
+ * weft_opts.flags of a persistent all-gather, all-reduce, reduce-scatter or all-to-all:
+ * the destination is the library's, twice, and starts take turns with the two; dst.addr
+ * is NULL. Ranks tell each other once where these are, so that after two starts blocks go
+ * straight to their places without a control message. In return
+ * - starting it says that the result before is not needed any more: a peer may write over
+ *   it from then on;
+ * - every rank makes its doubled requests in the same order, and starts them in the same
+ *   calls: no plain call in place of one (MISMATCH, or COMM for those that follow).
+ * Plans of more than 256 steps, receives that must wait for something of their own call
+ * (those of long reductions), and providers without remote writes have the messages as
+ * before. Memory of a call that failed stays until the context closes. Errors besides
+ * those of weft_call_init(): ARG: dst.addr is not NULL; UNSUPPORTED: another collective.
+ */
+#define WEFT_DOUBLE (UINT64_C(1) << 0)
+
+/* Where the result of the last start of a doubled request is, which has ended: valid
+ * until the request is started again or freed. ARG: not doubled; there is no result. */
+WEFT_API enum weft_result weft_req_result(struct weft_req *req, const void **result);
+
 /* Starts it once more. ARG: not persistent, or started and not waited for; COMM; NOMEM.
  */
 WEFT_API enum weft_result weft_req_start(struct weft_req *req);
