@@ -63,6 +63,7 @@ struct perf_stage_times {
 	double control_us; /* until the last READY that something was sent for */
 	double issue_us;   /* until the last transfer was given to the provider */
 	double wait_us;	   /* until it was done */
+	double readys;	   /* control messages of a call, of all ranks */
 };
 
 /* One row of the report. */
@@ -77,7 +78,8 @@ struct perf_row {
 	double alg_gbps, bus_gbps; /* 1e9 bytes per second */
 	uint64_t wrong;		   /* checks that failed, on all ranks */
 	struct perf_overlap overlap;
-	struct perf_stage_times stages;
+	struct perf_stage_times stages, doubled;
+	bool has_doubled; /* the call can be, see WEFT_DOUBLE */
 };
 
 /* A collective that can be measured. */

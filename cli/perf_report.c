@@ -151,6 +151,15 @@ void perf_report_progress(struct perf_report *r, const struct perf_op *op, uint6
 	progress_line(r, text);
 }
 
+static void stages_json(struct perf_report *r, const struct perf_stage_times *s)
+{
+	json_real(&r->json, "call_us", s->call_us);
+	json_real(&r->json, "control_us", s->control_us);
+	json_real(&r->json, "issue_us", s->issue_us);
+	json_real(&r->json, "wait_us", s->wait_us);
+	json_real(&r->json, "control_messages", s->readys);
+}
+
 static void row_json(struct perf_report *r, const struct perf_row *row)
 {
 	json_object_begin(&r->json, NULL);
@@ -172,11 +181,12 @@ static void row_json(struct perf_report *r, const struct perf_row *row)
 		json_real(&r->json, "overlap_together_us", row->overlap.together_us);
 		json_real(&r->json, "overlap_early", row->overlap.early);
 	}
-	if (r->perf->opts->breakdown) {
-		json_real(&r->json, "call_us", row->stages.call_us);
-		json_real(&r->json, "control_us", row->stages.control_us);
-		json_real(&r->json, "issue_us", row->stages.issue_us);
-		json_real(&r->json, "wait_us", row->stages.wait_us);
+	if (r->perf->opts->breakdown)
+		stages_json(r, &row->stages);
+	if (r->perf->opts->breakdown && row->has_doubled) {
+		json_object_begin(&r->json, "doubled");
+		stages_json(r, &row->doubled);
+		json_object_end(&r->json);
 	}
 	json_object_end(&r->json);
 }
@@ -185,7 +195,6 @@ static void row_json(struct perf_report *r, const struct perf_row *row)
 static void stages_text(const struct perf_report *r, const struct perf_row *row)
 {
 	const struct perf_overlap *o = &row->overlap;
-	const struct perf_stage_times *s = &row->stages;
 	char a[FIGURE_TEXT], b[FIGURE_TEXT], c[FIGURE_TEXT], d[FIGURE_TEXT];
 
 	if (r->perf->opts->overlap)
@@ -193,10 +202,16 @@ static void stages_text(const struct perf_report *r, const struct perf_row *row)
 		       "%.0f %% were done before the wait\n",
 		       o->part * 100, figure(o->alone_us, a), figure(o->work_us, b),
 		       figure(o->together_us, c), o->early * 100);
-	if (r->perf->opts->breakdown)
-		printf("       call %s us, control %s us, issue %s us, wait %s us\n",
-		       figure(s->call_us, a), figure(s->control_us, b),
-		       figure(s->issue_us, c), figure(s->wait_us, d));
+	for (int i = 0; r->perf->opts->breakdown && i < 1 + row->has_doubled; i++) {
+		const struct perf_stage_times *s = i ? &row->doubled : &row->stages;
+
+		printf("       %scall %s us, control %s us, issue %s us, wait %s us; "
+		       "%.1f "
+		       "control messages a call\n",
+		       i ? "doubled: " : "", figure(s->call_us, a),
+		       figure(s->control_us, b), figure(s->issue_us, c),
+		       figure(s->wait_us, d), s->readys);
+	}
 }
 
 static void row_text(const struct perf_report *r, const struct perf_row *row)

@@ -175,26 +175,47 @@ static bool overlap(struct stages *s, struct perf_row *row)
 
 enum { STAGES = 4 };
 
+/* READY messages of this rank so far. */
+static int64_t readys(const struct stages *s)
+{
+	struct weft_stats stats = {.size = sizeof(stats)};
+
+	(void)weft_ctx_stats(s->p->ctx, &stats);
+	return (int64_t)stats.readys;
+}
+
+/* One call; or, where there is a persistent one, its next start. */
+static bool staged_call(struct stages *s, struct weft_req *persistent)
+{
+	struct weft_req *req = persistent;
+
+	if (persistent ? !said(s, weft_req_start(req))
+		       : !said(s, weft_call_start(s->p->comm, &s->call, &s->opts, &req)))
+		return false;
+	return said(s, weft_req_wait(req, WEFT_TIMEOUT_DEFAULT));
+}
+
 /* The median of each stage, on average over the ranks. The look into the executor is
  * what the public interface does not offer. */
-static bool breakdown(struct stages *s, struct perf_row *row)
+static bool staged_calls(struct stages *s, struct weft_req *persistent,
+			 struct perf_stage_times *out)
 {
-	int64_t(*time)[CALLS_MOST] = calloc(STAGES, sizeof(*time)), mean[STAGES];
+	int64_t(*time)[CALLS_MOST] = calloc(STAGES, sizeof(*time)), mean[STAGES + 1];
 	struct exec_times at = {0};
 	bool good = time != NULL;
+	int64_t told = 0;
 
 	for (int i = 0; i < s->calls && good; i++) {
-		struct weft_req *req;
 		int64_t begin, end;
 
 		good = together_begin(s);
+		told -= readys(s);
 		exec_time_calls(s->p->ctx->exec, &at);
 		begin = now_ns();
-		good = good &&
-		       said(s, weft_call_start(s->p->comm, &s->call, &s->opts, &req)) &&
-		       said(s, weft_req_wait(req, WEFT_TIMEOUT_DEFAULT));
+		good = good && staged_call(s, persistent);
 		end = now_ns();
 		exec_time_calls(s->p->ctx->exec, NULL);
+		told += readys(s);
 		time[0][i] = at.begin - begin;
 		time[1][i] = at.ready - at.begin;
 		time[2][i] = at.issued > at.ready ? at.issued - at.ready : 0;
@@ -202,16 +223,49 @@ static bool breakdown(struct stages *s, struct perf_row *row)
 	}
 	for (int k = 0; k < STAGES && good; k++)
 		mean[k] = median(time[k], s->calls);
+	mean[STAGES] = told;
 	free(time);
-	if (!good || !join(s, mean, STAGES, WEFT_SUM))
+	if (!good || !join(s, mean, STAGES + 1, WEFT_SUM))
 		return false;
-	row->stages = (struct perf_stage_times){
+	*out = (struct perf_stage_times){
 		.call_us = (double)mean[0] / 1e3 / s->p->size,
 		.control_us = (double)mean[1] / 1e3 / s->p->size,
 		.issue_us = (double)mean[2] / 1e3 / s->p->size,
 		.wait_us = (double)mean[3] / 1e3 / s->p->size,
+		.readys = (double)mean[STAGES] / s->calls,
 	};
 	return true;
+}
+
+/* As a doubled call, whose first starts tell where its places are. */
+static bool doubled_calls(struct stages *s, struct perf_stage_times *out)
+{
+	struct weft_call call = s->call;
+	struct weft_opts opts = s->opts;
+	struct weft_req *req;
+	bool good;
+
+	call.dst.addr = NULL;
+	opts.flags = WEFT_DOUBLE;
+	if (!said(s, weft_call_init(s->p->comm, &call, &opts, &req)))
+		return false;
+	good = staged_call(s, req) && staged_call(s, req) && staged_calls(s, req, out);
+	return said(s, weft_req_free(req)) && good;
+}
+
+static bool may_double(const struct stages *s)
+{
+	return !s->p->opts->in_place && (s->op->coll == WEFT_COLL_ALLGATHER ||
+					 s->op->coll == WEFT_COLL_ALLREDUCE ||
+					 s->op->coll == WEFT_COLL_REDUCE_SCATTER ||
+					 s->op->coll == WEFT_COLL_ALLTOALL);
+}
+
+static bool breakdown(struct stages *s, struct perf_row *row)
+{
+	row->has_doubled = may_double(s);
+	return staged_calls(s, NULL, &row->stages) &&
+	       (!row->has_doubled || doubled_calls(s, &row->doubled));
 }
 
 bool perf_stages(struct perf *p, const struct perf_op *op, struct perf_row *row)

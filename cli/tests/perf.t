@@ -216,7 +216,9 @@ stages() {
 ok "--overlap runs" stages allreduce --sizes 8:64K --overlap
 ok "and has a line for each size" test "$(grep -c 'overlap [0-9]* %: alone .* us, work .* us, together .* us; [0-9]* % were done' "$tmp/stages")" = 8
 ok "--breakdown runs" stages alltoall --sizes 64:64K --breakdown
-ok "and has a line for each size, too" test "$(grep -c 'call .* us, control .* us, issue .* us, wait .* us' "$tmp/stages")" = 6
+ok "and has a line for each size, too" test "$(grep -c ' call .* us, control .* us, issue .* us, wait .* us' "$tmp/stages")" = 12
+ok "of which half are of doubled calls, without control messages" \
+	test "$(grep -c 'doubled: call .*; 0.0 control messages a call' "$tmp/stages")" = 6
 ok "both as a document" stages barrier --overlap --breakdown --json
 ok "with figures of both" grep -q '"overlap_together_us"' "$tmp/stages"
 ok "of each stage" grep -q '"control_us"' "$tmp/stages"
