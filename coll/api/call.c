@@ -14,8 +14,11 @@
  * answer within a round trip; for others waiting longer does not help. */
 #define CALL_GRACE_US INT64_C(1000000)
 
-/* Rounds that move something before other threads get a chance at the lock. */
+/* Rounds that move something before other threads get a chance at the lock; and those
+ * that do not, where no thread waits for it: to let go of it and to read the clock takes
+ * as long as two looks. */
 #define CALL_ROUNDS 16
+#define CALL_LOOKS  8
 
 /* ---- starting
  * ------------------------------------------------------------------------ */
@@ -549,6 +552,20 @@ LOCK_HELD(lock_context) static bool call_has_words(struct weft_req *req)
 	       exec_has_words(req->comm->ctx->exec);
 }
 
+/* Looks a few times, until something moves. */
+LOCK_HELD(lock_context) static bool call_look(struct weft_ctx *ctx)
+{
+	if (exec_is_tight(ctx->exec))
+		return false;
+	for (int i = 0; i < CALL_LOOKS; i++) {
+		if (exec_look(ctx->exec))
+			return true;
+		if (atomic_load_explicit(&ctx->wanted, memory_order_relaxed))
+			return false;
+	}
+	return false;
+}
+
 /*
  * Progress until the request is done, `until` has passed, or it has been draining for
  * `grace`. Called with the lock, which is not held while waiting, and let go now and then
@@ -563,7 +580,7 @@ static enum exec_state call_wait_rounds(struct weft_req *req, int64_t until,
 	int64_t drain_until = INT64_MAX;
 
 	for (uint32_t round = 1;; round++) {
-		const bool moved = exec_progress(ctx->exec);
+		const bool moved = call_look(ctx) || exec_progress(ctx->exec);
 		const enum exec_state state = exec_req_state(req->exec);
 		int64_t now;
 

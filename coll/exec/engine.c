@@ -590,7 +590,8 @@ enum exec_work exec_work(const struct exec *x)
 	return list_empty(&x->wins) ? EXEC_WORK_NONE : EXEC_WORK_WATCH;
 }
 
-bool exec_progress(struct exec *x)
+/* idle: the clock is looked at also where nothing moved. */
+static bool engine_round(struct exec *x, bool idle)
 {
 	bool moved = net_progress(&x->net) > 0;
 	bool clock;
@@ -600,7 +601,7 @@ bool exec_progress(struct exec *x)
 	if (!list_empty(&x->win_retry) && win_progress(x))
 		moved = true;
 	/* Where things move, nothing is late: the clock is looked at now and then. */
-	clock = !moved || ++x->rounds % ROUNDS_TIMED == 0;
+	clock = moved ? ++x->rounds % ROUNDS_TIMED == 0 : idle;
 	if (clock)
 		x->now = exec_now();
 	list_foreach_safe (pos, tmp, &x->reqs) {
@@ -615,6 +616,21 @@ bool exec_progress(struct exec *x)
 	if (!list_empty(&x->ctl_out) && ctl_io_progress(x))
 		moved = true;
 	return moved;
+}
+
+bool exec_progress(struct exec *x)
+{
+	return engine_round(x, true);
+}
+
+bool exec_look(struct exec *x)
+{
+	return engine_round(x, false);
+}
+
+bool exec_is_tight(const struct exec *x)
+{
+	return x->tight;
 }
 
 /* ---- memory for callers ---------------------------------------------------------------

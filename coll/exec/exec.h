@@ -86,6 +86,11 @@ LOCK_HELD(lock_context) enum exec_work exec_work(const struct exec *x);
 
 /* Completions, retries, slices of local work, deadlines. True when anything moved. */
 LOCK_HELD(lock_context) bool exec_progress(struct exec *x);
+/* The same, but for deadlines where nothing moved: for a few looks in a row, with
+ * exec_progress() soon. */
+LOCK_HELD(lock_context) bool exec_look(struct exec *x);
+/* Ranks share this one's processors: looking on keeps them from working. */
+bool exec_is_tight(const struct exec *x);
 
 struct exec_call;
 struct exec_twin; /* twin.h */
