@@ -119,6 +119,8 @@ struct emu_mr {
 	unsigned access;
 	uint32_t slot; /* from 1 */
 	uint32_t key;  /* the local one */
+	void *map;     /* a mapping of its own, of a descriptor's memory; */
+	size_t map_len;
 };
 
 struct emu_rwqe {

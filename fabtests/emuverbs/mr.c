@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -163,8 +164,9 @@ static uint64_t mr_locked(const void *addr, size_t len, unsigned access)
 	return access & IBV_ACCESS_ON_DEMAND ? 0 : pages_of(addr, len);
 }
 
-static struct ibv_mr *mr_new(struct ibv_pd *ibv, void *addr, size_t len, uint64_t iova,
-			     unsigned access)
+/* mapped: by the device itself, so they are there. */
+static struct ibv_mr *mr_make(struct ibv_pd *ibv, void *addr, size_t len, uint64_t iova,
+			      unsigned access, bool mapped)
 {
 	struct emu_pd *pd = emu_pd_of(ibv);
 	struct emu_mr *mr;
@@ -176,7 +178,7 @@ static struct ibv_mr *mr_new(struct ibv_pd *ibv, void *addr, size_t len, uint64_
 	     !(access & IBV_ACCESS_LOCAL_WRITE)) ||
 	    iova + len < iova)
 		rc = EINVAL;
-	else
+	else if (!mapped)
 		rc = mr_check(pd->dev->set, addr, len, access);
 	mr = rc == 0 ? calloc(1, sizeof(*mr)) : NULL;
 	if (!mr) {
@@ -204,6 +206,12 @@ static struct ibv_mr *mr_new(struct ibv_pd *ibv, void *addr, size_t len, uint64_
 	return &mr->ibv;
 }
 
+static struct ibv_mr *mr_new(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+			     unsigned access)
+{
+	return mr_make(pd, addr, len, iova, access, false);
+}
+
 EMU_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				  int access)
 {
@@ -225,9 +233,41 @@ EMU_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t le
 EMU_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					 size_t length, uint64_t iova, int fd, int access)
 {
-	(void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
-	errno = EOPNOTSUPP;
-	return NULL;
+	uint64_t skip = offset % (uint64_t)sysconf(_SC_PAGESIZE);
+	struct stat what;
+	struct emu_mr *mr;
+	struct ibv_mr *ibv;
+	void *map;
+
+	if (!emu_pd_of(pd)->dev->set->dmabuf) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (fstat(fd, &what) < 0)
+		return NULL;
+	if (length == 0 || offset > (uint64_t)what.st_size ||
+	    length > (uint64_t)what.st_size - offset || (access & IBV_ACCESS_ON_DEMAND)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	map = mmap(NULL, length + skip, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   (off_t)(offset - skip));
+	if (map == MAP_FAILED) {
+		errno = EINVAL;
+		return NULL;
+	}
+	ibv = mr_make(pd, (char *)map + skip, length, iova, (unsigned)access, true);
+	if (!ibv) {
+		int err = errno;
+
+		munmap(map, length + skip);
+		errno = err;
+		return NULL;
+	}
+	mr = container_of(ibv, struct emu_mr, ibv);
+	mr->map = map;
+	mr->map_len = length + skip;
+	return ibv;
 }
 
 EMU_API int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
@@ -249,6 +289,8 @@ EMU_API int ibv_dereg_mr(struct ibv_mr *ibv)
 	mr->pd->dev->locked -= mr_locked(ibv->addr, ibv->length, mr->access);
 	mr->pd->users--;
 	emu_unlock();
+	if (mr->map)
+		munmap(mr->map, mr->map_len);
 	free(mr);
 	return 0;
 }

@@ -5,9 +5,12 @@
 
 #include "prov/fi/mr.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -15,6 +18,7 @@
 #include "prov/fi/domain.h"
 #include "prov/fi/ep_int.h"
 #include "prov/fi/limits.h"
+#include "prov/fi/newer.h"
 #include "prov/fi/nosys.h"
 #include "prov/fi/raw_key.h"
 #include "prov/fi/wait.h"
@@ -33,6 +37,7 @@ struct wfi_mr {
 	struct fid_mr fid; /* first: libfabric casts */
 	struct wfi_domain *domain;
 	struct mem_region region; /* its shares are held in the arena */
+	struct mem_dmabuf dmabuf; /* fd: ours, -1: none */
 	uint64_t key;		  /* fid.key is what the application may know of it */
 	bool bound;		  /* to an endpoint */
 	bool enabled;		  /* peers may use it */
@@ -87,6 +92,8 @@ static void mr_drop(struct wfi_mr *mr)
 		if (mr->region.share[i])
 			mem_arena_drop(mr->domain->arena, mr->region.share[i]);
 	}
+	if (mr->dmabuf.fd >= 0)
+		close(mr->dmabuf.fd);
 }
 
 /* ---- what wires hear of keys
@@ -573,8 +580,22 @@ static int mr_insert(struct wfi_mr *mr, const struct fi_mr_attr *attr)
 	return 0;
 }
 
-static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t flags,
-		   struct fid_mr **fid)
+/* Endpoints that come later register it as well: the descriptor is kept. */
+static int dmabuf_hold(struct wfi_mr *mr, const struct mem_dmabuf *dmabuf)
+{
+	mr->dmabuf.fd = -1;
+	if (!dmabuf)
+		return 0;
+	mr->dmabuf = *dmabuf;
+	mr->dmabuf.fd = fcntl(dmabuf->fd, F_DUPFD_CLOEXEC, 0);
+	if (mr->dmabuf.fd < 0)
+		return errno == EBADF ? -FI_EINVAL : -FI_EMFILE;
+	mr->region.dmabuf = &mr->dmabuf;
+	return 0;
+}
+
+static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr,
+		   const struct mem_dmabuf *dmabuf, uint64_t flags, struct fid_mr **fid)
 {
 	struct wfi_mr *mr;
 	int rc = mr_check(attr, flags);
@@ -590,6 +611,11 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr, uint64_t
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
+	rc = dmabuf_hold(mr, dmabuf);
+	if (rc) {
+		free(mr);
+		return rc;
+	}
 	mr->domain = d;
 	list_init(&mr->node);
 	list_init(&mr->keyed);
@@ -643,7 +669,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	struct wfi_domain *d;
 	int rc = domain_of_class(fid, &d);
 
-	return rc ? rc : mr_open(d, &attr, flags, mr);
+	return rc ? rc : mr_open(d, &attr, NULL, flags, mr);
 }
 
 static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
@@ -653,6 +679,29 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	const struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
 
 	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+/* Host memory that a descriptor stands for, and that is mapped: peers on this host, and
+ * packets, go by the mapping. */
+static int dmabuf_open(struct wfi_domain *d, const struct fi_mr_attr *attr,
+		       uint64_t flags, struct fid_mr **mr)
+{
+	const struct newer_mr_dmabuf *b = newer_dmabuf(attr);
+	struct fi_mr_attr mapped = *attr;
+	struct mem_dmabuf dmabuf;
+	struct iovec iov;
+
+	if (attr->iov_count != 1 || !b || !b->base_addr || b->fd < 0 ||
+	    b->offset > UINTPTR_MAX - (uintptr_t)b->base_addr) {
+		FI_INFO(&weft_provider, FI_LOG_MR,
+			"FI_MR_DMABUF: one piece is taken, of host memory that is "
+			"mapped: base_addr says where\n");
+		return -FI_EINVAL;
+	}
+	iov = (struct iovec){(char *)b->base_addr + b->offset, b->len};
+	dmabuf = (struct mem_dmabuf){.fd = b->fd, .offset = b->offset};
+	mapped.mr_iov = &iov;
+	return mr_open(d, &mapped, &dmabuf, flags & ~FI_MR_DMABUF, mr);
 }
 
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
@@ -677,7 +726,9 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 			attr->auth_key_size);
 		return -FI_EINVAL;
 	}
-	return mr_open(d, attr, flags, mr);
+	if (d->api_version >= FI_VERSION(1, 20) && (flags & FI_MR_DMABUF))
+		return dmabuf_open(d, attr, flags, mr);
+	return mr_open(d, attr, NULL, flags, mr);
 }
 
 struct fi_ops_mr wfi_mr_ops = {

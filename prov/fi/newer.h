@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
 #ifdef HAVE_STRUCT_FI_CQ_ERR_ENTRY_SRC_ADDR
@@ -33,6 +34,24 @@ struct newer_domain_attr {
 };
 #define NEWER_DOMAIN_ATTR(d) ((const struct newer_domain_attr *)(d))
 #endif
+
+#ifdef FI_MR_DMABUF
+#define newer_mr_dmabuf fi_mr_dmabuf
+#else
+#define FI_MR_DMABUF (UINT64_C(1) << 40)
+struct newer_mr_dmabuf {
+	int fd;
+	uint64_t offset;
+	size_t len;
+	void *base_addr;
+};
+#endif
+
+/* From interface 1.20 on, of a registration with FI_MR_DMABUF: in place of its pieces. */
+static inline const struct newer_mr_dmabuf *newer_dmabuf(const struct fi_mr_attr *attr)
+{
+	return (const void *)attr->mr_iov;
+}
 
 /* From interface 1.20 on. */
 static inline void newer_err_src_set(struct fi_cq_err_entry *e, fi_addr_t src)

@@ -18,6 +18,13 @@
 #define MEM_REGION_IOV 4
 
 /* A registered region: pieces laid back to back. */
+/* What a file descriptor stands for (a dmabuf): devices can have it without the mapping.
+ */
+struct mem_dmabuf {
+	int fd;
+	uint64_t offset; /* of the region's first byte */
+};
+
 struct mem_region {
 	struct iovec iov[MEM_REGION_IOV];
 	uint64_t share[MEM_REGION_IOV]; /* where each piece is shared (arena.h); 0: not */
@@ -25,6 +32,8 @@ struct mem_region {
 	uint64_t access; /* FI_REMOTE_READ | FI_REMOTE_WRITE, ... */
 	bool virt_addr;	 /* remote address is a virtual address (first piece), else an
 			  * offset  from the region's start */
+	/* NULL: nothing but what is mapped. Of one piece; as long as the region is. */
+	const struct mem_dmabuf *dmabuf;
 	uint32_t incarnation; /* set by the table: differs for each registration (rule D2)
 			       */
 };

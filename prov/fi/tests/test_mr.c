@@ -4,11 +4,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
 #include "prov/fi/mr.h"
+#include "prov/fi/newer.h"
 #include "prov/fi/tests/fi_test.h"
 #include "prov/fi/wait.h"
 #include "prov/mem/keytab.h"
@@ -509,6 +512,60 @@ static void test_wire_hears(void)
 	env_close(&e);
 }
 
+/* From interface 1.20 on a descriptor may come with host memory. */
+static void test_dmabuf(void)
+{
+	int fd = memfd_create("dmabuf", MFD_CLOEXEC), before;
+	struct newer_mr_dmabuf b = {
+		.fd = fd, .offset = 128, .len = 64, .base_addr = memory};
+	struct fi_mr_attr attr = {.mr_iov = (const void *)&b,
+				  .iov_count = 1,
+				  .access = FI_REMOTE_WRITE,
+				  .requested_key = 9};
+	struct fid_mr *mr = NULL;
+	struct told t;
+	struct env e;
+
+	env_open(&e, &(struct env_want){0});
+	tap_is_int(fi_mr_regattr(e.domain, &attr, FI_MR_DMABUF, &mr), -FI_EBADFLAGS,
+		   "to an interface before 1.20 the flag is none");
+	env_close(&e);
+	env_open(&e, &(struct env_want){.api = FI_VERSION(1, 20)});
+	told_init(&t, &e);
+	list_push_back(&wfi_domain_of(e.domain)->eps, &t.base.node);
+	before = dup(fd);
+	close(before);
+	tap_is_int(fi_mr_regattr(e.domain, &attr, FI_MR_DMABUF, &mr), 0,
+		   "memory that a descriptor stands for");
+	tap_ok(t.region.iov_count == 1 && t.region.iov[0].iov_base == memory + 128 &&
+		       t.region.iov[0].iov_len == 64 && t.region.dmabuf &&
+		       t.region.dmabuf->offset == 128 && t.region.dmabuf->fd != fd,
+	       "wires hear of both, by a descriptor of ours");
+	tap_is_int(find(&e, 9, 56, FI_REMOTE_WRITE), 0, "peers may use it");
+	tap_is_int(find(&e, 9, 57, FI_REMOTE_WRITE), -FI_EINVAL, "all of it and no more");
+	tap_is_int(fi_close(&mr->fid), 0, "close");
+	tap_ok(dup(fd) == before && close(before) == 0, "no descriptor is left");
+	t.refuse = -FI_EFAULT;
+	tap_is_int(fi_mr_regattr(e.domain, &attr, FI_MR_DMABUF, &mr), -FI_EFAULT,
+		   "a wire refuses");
+	tap_ok(dup(fd) == before && close(before) == 0, "nor then");
+	t.refuse = 0;
+	b.base_addr = NULL;
+	tap_is_int(fi_mr_regattr(e.domain, &attr, FI_MR_DMABUF, &mr), -FI_EINVAL,
+		   "what isn't mapped is not host memory");
+	b = (struct newer_mr_dmabuf){
+		.fd = fd, .offset = UINT64_MAX - 63, .len = 64, .base_addr = memory};
+	tap_is_int(fi_mr_regattr(e.domain, &attr, FI_MR_DMABUF, &mr), -FI_EINVAL,
+		   "an offset that leads around");
+	b.offset = 0;
+	b.fd = before;
+	tap_is_int(fi_mr_regattr(e.domain, &attr, FI_MR_DMABUF, &mr), -FI_EINVAL,
+		   "no descriptor");
+	list_remove(&t.base.node);
+	env_close(&e);
+	close(fd);
+}
+
 static void test_wire_refuses(void)
 {
 	struct told a, b, c;
@@ -616,6 +673,7 @@ int main(void)
 	test_refresh();
 	test_odd();
 	test_wire_hears();
+	test_dmabuf();
 	test_wire_refuses();
 	test_wire_and_enable();
 	test_wire_and_counter();

@@ -119,6 +119,10 @@ TEST_HELPERS += %D%/tests/test_placed
 %C%_tests_test_placed_SOURCES = %D%/tests/test_placed.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_placed_LDADD = prov/libprov.la
 %C%_tests_test_near_SOURCES += %D%/tests/rig.c %D%/tests/rig.h
+check_PROGRAMS += %D%/tests/test_dmabuf
+TEST_HELPERS += %D%/tests/test_dmabuf
+%C%_tests_test_dmabuf_SOURCES = %D%/tests/test_dmabuf.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_dmabuf_LDADD = prov/libprov.la
 check_PROGRAMS += %D%/tests/test_asleep
 TEST_HELPERS += %D%/tests/test_asleep
 %C%_tests_test_asleep_SOURCES = %D%/tests/test_asleep.c %D%/tests/rig.c %D%/tests/rig.h
@@ -135,7 +139,8 @@ endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t \
-	%D%/tests/near.t %D%/tests/reach.t %D%/tests/asleep.t
-EXTRA_DIST += %D%/tests/asleep.t %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
+	%D%/tests/near.t %D%/tests/reach.t %D%/tests/asleep.t \
+	%D%/tests/dmabuf.t
+EXTRA_DIST += %D%/tests/dmabuf.t %D%/tests/asleep.t %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh

@@ -86,13 +86,45 @@ static struct ibv_mr *mr_on_demand(const struct verbs_dom *dom, uint32_t r, void
 	return dom->dev->lib->reg_mr(rail->pd, start, len, access | IBV_ACCESS_ON_DEMAND);
 }
 
+/* What is said where a device, or the kernel, or the library has no such call. */
+static bool is_lacking(int err)
+{
+	return err == EOPNOTSUPP || err == ENOSYS || err == EPROTONOSUPPORT ||
+	       err == ENOTTY;
+}
+
+/* By its descriptor; NULL with EOPNOTSUPP: only by its mapping. */
+static struct ibv_mr *mr_of_dmabuf(const struct verbs_dom *dom, uint32_t r, void *start,
+				   size_t len, int access,
+				   const struct mem_dmabuf *dmabuf)
+{
+	const struct verbs_rail *rail = &dom->dev->rail[r];
+	struct ibv_mr *mr = NULL;
+
+	errno = EOPNOTSUPP;
+	if (dom->dev->lib->reg_dmabuf_mr)
+		mr = dom->dev->lib->reg_dmabuf_mr(rail->pd, dmabuf->offset, len,
+						  (uintptr_t)start, dmabuf->fd, access);
+	if (!mr && is_lacking(errno)) {
+		FI_INFO(&weft_provider, FI_LOG_MR,
+			"%s takes no dmabuf: its mapping is registered\n", rail->name);
+		errno = EOPNOTSUPP;
+	}
+	return mr;
+}
+
 static struct ibv_mr *mr_of_rail(const struct verbs_dom *dom, uint32_t r, void *start,
-				 size_t len, int access, unsigned flags)
+				 size_t len, int access, unsigned flags,
+				 const struct mem_dmabuf *dmabuf)
 {
 	const struct verbs_lib *lib = dom->dev->lib;
 	const struct verbs_rail *rail = &dom->dev->rail[r];
-	struct ibv_mr *mr;
+	struct ibv_mr *mr = NULL;
 
+	if (dmabuf)
+		mr = mr_of_dmabuf(dom, r, start, len, access, dmabuf);
+	if (mr || (dmabuf && errno != EOPNOTSUPP))
+		return mr;
 	errno = 0;
 	if (is_all(start, len))
 		return mr_on_demand(dom, r, start, len, access);
@@ -121,8 +153,8 @@ static uint32_t rail_of_pd(const struct verbs_dev *dev, uint32_t r)
 	return r;
 }
 
-int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access,
-		 unsigned flags, struct verbs_mr **out)
+static int mr_add(struct verbs_dom *dom, void *start, size_t len, int access,
+		  unsigned flags, const struct mem_dmabuf *dmabuf, struct verbs_mr **out)
 {
 	struct verbs_mr *mr = calloc(1, sizeof(*mr));
 
@@ -135,14 +167,16 @@ int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access,
 		uint32_t same = rail_of_pd(dom->dev, r);
 
 		if (same == r) {
-			mr->mr[r] = mr_of_rail(dom, r, start, len, access, flags);
+			mr->mr[r] = mr_of_rail(dom, r, start, len, access, flags, dmabuf);
 			if (!mr->mr[r]) {
 				int err = errno ? errno : EIO;
 
 				if (err != EOPNOTSUPP)
 					mr_warn(len, dom->dev->rail[r].name, err);
 				verbs_mr_drop(dom, mr);
-				return mr_error(err);
+				return dmabuf && (err == EINVAL || err == EBADF)
+					       ? -FI_EINVAL
+					       : mr_error(err);
 			}
 		}
 		mr->lkey[r] = mr->mr[same]->lkey;
@@ -150,6 +184,12 @@ int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access,
 	}
 	*out = mr;
 	return 0;
+}
+
+int verbs_mr_add(struct verbs_dom *dom, void *start, size_t len, int access,
+		 unsigned flags, struct verbs_mr **out)
+{
+	return mr_add(dom, start, len, access, flags, NULL, out);
 }
 
 void verbs_mr_drop(struct verbs_dom *dom, struct verbs_mr *mr)
@@ -445,8 +485,8 @@ static int reg_fill(struct verbs_dom *dom, struct reg *reg,
 		p->len = region->iov[i].iov_len;
 		if (p->len == 0)
 			continue;
-		ret = verbs_mr_add(dom, region->iov[i].iov_base, p->len,
-				   key_access(region), VERBS_MR_DEMAND, &mr);
+		ret = mr_add(dom, region->iov[i].iov_base, p->len, key_access(region),
+			     VERBS_MR_DEMAND, region->dmabuf, &mr);
 		if (ret)
 			return ret;
 		list_push_back(&reg->mrs, &mr->node);
