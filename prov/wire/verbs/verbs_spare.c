@@ -297,12 +297,17 @@ void verbs_spare_answered(struct verbs_link *link, const struct verbs_msg *m)
 /* ---- the other end ------------------------------------------------------------------
  */
 
-/* Nothing was posted on it, so nobody who polls knows it. */
+/* Nothing is written by it from the return on. Nothing was posted on it, so nobody who
+ * polls knows it. */
 static void guest_end(struct verbs_link *link)
 {
-	if (link->spare.guest)
-		verbs_qp_destroy(link->ep, link->spare.guest);
+	struct verbs_qp *qp = link->spare.guest;
+
 	link->spare.guest = NULL;
+	if (!qp)
+		return;
+	verbs_qp_error(link->ep, qp);
+	verbs_qp_destroy(link->ep, qp);
 }
 
 void verbs_spare_cut(struct verbs_link *link)
