@@ -38,21 +38,58 @@ void verbs_flush_add(struct verbs_link *link, struct verbs_op *op)
 	verbs_link_dirty(link);
 }
 
-static bool lane_post(struct verbs_link *link, uint32_t lane, uint64_t cookie)
+/* Of the head of the peer's key table. */
+static void read_fill(const struct verbs_link *link, uint32_t lane,
+		      struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	const struct verbs_lane *l = &link->lane[lane];
 	const struct verbs_mr *mr = link->ep->dom->bin;
-	struct ibv_sge sge = {
+
+	*sge = (struct ibv_sge){
 		.addr = mr->start, .length = FLUSH_LEN, .lkey = mr->lkey[l->rail]};
-	struct ibv_send_wr wr = {
+	*wr = (struct ibv_send_wr){
 		.opcode = IBV_WR_RDMA_READ,
 		.send_flags = IBV_SEND_SIGNALED,
-		.sg_list = &sge,
+		.sg_list = sge,
 		.num_sge = 1,
 		.wr.rdma = {.remote_addr = link->peer.table_addr,
 			    .rkey = link->peer.rail[l->peer_rail].table_key}};
+}
 
+static bool lane_post(struct verbs_link *link, uint32_t lane, uint64_t cookie)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	read_fill(link, lane, &wr, &sge);
 	return verbs_lane_post_own(link, lane, &wr, cookie);
+}
+
+bool verbs_flush_with(struct verbs_link *link, uint32_t lane, struct ibv_send_wr *wr,
+		      struct ibv_sge *sge)
+{
+	if (link->lane[lane].behind == VERBS_FLUSH_WITH)
+		return false;
+	read_fill(link, lane, wr, sge);
+	return true;
+}
+
+void verbs_flush_followed(struct verbs_link *link, uint32_t lane, uint32_t at)
+{
+	struct verbs_lane *l = &link->lane[lane];
+
+	l->behind--;
+	link->flush.seen[lane].incarnation = l->incarnation;
+	link->flush.seen[lane].at = at;
+}
+
+bool verbs_flush_saw(const struct verbs_link *link, const struct verbs_op *op)
+{
+	uint32_t lane = op->mark_lane;
+
+	return op->marked && op->lanes == UINT64_C(1) << lane &&
+	       link->flush.seen[lane].incarnation == op->mark_incarnation &&
+	       (int32_t)(link->flush.seen[lane].at - op->mark) > 0;
 }
 
 /* Lanes that are over at the peer too: nothing of them can land any more. */
@@ -139,7 +176,7 @@ int verbs_flush_run(struct verbs_link *link)
 
 void verbs_flush_lane_up(struct verbs_link *link, uint32_t lane)
 {
-	uint32_t count = link->lane[lane].incarnation % VERBS_FLUSH_SENDS;
+	uint32_t count = link->lane[lane].incarnation % VERBS_FLUSH_ROUND;
 
 	if (link->flush.chunk == VERBS_FLUSH_CHUNK_MAX)
 		return;

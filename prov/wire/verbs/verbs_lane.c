@@ -61,6 +61,7 @@ int verbs_lane_make(struct verbs_link *link, uint32_t i, const struct verbs_qp_a
 	int ret;
 
 	l->incarnation = attr->incarnation;
+	l->behind = 0;
 	l->rail = (uint8_t)attr->rail;
 	ret = verbs_qp_open(link->ep, link, attr, &l->qp);
 	if (ret)

@@ -41,6 +41,7 @@ struct verbs_lane {
 	uint8_t owe;	      /* bits of enum verbs_msg_op to be said */
 	uint32_t refused;     /* answerer: incarnation that it could not open */
 	uint32_t faults;      /* in a row */
+	uint8_t behind;	      /* reads under way that were posted with what they follow */
 	uint64_t due;	      /* CLOSED: opened again then; DRAINING: given up then */
 	struct dqplb_rq rq;
 };
@@ -86,7 +87,7 @@ uint64_t verbs_lane_drain(struct verbs_link *link, uint32_t lane, uint64_t now);
 bool verbs_lane_post_own(struct verbs_link *link, uint32_t lane, struct ibv_send_wr *wr,
 			 uint64_t cookie);
 /* Cookies from here on are of such requests. */
-#define VERBS_LANE_OWN (UINT64_MAX - 3)
+#define VERBS_LANE_OWN (UINT64_MAX - 4)
 
 /* The same without the endpoint's lock: the link never was up. Mutex. */
 void verbs_lane_leave(struct verbs_link *link, uint32_t lane);

@@ -146,7 +146,7 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 	c->stops = link->lane_stats.stopped;
 	c->spares = link->spare.opened;
 	c->waits = link->chan.waits;
-	c->flushes = link->flush.rounds;
+	c->flushes = link->flush.rounds + link->flush.with;
 	memcpy(c->bytes, link->rail_bytes, sizeof(c->bytes));
 }
 

@@ -186,7 +186,8 @@ struct verbs_link_counts {
 	uint64_t stops;	  /* lanes that the peer stopped before it reported them */
 	uint64_t spares;  /* lanes that were made at its door */
 	uint64_t waits;	  /* packets that there was no room for */
-	uint64_t flushes; /* rounds of reads behind writes */
+	uint64_t flushes; /* rounds of reads behind writes, and reads that went with them
+			   */
 	uint64_t bytes[DQPLB_RAILS_MAX];
 };
 void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *counts);

@@ -29,15 +29,18 @@ struct post {
 	struct ibv_sge sge[VERBS_SGE];
 	uint64_t cookie;
 	uint8_t lane;
+	struct verbs_op *marks; /* it is told where it was posted; NULL: nobody is */
 };
 
 /* What is posted in one go. */
 struct batch {
 	uint32_t count;
 	uint64_t lanes; /* that have a chain */
+	uint64_t marks; /* those where somebody is told */
 	struct post *first[DQPLB_LANES_MAX];
 	struct post *last[DQPLB_LANES_MAX];
 	struct post post[VERBS_POST_BATCH];
+	struct post read;
 };
 
 static void batch_add(struct verbs_link *link, struct batch *b,
@@ -51,6 +54,9 @@ static void batch_add(struct verbs_link *link, struct batch *b,
 	memset(&at->wr, 0, sizeof(at->wr));
 	at->cookie = p->cookie;
 	at->lane = p->lane;
+	at->marks = verbs_op_marks(op, link->flush.least) ? op : NULL;
+	if (at->marks)
+		b->marks |= UINT64_C(1) << p->lane;
 	at->wr.sg_list = at->sge;
 	at->wr.num_sge = (int)verbs_op_sge(op, p->offset, p->len, rail, at->sge);
 	if (p->len)
@@ -93,20 +99,43 @@ static void chain_finish(struct verbs_qp *qp, struct post *first)
 	}
 }
 
-static void chain_post(struct verbs_link *link, uint32_t lane, struct post *first)
+static void mark(struct verbs_op *op, const struct verbs_qp *qp)
+{
+	op->marked = true;
+	op->mark_lane = (uint8_t)qp->lane;
+	op->mark_incarnation = qp->incarnation;
+	op->mark = qp->sq_head;
+}
+
+/* `read`: room for one that goes with the chain, which ends with `last`; or NULL. */
+static void chain_post(struct verbs_link *link, uint32_t lane, struct post *first,
+		       struct post *last, struct post *read)
 {
 	struct verbs_qp *qp = link->lane[lane].qp;
 	struct ibv_send_wr *bad = NULL;
 	int err = ENODEV;
 
 	if (qp && qp->state == VERBS_QP_READY) {
+		if (read && verbs_flush_with(link, lane, &read->wr, read->sge)) {
+			read->cookie = VERBS_FLUSH_BEHIND;
+			read->marks = NULL;
+			last->wr.next = &read->wr;
+		}
 		chain_finish(qp, first);
 		err = ibv_post_send(qp->ib, &first->wr, &bad);
 		/* Those before the bad one are on their way. */
 		for (struct ibv_send_wr *wr = &first->wr; wr && (!err || wr != bad);
-		     wr = wr->next)
-			qp->cookie[qp->sq_head++ & qp->sq_mask] =
-				container_of(wr, struct post, wr)->cookie;
+		     wr = wr->next) {
+			const struct post *at = container_of(wr, struct post, wr);
+
+			if (at->marks)
+				mark(at->marks, qp);
+			qp->cookie[qp->sq_head++ & qp->sq_mask] = at->cookie;
+			if (at->cookie == VERBS_FLUSH_BEHIND) {
+				link->lane[lane].behind++;
+				link->flush.with++;
+			}
+		}
 	}
 	if (err) {
 		FI_WARN(&weft_provider, FI_LOG_EP_DATA, "lane %u: posting: %s\n", lane,
@@ -138,9 +167,10 @@ static void batch_post(struct verbs_link *link, struct batch *b)
 	for (uint64_t left = b->lanes; left; left &= left - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctzll(left);
 
-		chain_post(link, lane, b->first[lane]);
+		chain_post(link, lane, b->first[lane], b->last[lane],
+			   b->marks >> lane & 1 ? &b->read : NULL);
 	}
-	b->lanes = 0;
+	b->lanes = b->marks = 0;
 	b->count = 0;
 }
 
@@ -163,7 +193,7 @@ void verbs_lanes_post(struct verbs_link *link)
 	struct batch b;
 
 	b.count = 0;
-	b.lanes = 0;
+	b.lanes = b.marks = 0;
 	while (!link->faulty &&
 	       dqplb_tx_next(link->tx, &p,
 			     verbs_chan_ready(link, VERBS_CTL_OWN) ? msg : NULL)) {
@@ -267,9 +297,12 @@ static void sent_one(struct verbs_link *link, struct verbs_qp *qp)
 		verbs_op_over(container_of(x, struct verbs_op, xfer));
 }
 
-static void own_answered(struct verbs_link *link, uint32_t lane, uint64_t cookie)
+static void own_answered(struct verbs_link *link, uint32_t lane, uint64_t cookie,
+			 uint32_t at)
 {
-	if (cookie == VERBS_FLUSH_COOKIE)
+	if (cookie == VERBS_FLUSH_BEHIND)
+		verbs_flush_followed(link, lane, at);
+	else if (cookie == VERBS_FLUSH_COOKIE)
 		verbs_flush_answered(link, lane);
 	else if (cookie != VERBS_FLUSH_IDLE)
 		verbs_spare_done(link, cookie);
@@ -286,7 +319,7 @@ static void sent_all(struct verbs_link *link, struct verbs_qp *qp, uint32_t coun
 		if (cookie < VERBS_LANE_OWN)
 			dqplb_tx_done(link->tx, cookie);
 		else
-			own_answered(link, lane, cookie);
+			own_answered(link, lane, cookie, qp->sq_tail - 1);
 	}
 	if (qp->state == VERBS_QP_ERROR)
 		verbs_lane_settle(link, lane);

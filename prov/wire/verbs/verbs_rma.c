@@ -167,6 +167,7 @@ static void op_start(struct verbs_op *op)
 		op_part(op);
 	else
 		x->len = 0;
+	op->marked = false;
 	told = op->notify && op->done + x->len == op->len;
 	numbered = told || (op->put && verbs_link_numbers(link));
 	x->kind = !op->put ? DQPLB_READ : numbered ? DQPLB_NUMBERED : DQPLB_WRITE;
@@ -387,6 +388,10 @@ void verbs_op_over(struct verbs_op *op)
 	op->xfer.lanes = 0;
 	/* What the peer hears of with the last part must be there before that. What is
 	 * numbered has been heard of already. */
+	if (verbs_flush_saw(op->link, op)) {
+		op->lanes = op->strayed = 0;
+		op->sure = op->done;
+	}
 	if (op->lanes && !verbs_link_numbers(op->link) &&
 	    (op->placed || (op->notify && op->done < op->len))) {
 		list_remove(&op->node);

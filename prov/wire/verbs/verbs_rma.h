@@ -42,6 +42,11 @@ struct verbs_op {
 	uint64_t remote; /* address of the part's first byte */
 	uint64_t lanes;	 /* bits: with xfer's those of writes that no read followed yet */
 	uint64_t strayed; /* bits: those of them that are gone */
+	/* Of one segment: where it was posted last. */
+	bool marked;
+	uint8_t mark_lane;
+	uint32_t mark_incarnation;
+	uint32_t mark; /* position of the send queue */
 	struct {
 		uintptr_t at;
 		size_t len;
@@ -63,6 +68,13 @@ static inline void verbs_op_free(struct verbs_ep *ep, struct verbs_op *op)
 static inline bool verbs_op_followed(const struct verbs_op *op)
 {
 	return op->placed || (op->notify && op->done + op->xfer.len < op->len);
+}
+
+/* Likewise, and it is a single write. */
+static inline bool verbs_op_marks(const struct verbs_op *op, uint32_t segment)
+{
+	return verbs_op_followed(op) && op->put && op->xfer.len <= segment &&
+	       op->xfer.kind == DQPLB_WRITE;
 }
 
 /* Called by verbs_lanes_post: what a segment's work request says. Returns how many

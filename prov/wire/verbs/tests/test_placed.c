@@ -224,6 +224,8 @@ int main(void)
 		unseen += !notice_seen(&e, round);
 	tap_is_int(unseen, 0, "A8: a notice comes behind all pieces of memory");
 	tap_is_int(e.a.segment_errs, 0, "without an error");
+	tap_ok(verbs_link_of(e.a.dialled)->flush.with > 0,
+	       "E3: the read of a put of one segment goes with it");
 	verbs_link_count(verbs_link_of(e.a.dialled), &c);
 	tap_diag("%llu segments, %llu again, %llu retired",
 		 (unsigned long long)c.segments, (unsigned long long)c.again,
