@@ -549,6 +549,7 @@ static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
 					 .paths = UET_EP_PATHS,
 					 .rcvbuf = RCVBUF,
 					 .sndbuf = SNDBUF,
+					 .tos = UET_ECN_ECT,
 					 .want_to = ep->secret && attr->addr_any};
 	int ret = uet_sock_open(&config, &ep->sock);
 

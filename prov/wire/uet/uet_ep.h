@@ -86,7 +86,7 @@ uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err);
 /* Datagrams that the helper takes before it looks whether the application is back. */
 #define UET_STAND_IN_BUDGET 64
 /* The helper's turn, which it has: what progress does, but no upcalls. `errors`: some
- * came back. Returns how many datagrams came; less than the budget: there were no more.
+ * came back. Returns how many datagrams came; less than the budget: there may be no more.
  */
 int uet_ep_stand_in(struct wire_ep *ep, bool errors);
 bool uet_ep_armed(struct wire_ep *ep);

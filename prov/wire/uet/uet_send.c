@@ -19,6 +19,8 @@
 /* Calls that are handed over at once, and pieces of memory that they have. */
 #define BATCH_MSGS 32
 #define BATCH_IOV  256
+/* A datagram that costs less to copy than to describe. */
+#define SHORT 512
 
 /* Traffic class, and the size of each segment. */
 union ancillary {
@@ -72,12 +74,13 @@ static struct cmsghdr *put_int(struct cmsghdr *c, int level, int type, int value
 	return (struct cmsghdr *)(void *)((char *)c + CMSG_SPACE(sizeof(value)));
 }
 
-static void batch_add(struct batch *b, const struct uet_tx *tx, unsigned n)
+static void batch_add(struct batch *b, const struct uet_sock_path *path,
+		      const struct uet_tx *tx, unsigned n)
 {
 	struct msghdr *h = &b->msg[b->msgs].msg_hdr;
 	union ancillary *control = &b->control[b->msgs];
 	bool v6 = tx->to->sa.sa_family == AF_INET6;
-	struct cmsghdr *next;
+	struct cmsghdr *next = &control->align;
 
 	memset(h, 0, sizeof(*h));
 	h->msg_name = (void *)(uintptr_t)&tx->to->sa;
@@ -90,9 +93,11 @@ static void batch_add(struct batch *b, const struct uet_tx *tx, unsigned n)
 	}
 	memset(control, 0, sizeof(*control));
 	h->msg_control = control->bytes;
-	h->msg_controllen = CMSG_SPACE(sizeof(int));
-	next = put_int(&control->align, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
-		       v6 ? IPV6_TCLASS : IP_TOS, tx->tos);
+	if (tx->tos != path->tos) {
+		h->msg_controllen = CMSG_SPACE(sizeof(int));
+		next = put_int(next, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+			       v6 ? IPV6_TCLASS : IP_TOS, tx->tos);
+	}
 	if (n > 1) {
 		uint16_t size = (uint16_t)tx->len;
 
@@ -116,7 +121,7 @@ static size_t batch_fill(struct batch *b, const struct uet_sock *sock,
 	       b->iovs + tx[at].iov_count <= BATCH_IOV) {
 		unsigned n = run_of(sock, &tx[at], count - at, BATCH_IOV - b->iovs);
 
-		batch_add(b, &tx[at], n);
+		batch_add(b, &sock->path[tx->path], &tx[at], n);
 		at += n;
 	}
 	return at;
@@ -156,7 +161,7 @@ static size_t send_singly(struct uet_sock *sock, const struct uet_tx *tx, size_t
 
 	while (at < count) {
 		b.msgs = b.iovs = 0;
-		batch_add(&b, &tx[at], 1);
+		batch_add(&b, path, &tx[at], 1);
 		if (sendmsg(path->fd, &b.msg[0].msg_hdr, MSG_DONTWAIT) < 0) {
 			if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 				break;
@@ -169,15 +174,48 @@ static size_t send_singly(struct uet_sock *sock, const struct uet_tx *tx, size_t
 
 /* An error that an earlier datagram brought home is told to the next call, which has
  * sent nothing then: once more. */
+static bool is_told_late(struct uet_sock_path *path, int err)
+{
+	bool late = err == ECONNREFUSED || err == EHOSTUNREACH || err == ENETUNREACH ||
+		    err == EHOSTDOWN;
+
+	path->refused |= late;
+	return late;
+}
+
+static int put_short(const struct uet_sock_path *path, const struct uet_tx *tx)
+{
+	uint8_t bytes[SHORT];
+	size_t at = 0;
+
+	for (unsigned i = 0; i < tx->iov_count; i++) {
+		memcpy(bytes + at, tx->iov[i].iov_base, tx->iov[i].iov_len);
+		at += tx->iov[i].iov_len;
+	}
+	return sendto(path->fd, bytes, at, MSG_DONTWAIT, &tx->to->sa,
+		      wire_addr_len(tx->to)) < 0
+		       ? errno
+		       : 0;
+}
+
+/* A short one of the class that its socket has: there is no cheaper call. */
+static size_t send_short(struct uet_sock *sock, const struct uet_tx *tx)
+{
+	struct uet_sock_path *path = &sock->path[tx->path];
+	int err = put_short(path, tx);
+
+	if (err && is_told_late(path, err))
+		err = put_short(path, tx);
+	return err ? refused(sock, tx, 1, err) : 1;
+}
+
 static int send_batch(struct uet_sock_path *path, struct batch *b, unsigned from,
 		      int *err)
 {
 	int sent = sendmmsg(path->fd, &b->msg[from], b->msgs - from, MSG_DONTWAIT);
 
 	*err = errno;
-	if (sent < 0 && (*err == ECONNREFUSED || *err == EHOSTUNREACH ||
-			 *err == ENETUNREACH || *err == EHOSTDOWN)) {
-		path->refused = true;
+	if (sent < 0 && is_told_late(path, *err)) {
 		sent = sendmmsg(path->fd, &b->msg[from], b->msgs - from, MSG_DONTWAIT);
 		*err = errno;
 	}
@@ -188,10 +226,13 @@ static size_t send_path(struct uet_sock *sock, const struct uet_tx *tx, size_t c
 {
 	struct uet_sock_path *path = &sock->path[tx->path];
 	struct batch b;
-	size_t want = batch_fill(&b, sock, tx, count);
+	size_t want;
 	size_t at = 0;
 	unsigned msg = 0;
 
+	if (count == 1 && tx->len <= SHORT && tx->tos == path->tos)
+		return send_short(sock, tx);
+	want = batch_fill(&b, sock, tx, count);
 	while (at < want) {
 		int err;
 		int sent = send_batch(path, &b, msg, &err);

@@ -162,6 +162,9 @@ static void path_ask(struct uet_sock *sock, struct uet_sock_path *path,
 
 	option(path->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR,
 	       1);
+	if (config->tos && option(path->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+				  v6 ? IPV6_TCLASS : IP_TOS, config->tos))
+		path->tos = config->tos;
 	path->gso = !config->no_gso && option(path->fd, SOL_UDP, UDP_SEGMENT, 0);
 	/* Nothing is ever read from it. */
 	option(path->fd, SOL_SOCKET, SO_RCVBUF, 1);

@@ -41,6 +41,7 @@ struct uet_sock_config {
 	unsigned paths;	     /* 1 to UET_SOCK_PATHS, at least one for each rail */
 	size_t rcvbuf;	     /* bytes wanted of the door, of each path */
 	size_t sndbuf;
+	uint8_t tos;  /* traffic class that most have: it needn't be said of each */
 	bool want_to; /* each datagram says which local address it was sent to */
 	bool no_gso;  /* as if the kernel couldn't */
 	bool no_gro;
@@ -50,7 +51,7 @@ struct uet_sock_config {
 struct uet_sock_path {
 	int fd;
 	uint8_t rail;
-	uint8_t tos;  /* as it was set last */
+	uint8_t tos;  /* of what leaves by it, where no other is asked for */
 	bool gso;     /* many datagrams in one call, until one is refused */
 	bool refused; /* the kernel has an error for us */
 };

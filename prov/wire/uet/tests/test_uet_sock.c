@@ -161,6 +161,7 @@ static void test_pass(const char *text, int family)
 		c.no_gso = i & 1;
 		c.no_gro = i & 2;
 		c.any = i == 3;
+		c.tos = i & 2 ? UET_ECN_ECT : 0;
 		ret = uet_sock_open(&c, &a);
 		if (!ret)
 			ret = uet_sock_open(&c, &b);
@@ -177,6 +178,35 @@ static void test_pass(const char *text, int family)
 		uet_sock_close(a);
 		uet_sock_close(b);
 	}
+}
+
+/* One that is sent alone: of the class that its socket has, and of another. */
+static void test_alone(void)
+{
+	struct uet_sock_config c = config_of("127.0.0.1", AF_INET);
+	struct uet_sock *a, *b;
+	uint8_t data[SIZE];
+
+	c.tos = UET_ECN_ECT;
+	if (uet_sock_open(&c, &a) || uet_sock_open(&c, &b))
+		tap_bail("no sockets");
+	fill(data, 6);
+	for (unsigned i = 0; i < 2; i++) {
+		struct seen s = {.tos = i ? 0 : UET_ECN_ECT};
+		struct uet_tx tx = {.to = &b->addr,
+				    .len = size_of(6),
+				    .iov_count = 2,
+				    .tos = s.tos,
+				    .iov = {{data, 44}, {data + 44, size_of(6) - 44}}};
+
+		while (!uet_send(a, &tx, 1))
+			;
+		wait_for(b, &s, 1);
+		tap_ok(s.count[6] == 1 && !s.wrong, "a short one comes as it was sent");
+		tap_ok(!s.other_tos, "with its class 0x%02x", s.tos);
+	}
+	uet_sock_close(a);
+	uet_sock_close(b);
 }
 
 /* ---- what is refused --------------------------------------------------------------- */
@@ -354,6 +384,7 @@ int main(void)
 {
 	test_pass("127.0.0.1", AF_INET);
 	test_pass("::1", AF_INET6);
+	test_alone();
 	test_refusals();
 	test_buffers();
 	test_nobody();
