@@ -72,7 +72,7 @@ struct perf_row {
 	uint64_t bytes; /* per rank, as the call's count says */
 	uint64_t count;
 	const char *algorithm;
-	const char *why; /* it was chosen; NULL: nobody asks */
+	char why[192]; /* it was chosen; "": nobody asks */
 	int64_t iters;
 	double median_us, p99_us;
 	double alg_gbps, bus_gbps; /* 1e9 bytes per second */

@@ -209,8 +209,8 @@ const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t co
 }
 
 /* Who chose it, and by what the library goes. */
-static const char *algorithm_why(const struct perf *p, const struct perf_op *op,
-				 uint64_t count, const char *algorithm)
+static void algorithm_why(const struct perf *p, const struct perf_op *op, uint64_t count,
+			  const char *algorithm, char *text, size_t len)
 {
 	const struct algo *forced = p->ctx->force[op->coll].algo;
 	const struct plan_call call = {
@@ -225,12 +225,11 @@ static const char *algorithm_why(const struct perf *p, const struct perf_op *op,
 	};
 
 	if (p->opts->algorithm)
-		return "--algo names it";
-	if (forced && strcmp(forced->name, algorithm) == 0)
-		return "WEFT_ALGO names it";
-	if (tune_find(p->ctx->tune, weft_coll_name(op->coll), &call))
-		return "WEFT_TUNE has it as the fastest";
-	return algo_why(weft_coll_name(op->coll), &call);
+		snprintf(text, len, "--algo names it");
+	else if (forced && strcmp(forced->name, algorithm) == 0)
+		snprintf(text, len, "WEFT_ALGO names it");
+	else
+		tune_say(p->ctx->tune, weft_coll_name(op->coll), &call, text, len);
 }
 
 bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
@@ -247,7 +246,7 @@ bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		return false;
 	}
 	if (p->opts->explain)
-		row->why = algorithm_why(p, op, count, row->algorithm);
+		algorithm_why(p, op, count, row->algorithm, row->why, sizeof(row->why));
 	memset(p->times, 0, (PERF_FLAGS + PERF_ITERS_MAX) * sizeof(*p->times));
 	/* The first call connects and exchanges handles: it is checked, not timed. */
 	return cell_call(&c, false, &ns) &&

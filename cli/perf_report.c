@@ -171,7 +171,7 @@ static void row_json(struct perf_report *r, const struct perf_row *row)
 	json_real(&r->json, "p99_us", row->p99_us);
 	json_real(&r->json, "algorithm_gb_per_s", row->alg_gbps);
 	json_real(&r->json, "bus_gb_per_s", row->bus_gbps);
-	if (row->why)
+	if (row->why[0])
 		json_text(&r->json, "why", row->why);
 	json_bool(&r->json, "ok", row->wrong == 0);
 	if (r->perf->opts->overlap) {
@@ -229,8 +229,7 @@ static void row_text(const struct perf_report *r, const struct perf_row *row)
 		 row->iters < CALLS_FEW ? "*" : "");
 	printf("%6s %-18s %5s %9s %9s %8s %8s %6s%s%s\n", size, row->algorithm, calls,
 	       figure(row->median_us, median), figure(row->p99_us, p99), alg, bus,
-	       row->wrong ? "WRONG" : "ok", row->why ? "  " : "",
-	       row->why ? row->why : "");
+	       row->wrong ? "WRONG" : "ok", row->why[0] ? "  " : "", row->why);
 	stages_text(r, row);
 	fflush(stdout);
 }

@@ -20,6 +20,7 @@
 #include "cli/usage.h"
 #include "coll/algo/algo.h"
 #include "coll/comm/comm.h"
+#include "coll/comm/measure.h"
 #include "coll/tune/tune.h"
 
 #define BUDGET_US ((int64_t)60000000)
@@ -35,6 +36,7 @@ static const char help_text[] =
 	"of the\n"
 	"fastest for each length, which the library chooses by where WEFT_TUNE names "
 	"it.\n"
+	"With it go the terms of the model that chooses what the table doesn't have.\n"
 	"\n"
 	"      --out FILE     where the table goes, on the host of rank 0; standard "
 	"output\n"
@@ -140,6 +142,7 @@ struct tuning {
 	int cells;	  /* measurements to be done... */
 	int done;	  /* ...and done */
 	uint64_t wrong;
+	struct cost_terms cost; /* alpha_ps 0: with one rank there are none */
 };
 
 /* The fastest for one length. */
@@ -247,6 +250,13 @@ static void head_write(struct tuning *t)
 	json_text(&t->json, "kind", TUNE_KIND);
 	json_text(&t->json, "weft", PACKAGE_VERSION);
 	json_text(&t->json, "provider", t->perf.provider);
+	if (t->cost.alpha_ps) {
+		json_object_begin(&t->json, "cost");
+		json_uint(&t->json, "alpha_ps", t->cost.alpha_ps);
+		json_uint(&t->json, "beta_fs", t->cost.beta_fs);
+		json_uint(&t->json, "gamma_fs", t->cost.gamma_fs);
+		json_object_end(&t->json);
+	}
 	json_array_begin(&t->json, "choices");
 }
 
@@ -258,6 +268,10 @@ static bool measure_all(struct tuning *t)
 				    ? cells_of(t, &perf_op_table[i])
 				    : 0;
 	t->perf.begin_us = exec_now();
+	if (measure_terms(t->perf.comm, &t->cost) != WEFT_SUCCESS) {
+		fprintf(stderr, "weft tune: %s\n", weft_error_detail());
+		return false;
+	}
 	if (t->out)
 		head_write(t);
 	for (size_t i = 0; i < perf_op_count; i++) {

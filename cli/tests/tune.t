@@ -42,19 +42,38 @@ ok "a table" status_is 0 "${run[@]}" "$weft" tune allreduce --sizes 8:1K --budge
 	--out "$tmp/table"
 ok "of what there is" grep -qE '"algorithm": "(ring|recursive-doubling|halving-doubling|double-tree|hierarchical)"' \
 	"$tmp/table"
+ok "with the terms of the model" grep -qE '"alpha_ps": [1-9]' "$tmp/table"
 ok "for this number of ranks" grep -q '"ranks": 2' "$tmp/table"
 export WEFT_TUNE=$tmp/table
 ok "it can be read" status_is 0 "${run[@]}" "$weft" perf allreduce --sizes 8:8 --iters 1 \
 	--explain
 ok "and says why" grep -q 'ok  WEFT_TUNE has it as the fastest' "$tmp/out"
-ok "what it does not have is chosen as ever" status_is 0 "${run[@]}" "$weft" perf broadcast \
+ok "what it does not have goes by the model" status_is 0 "${run[@]}" "$weft" perf broadcast \
 	--sizes 8:8 --iters 1 --explain
-ok "and says so" test "$(grep -c WEFT_TUNE "$tmp/out")" -eq 0
+ok "and says so" grep -q 'ok  cost model: ' "$tmp/out"
 cat >"$tmp/own" <<'END'
 {"schema": 1, "kind": "weft-tune", "choices": [
   {"collective": "allreduce", "ranks": 2, "up_to": 64, "algorithm": "double-tree"},
   {"collective": "allreduce", "ranks": 2, "up_to": 128, "algorithm": "ring"}]}
 END
+echo '{"schema": 1, "kind": "weft-tune", "choices": [], "cost": {"alpha_ps": 1000000000,
+  "beta_fs": 100, "gamma_fs": 100}}' >"$tmp/terms"
+WEFT_TUNE=$tmp/terms ok "terms of the model by hand" status_is 0 "${run[@]}" "$weft" perf \
+	allreduce --sizes 8K:8K --iters 1 --explain
+ok "are what it goes by" grep -qE ' 8K +recursive-doubling .*cost model: .* \(alpha 1000.000 us' \
+	"$tmp/out"
+# Ranks that chose apart would hear of it in the first call that they disagree about.
+WEFT_TUNE=measure ok "terms that are measured where it runs" status_is 0 "$weft" run -n 3 \
+	--no-prefix "$weft" perf all --sizes 8:64K --iters 1 --explain
+ok "all ranks choose by them" test "$(grep -c 'cost model: .* (alpha' "$tmp/out")" -ge 20
+ok "the same for all calls" test \
+	"$(grep -o '(alpha.*)' "$tmp/out" | sort -u | wc -l)" -eq 1
+ok "and who is alone has none" status_is 0 env WEFT_TUNE=measure "$weft" perf allreduce \
+	--sizes 8:8 --iters 1
+# shellcheck disable=SC2016 # the ranks expand it
+ok "who measures and who doesn't" status_is 1 "${run[@]}" sh -c \
+	'[ "$WEFT_RANK" = 0 ] || WEFT_TUNE=measure; exec '"$weft"' perf barrier'
+ok "hear it, too" grep -q 'choose algorithms by different tables' "$tmp/err"
 export WEFT_TUNE=$tmp/own
 ok "a table by hand" status_is 0 "${run[@]}" "$weft" perf allreduce --sizes 8:2K --iters 1
 ok "short" grep -qE ' 8 +double-tree ' "$tmp/out"

@@ -498,15 +498,6 @@ static enum weft_result check_data(const struct weft_comm *comm,
 	return row->reduces ? check_operation(&job, out) : WEFT_SUCCESS;
 }
 
-/* By measurement, where there is one. */
-static const struct algo *check_default(const struct tune *tune, const char *coll,
-					const struct plan_call *call)
-{
-	const struct tune_choice *choice = tune_find(tune, coll, call);
-
-	return choice ? choice->algo : algo_choose(coll, call);
-}
-
 static enum weft_result check_algorithm(const struct tune *tune, const char *name,
 					struct checked_call *out)
 {
@@ -516,7 +507,7 @@ static enum weft_result check_algorithm(const struct tune *tune, const char *nam
 	if (name)
 		out->algo = algo_find(coll, name);
 	else
-		out->algo = check_default(tune, coll, &out->plan);
+		out->algo = tune_choose(tune, coll, &out->plan);
 	if (out->algo && out->algo->supports(&out->plan))
 		return WEFT_SUCCESS;
 	if (out->plan.ordered && (out->algo || !name))

@@ -3,10 +3,12 @@
 #include "config.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
+#include "coll/comm/measure.h"
 #include "coll/exec/name.h"
 #include "util/lock_note.h"
 
@@ -127,6 +129,25 @@ static enum weft_result comm_open(struct weft_ctx *ctx, uint32_t groups,
 	return result;
 }
 
+/* WEFT_TUNE=measure. All ranks make their communicators of all ranks in the same order,
+ * so that all are here with their first one. */
+static enum weft_result comm_measure(struct weft_comm *comm)
+{
+	struct tune *tune = comm->ctx->tune;
+	enum weft_result result;
+	char why[256];
+
+	if (!tune || !tune->measure)
+		return WEFT_SUCCESS;
+	tune->measure = false;
+	result = measure_terms(comm, &tune->cost);
+	if (result == WEFT_SUCCESS)
+		return WEFT_SUCCESS;
+	snprintf(why, sizeof(why), "%s", weft_error_detail());
+	(void)weft_comm_destroy(comm);
+	return error_set(result, "%s", why);
+}
+
 enum weft_result weft_comm_create(struct weft_ctx *ctx, const struct weft_comm_opts *opts,
 				  struct weft_comm **comm)
 {
@@ -143,7 +164,7 @@ enum weft_result weft_comm_create(struct weft_ctx *ctx, const struct weft_comm_o
 	ctx_lock(ctx);
 	result = comm_open(ctx, comm_opts_groups(opts), comm);
 	ctx_unlock(ctx);
-	return result;
+	return result == WEFT_SUCCESS ? comm_measure(*comm) : result;
 }
 
 LOCK_HELD(lock_context) static enum weft_result comm_close(struct weft_comm *comm)

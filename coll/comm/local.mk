@@ -1,7 +1,7 @@
 # Sources of coll/comm (libcoll.la) and the unit tests beside them.
 COLL_SOURCES += %D%/comm.c %D%/comm.h %D%/comm_plan.c %D%/comm_req.c %D%/ctx.c \
 	%D%/dynamic.h %D%/dynamic.c \
-	%D%/force.h %D%/force.c %D%/op.c %D%/op.h %D%/comm_nodes.c \
+	%D%/force.h %D%/force.c %D%/measure.h %D%/measure.c %D%/op.c %D%/op.h %D%/comm_nodes.c \
 	%D%/progress.h %D%/progress.c
 
 check_PROGRAMS += %D%/tests/test_force

@@ -212,7 +212,7 @@ static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 		return error_set(WEFT_ERR_MISMATCH,
 				 "rank %d and rank %d choose algorithms by different "
 				 "tables, or one by none: set WEFT_TUNE to the same file "
-				 "on all ranks",
+				 "(or to measure) on all ranks",
 				 rank, x->rank);
 	if (card->message_max < x->caps.message_max)
 		x->caps.message_max = card->message_max;

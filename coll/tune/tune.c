@@ -86,6 +86,33 @@ static bool choice_read(struct reading *r)
 	return choice_keep(r, &choice);
 }
 
+static bool cost_read(struct reading *r)
+{
+	struct cost_terms *terms = &r->tune->cost;
+	struct json_read *j = &r->json;
+	char key[JSON_READ_TEXT];
+	const char *fault;
+
+	if (!json_read_mark(j, '{'))
+		return false;
+	do {
+		if (!json_read_text(j, key) || !json_read_mark(j, ':'))
+			return false;
+		if (!strcmp(key, "alpha_ps"))
+			json_read_number(j, &terms->alpha_ps);
+		else if (!strcmp(key, "beta_fs"))
+			json_read_number(j, &terms->beta_fs);
+		else if (!strcmp(key, "gamma_fs"))
+			json_read_number(j, &terms->gamma_fs);
+		else
+			json_read_skip(j);
+	} while (json_read_is(j, ','));
+	if (!json_read_mark(j, '}'))
+		return false;
+	fault = cost_terms_check(terms);
+	return !fault || refuse(r, fault, "in cost");
+}
+
 static bool choices_read(struct reading *r)
 {
 	struct json_read *j = &r->json;
@@ -127,6 +154,8 @@ static bool member_read(struct reading *r, const char *key)
 		snprintf(r->tune->provider, sizeof(r->tune->provider), "%.31s", text);
 		return true;
 	}
+	if (!strcmp(key, "cost"))
+		return cost_read(r);
 	return !strcmp(key, "choices") ? choices_read(r) : json_read_skip(j);
 }
 
@@ -176,7 +205,13 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static uint64_t choices_hash(const struct tune *tune)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
-	char text[48];
+	char text[80];
+
+	snprintf(text, sizeof(text), "%d %llu %llu %llu", tune->measure,
+		 (unsigned long long)tune->cost.alpha_ps,
+		 (unsigned long long)tune->cost.beta_fs,
+		 (unsigned long long)tune->cost.gamma_fs);
+	hash = hash_text(hash, text);
 
 	for (uint32_t i = 0; i < tune->count; i++) {
 		const struct tune_choice *c = &tune->choice[i];
@@ -216,6 +251,18 @@ enum weft_result tune_parse(const char *name, const char *text, size_t len,
 			 r.why);
 }
 
+static enum weft_result tune_measured(struct tune **tune)
+{
+	struct tune *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a table of algorithms");
+	t->measure = true;
+	t->hash = choices_hash(t);
+	*tune = t;
+	return WEFT_SUCCESS;
+}
+
 enum weft_result tune_open(const char *path, struct tune **tune)
 {
 	enum weft_result result;
@@ -226,6 +273,8 @@ enum weft_result tune_open(const char *path, struct tune **tune)
 	*tune = NULL;
 	if (!path || !*path)
 		return WEFT_SUCCESS;
+	if (!strcmp(path, TUNE_MEASURE))
+		return tune_measured(tune);
 	f = fopen(path, "re");
 	if (!f)
 		return error_set(WEFT_ERR_ARG, "WEFT_TUNE: %.200s: %s", path,
@@ -286,4 +335,26 @@ const struct tune_choice *tune_find(const struct tune *tune, const char *coll,
 			found = c;
 	}
 	return found && found->algo->supports(call) ? found : NULL;
+}
+
+const struct algo *tune_choose(const struct tune *tune, const char *coll,
+			       const struct plan_call *call)
+{
+	const struct tune_choice *choice = tune_find(tune, coll, call);
+	const struct algo *algo = choice ? choice->algo : NULL;
+
+	if (!algo && tune)
+		algo = cost_choose(&tune->cost, coll, call, NULL);
+	return algo ? algo : algo_choose(coll, call);
+}
+
+void tune_say(const struct tune *tune, const char *coll, const struct plan_call *call,
+	      char *text, size_t len)
+{
+	if (tune_find(tune, coll, call))
+		snprintf(text, len, "WEFT_TUNE has it as the fastest");
+	else if (tune && cost_choose(&tune->cost, coll, call, NULL))
+		cost_say(&tune->cost, coll, call, text, len);
+	else
+		snprintf(text, len, "%s", algo_why(coll, call));
 }

@@ -4,21 +4,28 @@
  * built-in limits: a JSON document, named by WEFT_TUNE. It comes from a file and is not
  * trusted: what is not as it must be is refused with the place.
  *
- *   {"schema": 1, "kind": "weft-tune", "provider": "weft", "choices": [
+ *   {"schema": 1, "kind": "weft-tune", "provider": "weft",
+ *    "cost": {"alpha_ps": 1500000, "beta_fs": 90000, "gamma_fs": 50000},
+ *    "choices": [
  *     {"collective": "allreduce", "ranks": 4, "up_to": 8192,
  *      "algorithm": "recursive-doubling"}, ...]}
  *
  * Values under other keys are passed over. up_to is bytes, of the vector or of a block as
  * the call's count says; the last entry of its number of ranks is for all that is longer.
+ * "cost", which may be absent, are the terms of a model (cost.h) for what the choices do
+ * not have. WEFT_TUNE=measure is no file but those terms alone, which are measured when
+ * the first communicator of a context is made (coll/comm/measure.h).
  */
 #ifndef WEFT_TUNE_TUNE_H
 #define WEFT_TUNE_TUNE_H
 
 #include "coll/algo/algo.h"
+#include "coll/tune/cost.h"
 #include "weft/weft.h"
 
 #define TUNE_SCHEMA	 1
 #define TUNE_KIND	 "weft-tune"
+#define TUNE_MEASURE	 "measure"     /* in place of a file */
 #define TUNE_FILE_MAX	 (1024 * 1024) /* bytes */
 #define TUNE_CHOICES_MAX 16384
 
@@ -31,6 +38,8 @@ struct tune_choice {
 struct tune {
 	uint64_t hash; /* of the choices: the same on all ranks, or they choose apart */
 	char provider[32];
+	bool measure;		/* terms are to be measured */
+	struct cost_terms cost; /* alpha_ps 0: none, or none yet */
 	uint32_t count;
 	struct tune_choice choice[]; /* by collective, ranks, up_to */
 };
@@ -46,5 +55,13 @@ void tune_close(struct tune *tune);
  * nearest, the first that is long enough. NULL: nothing, or what cannot do the call. */
 const struct tune_choice *tune_find(const struct tune *tune, const char *coll,
 				    const struct plan_call *call);
+
+/* By choices, the model or the built-in limits, whichever is there first; NULL: none can
+ * do the call. tune may be NULL. */
+const struct algo *tune_choose(const struct tune *tune, const char *coll,
+			       const struct plan_call *call);
+/* What tune_choose() goes by, in words. */
+void tune_say(const struct tune *tune, const char *coll, const struct plan_call *call,
+	      char *text, size_t len);
 
 #endif
