@@ -215,7 +215,7 @@ static uint64_t rto_of(const struct uet_pdc *pdc)
 static uint64_t probe_wait(const struct uet_pdc *pdc)
 {
 	uint64_t most = rto_of(pdc);
-	uint64_t wait = 3 * (pdc->tx.srtt + pdc->pds->config.ack_delay) +
+	uint64_t wait = 3 * pdc->tx.srtt + 3 * pdc->pds->config.ack_delay / 2 +
 			pdc->pds->config.cc.jitter;
 
 	wait = (wait > PROBE_LEAST ? wait : PROBE_LEAST)

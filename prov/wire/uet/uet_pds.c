@@ -56,7 +56,7 @@ static struct uet_pds_config with_defaults(const struct uet_pds_config *config)
 	set32(&c.ack_bytes, 16384);
 	set32(&c.ack_most, c.ack_bytes);
 	set32(&c.path_reorder, 3);
-	set64(&c.ack_delay, 50 * US);
+	set64(&c.ack_delay, 100 * US);
 	set64(&c.rto_init, 20 * MS);
 	set64(&c.rto_max, 500 * MS);
 	set64(&c.give_up, 20000 * MS);

@@ -103,7 +103,7 @@ struct uet_pds_config {
 			 * after the other; 0: nothing waits for such a piece */
 	uint32_t ack_bytes;	 /* an ack is asked for after so many [16384] */
 	uint32_t ack_most;	 /* and due after so many, whoever asks [ack_bytes] */
-	uint64_t ack_delay;	 /* and after this time [50 us] */
+	uint64_t ack_delay;	 /* and after this time [100 us] */
 	uint64_t rto_init;	 /* [20 ms] */
 	uint64_t rto_max;	 /* [500 ms] */
 	uint64_t give_up;	 /* without any answer [20 s] */
