@@ -227,6 +227,11 @@ static void call_check(struct worker *w, const struct task *t, struct plan_call 
 	call.nodes = nodes;
 	if (t->algo->supports(&call))
 		set_check(w, t, &call);
+	/* As doubled calls have them. */
+	call.roomy = !call.in_place && (t->algo->goal == PLAN_GOAL_ALLREDUCE ||
+					t->algo->goal == PLAN_GOAL_REDUCE_SCATTER);
+	if (call.roomy && !t->algo->vector && t->algo->supports(&call))
+		set_check(w, t, &call);
 	free(nodes);
 }
 

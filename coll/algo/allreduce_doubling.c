@@ -38,6 +38,8 @@ static uint32_t slots_for(const struct plan_call *call, uint32_t rounds)
 {
 	uint64_t fit = DOUBLING_SCRATCH / call->elem_size / call->count;
 
+	if (call->roomy)
+		return rounds;
 	if (fit < 1)
 		return 1;
 	return fit < rounds ? (uint32_t)fit : rounds;

@@ -21,7 +21,9 @@
 #define HALVING_STEPS_MAX 32 /* rounds of the reduce-scatter, with the folding */
 
 /* Scratch in bytes. Within it there are two vectors: a round's partial sums arrive in one
- * while those of the round before are added from the other. Longer vectors have one. */
+ * while those of the round before are added from the other. Longer vectors have one.
+ * Roomy calls have one for each round, and add up there: so nothing is sent from DST that
+ * arrives again. */
 #define HALVING_SCRATCH (1024 * 1024)
 
 struct halving {
@@ -31,7 +33,8 @@ struct halving {
 	uint8_t part;	   /* the vector: p blocks */
 	uint8_t slot_part; /* scratch: `slots` times that */
 	uint32_t slots;
-	enum plan_buf acc; /* where the sum so far is */
+	enum plan_buf acc; /* where the sum so far is; SCRATCH: in the slot of the round
+			      before */
 	uint32_t rounds;   /* so far: of folding and reduce-scatter */
 	uint32_t first;	   /* round in which this rank adds first */
 	uint32_t reduce[HALVING_STEPS_MAX + 1]; /* by round */
@@ -51,15 +54,25 @@ static struct plan_range in_range(const struct halving *h, uint32_t first, uint3
 			h->rounds % h->slots * h->blocks + first, count);
 }
 
+static struct plan_range acc_range(const struct halving *h, uint32_t first,
+				   uint32_t count)
+{
+	if (h->acc != PLAN_SCRATCH)
+		return plan_run(h->acc, h->part, first, count);
+	return plan_run(PLAN_SCRATCH, h->slot_part, (h->rounds - 1) * h->blocks + first,
+			count);
+}
+
 /* What comes in this round is added to the same blocks of our own. */
 static void round_recv_reduce(struct halving *h, int32_t peer, uint32_t first,
-			      uint32_t count)
+			      uint32_t count, bool last)
 {
+	const bool stays = h->call->roomy && !last;
 	const struct plan_range in = in_range(h, first, count);
-	const struct plan_range own = plan_run(h->acc, h->part, first, count);
+	const struct plan_range own = acc_range(h, first, count);
 	const uint32_t recv = plan_add_recv(h->b, peer, in);
-	const uint32_t reduce =
-		plan_add_reduce(h->b, plan_run(PLAN_DST, h->part, first, count), own, in);
+	const uint32_t reduce = plan_add_reduce(
+		h->b, stays ? in : plan_run(PLAN_DST, h->part, first, count), own, in);
 
 	if (h->rounds >= h->first + h->slots)
 		plan_add_dep_same(h->b, recv, h->reduce[h->rounds - h->slots]);
@@ -67,6 +80,7 @@ static void round_recv_reduce(struct halving *h, int32_t peer, uint32_t first,
 	if (h->rounds > h->first)
 		plan_add_dep_same(h->b, reduce, h->reduce[h->rounds - 1]);
 	h->reduce[h->rounds++] = reduce;
+	h->acc = stays ? PLAN_SCRATCH : PLAN_DST;
 }
 
 /* From the half that is left, to the same blocks of the partner's scratch. */
@@ -74,7 +88,7 @@ static struct halving_sent round_send(struct halving *h, int32_t peer, uint32_t 
 				      uint32_t count)
 {
 	const struct halving_sent sent = {
-		.send = plan_add_send(h->b, peer, plan_run(h->acc, h->part, first, count),
+		.send = plan_add_send(h->b, peer, acc_range(h, first, count),
 				      in_range(h, first, count)),
 		.from_dst = h->acc == PLAN_DST,
 	};
@@ -107,8 +121,7 @@ static void scatter_and_gather(struct halving *h, uint32_t id, int64_t extra)
 		const int32_t peer = rank_of(id ^ dist, extra);
 
 		sent[step] = round_send(h, peer, keep ^ dist, dist);
-		round_recv_reduce(h, peer, keep, dist);
-		h->acc = PLAN_DST;
+		round_recv_reduce(h, peer, keep, dist, dist == 1);
 	}
 	if (h->call->average)
 		plan_set_scale(h->b, h->reduce[h->rounds - 1]);
@@ -154,8 +167,7 @@ static void steps_add(struct halving *h)
 	}
 	plan_need_scratch(h->b, call->count * h->slots);
 	if (folds) {
-		round_recv_reduce(h, call->rank + 1, 0, h->blocks);
-		h->acc = PLAN_DST;
+		round_recv_reduce(h, call->rank + 1, 0, h->blocks, false);
 	} else if (extra) {
 		h->rounds = h->first = 1; /* the folding is a round for all */
 	}
@@ -166,10 +178,20 @@ static void steps_add(struct halving *h)
 		after_all(h, plan_add_send(h->b, call->rank + 1, whole, whole));
 }
 
+/* Of the reduce-scatter, with the folding. */
+static uint32_t rounds_for(int32_t size)
+{
+	uint32_t rounds = 0;
+
+	while (((int64_t)1 << rounds) < size)
+		rounds++;
+	return rounds ? rounds : 1;
+}
+
 int allreduce_halving_build(const struct plan_call *call, struct plan **plan,
 			    const char **why)
 {
-	int ret = build_check(call, 2, why);
+	int ret = build_check(call, call->roomy ? 33 : 2, why);
 	struct halving h = {.call = call, .blocks = 1};
 
 	if (ret)
@@ -181,6 +203,8 @@ int allreduce_halving_build(const struct plan_call *call, struct plan **plan,
 		h.blocks *= 2;
 	h.part = plan_add_balanced(h.b, call->count, h.blocks);
 	h.slots = call->count * 2 <= HALVING_SCRATCH / call->elem_size ? 2 : 1;
+	if (call->roomy)
+		h.slots = rounds_for(call->size);
 	h.slot_part = plan_add_balanced(h.b, call->count * h.slots, h.blocks * h.slots);
 	h.acc = call->in_place ? PLAN_DST : PLAN_SRC;
 	if (call->size > 1)

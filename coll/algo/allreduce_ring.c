@@ -13,6 +13,8 @@
  * reduce-scatter depends on anything. In place they arrive in a few slots of scratch that
  * are used over and over: a receive waits for the REDUCE that freed its slot. A part of
  * DST is finished by its second arrival, which waits for the SEND of the partial sum.
+ * In roomy calls they arrive in scratch as long as the vector, and are added up and sent
+ * on there, so that only finished parts come to DST, and no receive waits for anything.
  * A part is reduced along one chain of ranks and divided once, by the last of them: all
  * ranks get the same bits.
  * Cost: 2 * (n - 1) * (C * a + m / n * b) + (n - 1) * m / n * g for m bytes, with up to C
@@ -75,6 +77,7 @@ static void stretch_add(struct ring *r, int64_t start, int64_t trips, bool last)
 {
 	struct stretch *s = &r->stretch[r->stretches++];
 	uint32_t in = received_part(r, start), out = sent_part(r, start);
+	const enum plan_buf sums = r->call->roomy ? PLAN_SCRATCH : PLAN_DST;
 	struct plan_range arrives = plan_run(r->in_buf, r->in_part, in, 1);
 
 	*s = (struct stretch){.start = start, .trips = trips};
@@ -82,11 +85,12 @@ static void stretch_add(struct ring *r, int64_t start, int64_t trips, bool last)
 	s->recv = plan_add_recv(r->b, r->left, arrives);
 	plan_set_advance(r->b, s->recv, 0, -1, 0, 0);
 	s->send = plan_add_send(r->b, r->right,
-				plan_run(start ? PLAN_DST : r->own, r->part, out, 1),
+				plan_run(start ? sums : r->own, r->part, out, 1),
 				plan_run(r->in_buf, r->in_part, out, 1));
 	plan_set_advance(r->b, s->send, 0, -1, -1, 0);
-	s->reduce = plan_add_reduce(r->b, plan_run(PLAN_DST, r->part, in, 1), arrives,
-				    plan_run(r->own, r->part, in, 1));
+	s->reduce =
+		plan_add_reduce(r->b, plan_run(last ? PLAN_DST : sums, r->part, in, 1),
+				arrives, plan_run(r->own, r->part, in, 1));
 	plan_set_advance(r->b, s->reduce, 0, -1, -1, -1);
 	plan_add_dep_same(r->b, s->reduce, s->recv);
 	for (int i = 0; i < r->stretches; i++) {
@@ -104,8 +108,8 @@ static void stretch_add(struct ring *r, int64_t start, int64_t trips, bool last)
 static void reduce_scatter_add(struct ring *r)
 {
 	int64_t n = r->call->size, all = (n - 1) * r->chunks;
-	/* The last step divides: a form of its own when there is something to divide. */
-	int64_t plain = r->call->average ? all - r->chunks : all;
+	/* The last step divides, or goes from scratch to DST: a form of its own. */
+	int64_t plain = r->call->average || r->call->roomy ? all - r->chunks : all;
 
 	stretch_add(r, 0, r->chunks, n == 2);
 	if (plain > r->chunks)
@@ -133,7 +137,7 @@ static void all_gather_add(struct ring *r)
 		dep_add(r, send, start, trips, s, s->reduce, r->chunks);
 		/* The part arrives for the second time: n - 1 steps ago it was sent, from
 		 * DST; in the first step from the caller's vector. */
-		if (s->start || r->call->in_place)
+		if ((s->start && !r->call->roomy) || r->call->in_place)
 			dep_add(r, recv, start, trips, s, s->send, start);
 	}
 	plan_loop_end(r->b);
@@ -196,6 +200,10 @@ int allreduce_ring_build(const struct plan_call *call, struct plan **plan,
 		r.own = PLAN_DST;
 		r.in_buf = PLAN_SCRATCH;
 		r.in_part = plan_add_folded(r.b, r.part, (uint32_t)r.slots);
+	}
+	if (call->roomy) {
+		r.in_buf = PLAN_SCRATCH;
+		plan_need_scratch(r.b, call->count);
 	}
 	/* A partial sum is added where it arrived, and a block is sent on by who has just
 	 * added to it: the sender has it at hand. In place this is not so: what arrives

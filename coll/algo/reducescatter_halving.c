@@ -19,7 +19,8 @@
 
 #include "coll/algo/build.h"
 
-/* Scratch in bytes within which arrivals have two vectors. */
+/* Scratch in bytes within which arrivals have two vectors; roomy calls have one for each
+ * round. */
 #define HALVING_SCRATCH (1024 * 1024)
 
 #define HALVING_ROUNDS_MAX 33
@@ -28,7 +29,7 @@ struct halving {
 	const struct plan_call *call;
 	struct plan_builder *b;
 	struct build_blocks blocks; /* of SRC, and of each vector of scratch */
-	uint8_t scratch[3];	    /* sums; arrivals, in `slots` of them */
+	uint8_t scratch[1 + HALVING_ROUNDS_MAX]; /* sums; arrivals, in `slots` of them */
 	uint32_t slots;
 	int64_t extra; /* n - p: so many work for two */
 	bool own;      /* nothing was added up yet: sums are in SRC */
@@ -175,7 +176,10 @@ static void steps_add(struct halving *h, int64_t p)
 int reducescatter_halving_build(const struct plan_call *call, struct plan **plan,
 				const char **why)
 {
-	int ret = build_check(call, 3 * build_blocks_most(call), why);
+	int ret = build_check(call,
+			      (call->roomy ? HALVING_ROUNDS_MAX + 1 : 3) *
+				      build_blocks_most(call),
+			      why);
 	struct halving h = {.call = call, .own = true};
 	int64_t p = 1;
 
@@ -189,6 +193,10 @@ int reducescatter_halving_build(const struct plan_call *call, struct plan **plan
 	h.extra = call->size - p;
 	h.blocks = build_send_blocks(h.b, call);
 	h.slots = build_send_span(call) <= HALVING_SCRATCH / 2 / call->elem_size ? 2 : 1;
+	if (call->roomy) {
+		for (h.slots = 1; ((int64_t)1 << h.slots) < call->size;)
+			h.slots++;
+	}
 	for (uint32_t v = 0; v <= h.slots; v++)
 		h.scratch[v] =
 			plan_add_shifted(h.b, h.blocks.part, v * build_send_span(call));

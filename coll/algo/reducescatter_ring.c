@@ -9,8 +9,8 @@
  *
  * Sums arrive in scratch of two blocks, one that arrives and one that is passed on, and
  * are added up there: a receive waits for the SEND that freed its chunk. The last step
- * adds into DST. Blocks of a (v) form are not cut, and scratch is as long as SRC: each
- * block has its place, and no receive waits for anything.
+ * adds into DST. Blocks of a (v) form are not cut, and scratch is as long as SRC, as in
+ * roomy calls: each block has its place, and no receive waits for anything.
  * Cost: (n - 1) * (C * a + m * b + m * g) for blocks of m bytes, g per byte reduced.
  * Source: the ring of the textbooks; Patarasuk, Yuan, "Bandwidth optimal all-reduce
  * algorithms for clusters of workstations", 2009, first half.
@@ -94,7 +94,7 @@ static void stretch_add(struct ring *r, int64_t start, int64_t trips, bool last)
 	for (int i = 0; i <= e; i++) {
 		dep_add(r, r->send[e], start, trips, i, r->reduce[i], r->chunks);
 		/* The chunk of two steps ago was passed on a step ago. */
-		if (!r->call->vector)
+		if (!r->call->vector && !r->call->roomy)
 			dep_add(r, r->recv[e], start, trips, i, r->send[i], r->chunks);
 	}
 	if (last && r->call->average)
@@ -106,6 +106,7 @@ static void parts_add(struct ring *r)
 {
 	const struct plan_call *call = r->call;
 	const int64_t n = call->size;
+	uint64_t blocks;
 
 	r->chunks = 1;
 	r->blocks = build_send_blocks(r->b, call);
@@ -124,11 +125,12 @@ static void parts_add(struct ring *r)
 	 * blocks, and all blocks are cut alike; so are two of them in scratch. */
 	r->src = plan_add_balanced(r->b, call->count * (uint64_t)n,
 				   (uint32_t)r->src_parts);
-	r->in_parts = 2 * r->chunks;
-	r->in = plan_add_balanced(r->b, call->count * 2, (uint32_t)r->in_parts);
+	blocks = call->roomy ? (uint64_t)n : 2;
+	r->in_parts = (int64_t)blocks * r->chunks;
+	r->in = plan_add_balanced(r->b, call->count * blocks, (uint32_t)r->in_parts);
 	r->dst = plan_add_balanced(r->b, call->count, (uint32_t)r->chunks);
 	if (n > 1)
-		plan_need_scratch(r->b, call->count * 2);
+		plan_need_scratch(r->b, call->count * blocks);
 }
 
 int reducescatter_ring_build(const struct plan_call *call, struct plan **plan,

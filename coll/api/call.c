@@ -139,7 +139,7 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 /* Checks the call and takes a request with its plan. */
 LOCK_HELD(lock_context)
 static enum weft_result call_prepare(struct weft_comm *comm, const struct weft_call *call,
-				     const struct weft_opts *opts,
+				     const struct weft_opts *opts, bool roomy,
 				     struct checked_call *checked, struct weft_req **req)
 {
 	struct comm_plan *plan;
@@ -147,6 +147,8 @@ static enum weft_result call_prepare(struct weft_comm *comm, const struct weft_c
 
 	if (result == WEFT_SUCCESS)
 		result = call_failed_earlier(comm);
+	if (roomy)
+		checked->plan.roomy = true;
 	if (result == WEFT_SUCCESS)
 		result = comm_plan_get(comm, checked->coll, checked->algo, &checked->plan,
 				       &plan);
@@ -165,7 +167,7 @@ static enum weft_result call_start(struct weft_comm *comm, const struct weft_cal
 {
 	struct checked_call checked;
 	struct weft_req *req;
-	enum weft_result result = call_prepare(comm, call, opts, &checked, &req);
+	enum weft_result result = call_prepare(comm, call, opts, false, &checked, &req);
 
 	if (result != WEFT_SUCCESS)
 		return result;
@@ -352,7 +354,7 @@ static enum weft_result double_prepare(struct weft_comm *comm,
 	if (apart.src.addr)
 		apart.dst.addr = (char *)apart.src.addr +
 				 apart.src.count * weft_type_size(apart.src.type) + 64;
-	result = call_prepare(comm, &apart, &plain, checked, req);
+	result = call_prepare(comm, &apart, &plain, true, checked, req);
 	checked->dst = NULL;
 	return result;
 }
@@ -382,7 +384,7 @@ static enum weft_result persist_init(struct weft_comm *comm, const struct weft_c
 	enum weft_result result;
 
 	result = doubled ? double_prepare(comm, call, opts, &checked, &req)
-			 : call_prepare(comm, call, opts, &checked, &req);
+			 : call_prepare(comm, call, opts, false, &checked, &req);
 	if (result != WEFT_SUCCESS)
 		return result;
 	result = doubled ? double_make(comm, &checked, req)

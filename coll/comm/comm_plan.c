@@ -20,7 +20,7 @@ static bool comm_plan_fits(const struct comm_plan *p, enum weft_coll coll,
 	return p->coll == coll && p->algo == algo && p->call.count == call->count &&
 	       p->call.elem_size == call->elem_size && p->call.root == call->root &&
 	       p->call.average == call->average && p->call.ordered == call->ordered &&
-	       p->call.in_place == call->in_place &&
+	       p->call.in_place == call->in_place && p->call.roomy == call->roomy &&
 	       p->call.chunk_bytes == call->chunk_bytes;
 }
 

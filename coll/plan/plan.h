@@ -199,6 +199,8 @@ struct plan_call {
 	bool ordered; /* the operation does not commute: operands in the order of ranks */
 	bool in_place; /* DST and SRC share memory as plan_goal_in_place() says. Of rooted
 			* ones only the root's plan may depend on it */
+	bool roomy;    /* not in place: scratch may be long, so that no receive waits for
+			* a step of its own call, as doubled calls want it (rule F5) */
 	bool vector;   /* a (v) form: blocks of any lengths */
 	const struct plan_tables *tables; /* of a (v) form; NULL: bound late */
 	bool fetches; /* a long pair costs its sender little: the receiver moves it */

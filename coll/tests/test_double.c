@@ -100,7 +100,9 @@ static int case_rounds(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *
 /* No receive of it waits for anything, at any length. */
 static bool stays_quiet(const struct algo *algo)
 {
-	return algo->goal == PLAN_GOAL_ALLGATHER || algo->goal == PLAN_GOAL_ALLTOALL;
+	return strcmp(algo->name, "double-tree") != 0 &&
+	       (strcmp(algo->name, "hierarchical") != 0 ||
+		algo->goal == PLAN_GOAL_ALLGATHER);
 }
 
 static int all_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)

@@ -182,7 +182,10 @@ static bool job_run(struct job *j, uint64_t *seed)
 			 j->call.size, j->call.count, j->call.root, j->call.chunk_bytes,
 			 j->call.average ? ", average" : "",
 			 j->call.in_place ? ", in place" : "",
-			 j->call.ordered ? ", in order" : "", why);
+			 j->call.ordered ? ", in order"
+			 : j->call.roomy ? ", roomy"
+					 : "",
+			 why);
 	for (int32_t r = 0; r < j->call.size; r++)
 		rank_close(j, r);
 	free(j->rank);
@@ -203,6 +206,7 @@ static struct plan_call random_call(uint64_t *seed)
 		.chunk_bytes = interp_random(seed) % 3 * 8,
 	};
 
+	c.roomy = !c.in_place && interp_random(seed) % 3 == 0;
 	if (c.ordered)
 		c.average = false;
 	c.root = (int32_t)(interp_random(seed) % (uint64_t)c.size);

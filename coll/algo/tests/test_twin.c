@@ -424,6 +424,7 @@ int main(void)
 					.count = v ? 1 + interp_random(&j->seed) % COUNT
 						   : COUNT,
 					.elem_size = 8,
+					.roomy = v != 1,
 					.chunk_bytes = v % 2 ? 16 : 0};
 				if (j->algo->supports(&j->call))
 					good = try(j, true);
