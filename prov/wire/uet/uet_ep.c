@@ -360,9 +360,7 @@ static void look_for_news(struct wire_ep *ep, bool all)
 		if (news.err != -FI_ECONNREFUSED)
 			continue;
 		while ((link = link_to(ep, &news.to)) && link->state != UET_LINK_OVER)
-			uet_link_over(link, link->state == UET_LINK_UP
-						    ? -FI_ECONNRESET
-						    : -FI_ECONNREFUSED);
+			uet_link_refused(link);
 	}
 }
 

@@ -118,6 +118,18 @@ void uet_link_over(struct wire_link *link, int err)
 	uet_link_has_news(link);
 }
 
+void uet_link_refused(struct wire_link *link)
+{
+	char text[WIRE_ADDR_TEXT_MAX];
+
+	if (link->state == UET_LINK_UP)
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
+			"peer %s is gone: its host says that nobody listens there\n",
+			wire_addr_text(&link->base.peer, text));
+	uet_link_over(link,
+		      link->state == UET_LINK_UP ? -FI_ECONNRESET : -FI_ECONNREFUSED);
+}
+
 /* ---- what the ends say to each other ----------------------------------------------- */
 
 static int say_bytes(struct wire_link *link, struct uet_hello_bytes *bytes, uint64_t now)

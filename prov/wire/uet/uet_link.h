@@ -146,6 +146,8 @@ int uet_link_ping(struct wire_link *link, uint64_t now);
 void uet_link_pump(struct wire_link *link, uint64_t now);
 /* It is over, for that reason; told by uet_link_tell. */
 void uet_link_over(struct wire_link *link, int err);
+/* Its host says that nobody listens there. */
+void uet_link_refused(struct wire_link *link);
 /* Upcalls that are due, at most about `budget` packets. Returns how many. */
 int uet_link_tell(struct wire_link *link, int budget);
 /* Something is to be told, or cut. */

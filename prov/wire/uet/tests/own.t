@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The provider's black-box programs over this wire: those whose targets make no calls, whose
-# counters hear of what others did, and whose processes fork.
+# counters hear of what others did, whose processes fork, and whose peers die.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
@@ -11,5 +11,12 @@ for program in counted levels forks; do
 	[ -x "$build/fabtests/own/$program" ] || skip_all "fabtests/own/$program isn't built"
 	ok "$program" timeout 200 "$build/fabtests/own/$program"
 done
+
+[ -x "$build/fabtests/own/death" ] || skip_all "fabtests/own/death isn't built"
+said="$tmp/said"
+FI_LOG_LEVEL=warn timeout 200 "$build/fabtests/own/death" >"$said" 2>&1
+ok "peers that are killed" test $? = 0
+ok "it is said which is gone, by its address" \
+	grep -aq 'peer 127\.0\.0\.1:[1-9][0-9]* is gone: its host says' "$said"
 
 done_testing
