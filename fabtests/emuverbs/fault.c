@@ -34,7 +34,7 @@ static bool alive(struct emu_qp *qp)
 }
 
 /* Every queue pair ends: whoever waits for something hears that retries were in vain. */
-static void port_down(struct emu_dev *dev)
+static void port_down(struct emu_dev *dev, bool lost)
 {
 	if (dev->down)
 		return;
@@ -42,15 +42,17 @@ static void port_down(struct emu_dev *dev)
 	for (unsigned i = 0; dev->qp && i < EMU_INDEXES; i++)
 		if (alive(dev->qp[i]))
 			emu_req_fail(dev->qp[i], IBV_WC_RETRY_EXC_ERR);
-	emu_event_port(dev, IBV_EVENT_PORT_ERR);
+	if (!lost)
+		emu_event_port(dev, IBV_EVENT_PORT_ERR);
 }
 
-static void port_up(struct emu_dev *dev)
+static void port_up(struct emu_dev *dev, bool lost)
 {
 	if (!dev->down)
 		return;
 	dev->down = false;
-	emu_event_port(dev, IBV_EVENT_PORT_ACTIVE);
+	if (!lost)
+		emu_event_port(dev, IBV_EVENT_PORT_ACTIVE);
 }
 
 static void device_fatal(struct emu_dev *dev)
@@ -108,14 +110,14 @@ static void happen(unsigned at, struct emu_qp *qp)
 	}
 	switch (f->action) {
 	case EMU_PORT_DOWN:
-		port_down(dev);
+		port_down(dev, f->lost & EMU_LOST_DOWN);
 		if (f->lasts) {
 			progress[at].end = emu_now() + f->lasts;
 			emu_due(progress[at].end);
 		}
 		break;
 	case EMU_PORT_UP:
-		port_up(dev);
+		port_up(dev, f->lost & EMU_LOST_UP);
 		break;
 	case EMU_DEVICE_FATAL:
 		device_fatal(dev);
@@ -194,7 +196,7 @@ void emu_fault_timers(uint64_t now)
 
 		if (progress[i].end && progress[i].end <= now) {
 			progress[i].end = 0;
-			port_up(&emu.dev[f->device]);
+			port_up(&emu.dev[f->device], f->lost & EMU_LOST_UP);
 		} else if (progress[i].end) {
 			emu_due(progress[i].end);
 		}

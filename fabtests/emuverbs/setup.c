@@ -278,7 +278,19 @@ static bool when_read(struct reader *r, struct span word, struct emu_fault *f)
 	return true;
 }
 
-/* What may follow: "for=1s", "for=20", "host=1". */
+/* Events that are lost: "down", "up", "both". */
+static bool lost_read(struct span value, struct emu_fault *f)
+{
+	if (f->action != EMU_PORT_DOWN && f->action != EMU_PORT_UP)
+		return false;
+	f->lost = span_is(value, "down")   ? EMU_LOST_DOWN
+		  : span_is(value, "up")   ? EMU_LOST_UP
+		  : span_is(value, "both") ? EMU_LOST_DOWN | EMU_LOST_UP
+					   : 0;
+	return f->lost != 0;
+}
+
+/* What may follow: "for=1s", "for=20", "host=1", "lost=up". */
 static bool rest_read(struct reader *r, struct emu_fault *f)
 {
 	struct span word;
@@ -292,13 +304,16 @@ static bool rest_read(struct reader *r, struct emu_fault *f)
 		else if (span_is(name, "for") && f->action == EMU_STALL_QP &&
 			 f->when <= EMU_EACH && span_number(value, &v) && v > 0)
 			f->lasts_segments = v;
+		else if (span_is(name, "lost") && lost_read(value, f))
+			continue;
 		else if (!span_is(name, "for") ||
 			 (f->action != EMU_STALL_QP && f->action != EMU_PORT_DOWN) ||
 			 !time_take(value, &f->lasts))
 			return fail(
 				r,
-				"\"%.*s\": it may be host=NUMBER, and of port-down and "
-				"stall-qp for=TIME, of stall-qp by count for=SEGMENTS",
+				"\"%.*s\": it may be host=NUMBER, of port-down and "
+				"stall-qp for=TIME, of stall-qp by count for=SEGMENTS, "
+				"of ports lost=down, up or both",
 				SPAN_SHOWN(word));
 	}
 	return f->action != EMU_STALL_QP || f->lasts || f->lasts_segments ||

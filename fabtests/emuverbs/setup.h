@@ -101,6 +101,9 @@ enum emu_when {
 	EMU_EVERY, /* ns */
 };
 
+/* Events that nobody hears. */
+enum emu_lost { EMU_LOST_DOWN = 1, EMU_LOST_UP = 2 };
+
 struct emu_fault {
 	unsigned device;
 	enum emu_when when;
@@ -109,6 +112,7 @@ struct emu_fault {
 	uint64_t lasts; /* ns; 0: for good */
 	uint64_t lasts_segments;
 	unsigned host; /* only that one, by its number; 0: all */
+	unsigned lost; /* of a port: bits of enum emu_lost */
 };
 
 struct emu_setup {

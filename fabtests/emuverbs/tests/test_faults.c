@@ -22,6 +22,7 @@ static const char config[] = "emuverbs 1\n"
 			     "device dark gid=10.0.0.11 state=down\n"
 			     "device send gid=10.0.0.12\n"
 			     "device route gid=10.0.0.13\n"
+			     "device mute gid=10.0.0.14\n"
 			     "fault lose 2 lose-segment\n"
 			     "fault ack 2 lose-ack\n"
 			     "fault word 2 lose-immediate\n"
@@ -33,9 +34,25 @@ static const char config[] = "emuverbs 1\n"
 			     "fault clock every=20ms kill-qp\n"
 			     "fault other 2 kill-qp host=2\n"
 			     "fault send 1 lose-immediate\n"
-			     "fault route 2 lose-route\n";
+			     "fault route 2 lose-route\n"
+			     "fault mute 1 port-down for=50ms lost=down\n";
 
-enum { LOSE, ACK, WORD, DENY, KILL, STALL, PORT, FATAL, CLOCK, OTHER, DARK, SEND, ROUTE };
+enum {
+	LOSE,
+	ACK,
+	WORD,
+	DENY,
+	KILL,
+	STALL,
+	PORT,
+	FATAL,
+	CLOCK,
+	OTHER,
+	DARK,
+	SEND,
+	ROUTE,
+	MUTE
+};
 
 static void pair_open(struct end *x, struct end *y, unsigned device)
 {
@@ -169,6 +186,19 @@ static void test_port(void)
 	pair_close(&x, &y);
 }
 
+static void test_mute(void)
+{
+	struct end x, y;
+
+	pair_open(&x, &y, MUTE);
+	end_write(&x, &y, 1, 0, 8, 0);
+	tap_ok(wc_is(&x, 1, IBV_WC_SUCCESS), "one passes");
+	end_write(&x, &y, 2, 0, 8, 0);
+	tap_ok(wc_is(&x, 2, IBV_WC_RETRY_EXC_ERR), "a port goes, and no event says so");
+	tap_is_int(end_event(&x), IBV_EVENT_PORT_ACTIVE, "the first is of its return");
+	pair_close(&x, &y);
+}
+
 static void test_dark(void)
 {
 	struct end x, y;
@@ -261,6 +291,7 @@ int main(void)
 	test_kill();
 	test_stall();
 	test_port();
+	test_mute();
 	test_dark();
 	test_fatal();
 	test_clock();

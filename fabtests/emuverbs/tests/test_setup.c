@@ -18,7 +18,7 @@ static const char whole[] = "# two devices\n"
 			    "fault emu0 10 lose-immediate\n"
 			    "fault emu_1 1 port-up\n"
 			    "fault emu0 10 deny\n"
-			    "fault emu0 11 port-down for=1s\n"
+			    "fault emu0 11 port-down for=1s lost=up\n"
 			    "fault emu_1 every=100ms kill-qp host=2\n"
 			    "fault emu_1 each=7 stall-qp for=20";
 
@@ -50,6 +50,8 @@ static void test_whole(void)
 		       c.fault[4].time == 100000000 && c.fault[4].host == 2 &&
 		       c.fault[5].when == EMU_EACH && c.fault[5].lasts_segments == 20,
 	       "by count, by clock, for how long and where");
+	tap_ok(c.fault[3].lost == EMU_LOST_UP && c.fault[1].lost == 0,
+	       "and what nobody hears of");
 	tap_is_str(emu_action_name(EMU_LOSE_ACK), "lose-ack", "faults have names");
 	tap_is_str(emu_action_name(EMU_ACTIONS), "?", "others have not");
 }
@@ -123,6 +125,8 @@ static void test_refused(void)
 	refused(HEAD "fault emu0 1 deny twice\n", 3, "\"twice\": it may be host=");
 	refused(HEAD "fault emu0 1 deny for=1s\n", 3, "of port-down and stall-qp");
 	refused(HEAD "fault emu0 1 port-down for=20\n", 3, "of stall-qp by count");
+	refused(HEAD "fault emu0 1 port-down lost=all\n", 3, "lost=down, up or both");
+	refused(HEAD "fault emu0 1 deny lost=up\n", 3, "of ports lost=");
 	refused(HEAD "fault emu0 1 stall-qp\n", 3, "for how long");
 	refused(HEAD "fault emu0 every=0s kill-qp\n", 3, "as in 100ms or 2s");
 	refused(HEAD "fault emu0 at=7 kill-qp\n", 3, "as in 100ms or 2s");
