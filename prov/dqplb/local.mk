@@ -7,6 +7,7 @@ PROV_SOURCES += \
 	%D%/rails.c %D%/rails.h \
 	%D%/rq.h \
 	%D%/rx.c %D%/rx.h %D%/rx_int.h %D%/rx_record.c \
+	%D%/text.h %D%/rx_text.c %D%/tx_text.c \
 	%D%/tx.c %D%/tx.h %D%/tx_int.h %D%/tx_quick.h %D%/tx_ack.c %D%/tx_lane.c %D%/tx_xfer.c
 
 check_PROGRAMS += %D%/tests/test_msg

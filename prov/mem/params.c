@@ -39,6 +39,27 @@ const struct prov_param prov_param_table[] = {
 			"answer, and a link for a way to its peer to come back",
 	},
 	{
+		.name = "answer_time",
+		.unit = "ms",
+		.initial = PROV_ANSWER_TIME_MS,
+		.min = 10,
+		.max = 3600 * 1000,
+		.offset = offsetof(struct prov_params, answer_time_ms),
+		.text = "a queue pair to another host on which requests wait and none "
+			"was answered for so long is taken for dead, where its device "
+			"doesn't say so itself",
+	},
+	{
+		.name = "stall_time",
+		.unit = "ms",
+		.initial = PROV_STALL_TIME_MS,
+		.min = 0,
+		.max = 3600 * 1000,
+		.offset = offsetof(struct prov_params, stall_time_ms),
+		.text = "when nothing under way to a peer on another host has ended for "
+			"so long, what it waits for is logged as a warning; 0: never",
+	},
+	{
 		.name = "eager_size",
 		.unit = "bytes",
 		.initial = 8192,
@@ -287,6 +308,8 @@ const size_t prov_param_count = sizeof(prov_param_table) / sizeof(prov_param_tab
 /* Written by prov_params_init only, which libfabric calls before anything else. */
 static struct prov_params params = {
 	.connect_timeout_ms = 10000,
+	.answer_time_ms = PROV_ANSWER_TIME_MS,
+	.stall_time_ms = PROV_STALL_TIME_MS,
 	.eager_size = 8192,
 	.bulk_size = PROV_BULK_SIZE,
 	.joint_size = PROV_JOINT_SIZE,

@@ -34,6 +34,11 @@ extern struct fi_provider weft_provider;
 #define PROV_UET_PATHS	   8
 #define PROV_UET_PATHS_MAX 32
 
+/* Devices need 3.8 s to find out that a path fails, and may take twice as long. */
+#define PROV_ANSWER_TIME_MS 10000
+/* Longer than that, shorter than people wait. */
+#define PROV_STALL_TIME_MS 20000
+
 /* Also of a process that is looked at in a debugger, as long as it may be stopped. */
 #define PROV_UET_TIMEOUT_MS 30000
 
@@ -62,6 +67,8 @@ enum prov_wire { PROV_WIRE_AUTO, PROV_WIRE_SHM, PROV_WIRE_VERBS, PROV_WIRE_UET }
 
 struct prov_params {
 	uint64_t connect_timeout_ms;
+	uint64_t answer_time_ms;
+	uint64_t stall_time_ms;
 	uint64_t eager_size;   /* bytes; a wire's packet may allow less */
 	uint64_t bulk_size;    /* bytes from which on bulk slots are used */
 	uint64_t joint_size;   /* bytes from which on both sides copy by attach */

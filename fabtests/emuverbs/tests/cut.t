@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # All rails go for good under traffic (own/cut): every operation ends with an error that
-# names the peer and the cause.
+# names the peer and the cause, and meanwhile the log says what the link waits for.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
@@ -10,10 +10,20 @@ lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
 [ -e "$lib/libibverbs.so.1" ] || skip_all "there is no emulated libibverbs"
 [ -x "$build/fabtests/own/cut" ] || bail "fabtests/own/cut is not built: make check TESTS="
 
+# said PATTERN...: each is in a line of the log.
+said() {
+	local pattern
+
+	for pattern in "$@"; do
+		grep -q -- "$pattern" "$tmp/log" || return
+	done
+}
+
 # Either end may be the first to notice.
 for host in 1 2; do
 	printf 'fault %s port-down host='"$host"'\n' "emu0 60" "emu1 60" >"$tmp/faults"
-	env FI_WEFT_CONNECT_TIMEOUT=1500 WEFT_TOP_BUILDDIR="$build" timeout 200 \
+	env FI_WEFT_CONNECT_TIMEOUT=3000 FI_WEFT_STALL_TIME=200 FI_LOG_LEVEL=warn \
+		FI_LOG_PROV=weft WEFT_TOP_BUILDDIR="$build" timeout 200 \
 		"$top/fabtests/emuverbs/run" --config 2x16-ooo --faults "$tmp/faults" \
 		"$build/fabtests/own/cut" >"$tmp/log" 2>&1
 	echo "rc $?" >>"$tmp/log"
@@ -21,5 +31,9 @@ for host in 1 2; do
 	ok "host $host loses its rails: each error names the peer and the cause" \
 		grep -qx 'rc 0' "$tmp/log" ||
 		grep -E '^(# si|not ok|Bail|rc )|ERROR|SUMMARY' "$tmp/log" | tail -n 20 | sed 's/^/# /'
+	ok "host $host: the log says what the link waited for" \
+		said 'stands still: nothing that is under way ended for' \
+		'control channel on ' 'rail emu0 is ' \
+		'lane 0\.[0-9]* on emu0, .*sender .*receiver'
 done
 done_testing

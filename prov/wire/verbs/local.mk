@@ -34,12 +34,15 @@ PROV_SOURCES += \
 	%D%/verbs_post.c \
 	%D%/verbs_qp.c %D%/verbs_qp.h \
 	%D%/verbs_rail.c %D%/verbs_rail.h \
+	%D%/verbs_reaper.c %D%/verbs_reaper.h \
 	%D%/verbs_resume.c %D%/verbs_resume.h \
 	%D%/verbs_rkey.c %D%/verbs_rkey.h \
 	%D%/verbs_rma.c %D%/verbs_rma.h \
 	%D%/verbs_spare.c %D%/verbs_spare.h \
 	%D%/verbs_srq.c %D%/verbs_srq.h \
-	%D%/verbs_stop.c %D%/verbs_stop.h
+	%D%/verbs_state.c %D%/verbs_state.h \
+	%D%/verbs_stop.c %D%/verbs_stop.h \
+	%D%/verbs_watch.c %D%/verbs_watch.h
 endif
 
 check_PROGRAMS += %D%/tests/test_card

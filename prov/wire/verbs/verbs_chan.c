@@ -16,9 +16,11 @@
 /* A queue pair's scratch buffer: what reads bring, acknowledgements. */
 #define CHAN_ACK_SIZE 32u
 #define CHAN_ACKS_AT  (2 * VERBS_CHAN_READ_MAX)
+/* What a read brings that only asks whether it is answered. */
+#define CHAN_PROBE 8u
 
 /* Of the send queue: what is numbered, acknowledgements, reads. */
-#define CHAN_READS  2u
+#define CHAN_READS  3u
 #define CHAN_SENDS  (VERBS_CREDITS + VERBS_CHAN_ACKS + CHAN_READS)
 #define CHAN_SIGNAL 8u /* every so many are signalled */
 
@@ -124,6 +126,7 @@ int verbs_chan_open(struct verbs_link *link, uint32_t rail, struct verbs_qp **ou
 			verbs_srq_put(ep, attr.srq, attr.receives, extra);
 		return ret;
 	}
+	c->probed = false;
 	qp->receives_extra = attr.srq ? extra : 0;
 	qp->scratch = verbs_buf_get(&ep->receives);
 	if (!qp->scratch)
@@ -366,6 +369,23 @@ bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32
 	return post(link, &wr, signal ? VERBS_CHAN_READ : VERBS_CHAN_PACKET);
 }
 
+void verbs_chan_probe(struct verbs_link *link)
+{
+	struct verbs_chan *c = &link->chan;
+	const struct verbs_mr *bin = link->ep->dom->bin;
+	struct ibv_sge sge = {.addr = bin->start, .length = CHAN_PROBE};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .wr.rdma = {.remote_addr = link->peer.table_addr}};
+
+	if (c->probed || !can_post(c))
+		return;
+	sge.lkey = bin->lkey[c->qp->rail];
+	wr.wr.rdma.rkey = link->peer.rail[c->qp->peer_rail].table_key;
+	c->probed = post(link, &wr, VERBS_CHAN_PROBE);
+}
+
 const void *verbs_chan_read_at(const struct verbs_link *link, unsigned at)
 {
 	return link->chan.qp->scratch->bytes + at * VERBS_CHAN_READ_MAX;
@@ -497,16 +517,12 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 {
 	uint32_t at = wc->wr_id & qp->sq_mask;
 	uint32_t count = ((at - qp->sq_tail) & qp->sq_mask) + 1;
-	bool read = false, bye = false;
+	uint64_t were = 0;
 
 	if (count > qp->sq_head - qp->sq_tail)
 		return;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t cookie = qp->cookie[qp->sq_tail++ & qp->sq_mask];
-
-		read = read || cookie == VERBS_CHAN_READ;
-		bye = bye || cookie == VERBS_CHAN_BYE;
-	}
+	for (uint32_t i = 0; i < count; i++)
+		were |= qp->cookie[qp->sq_tail++ & qp->sq_mask];
 	if (wc->status != IBV_WC_SUCCESS) {
 		if (qp == link->chan.qp && qp->state == VERBS_QP_READY &&
 		    !link->chan.broken) {
@@ -517,11 +533,13 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 		return;
 	}
 	link->chan.passed = true;
-	if (bye)
+	if (were & VERBS_CHAN_BYE)
 		link->chan.bye_done = true;
 	if (qp != link->chan.qp || link->state != VERBS_LINK_UP)
 		return;
-	if (read)
+	if (were & VERBS_CHAN_PROBE)
+		link->chan.probed = false;
+	if (were & VERBS_CHAN_READ)
 		verbs_rkeys_read(link, false);
 	else
 		verbs_rkeys_run(link); /* there may have been no place for it */

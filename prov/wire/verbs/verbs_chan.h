@@ -36,15 +36,17 @@ struct verbs_chan {
 	bool hold; /* answerer: the dialler must be heard before anything is sent (C7) */
 	bool broken; /* its queue pair is of no use any more */
 	bool passed; /* something got through since that was last asked */
+	bool probed; /* a read that nobody needs is under way */
 	struct verbs_buf *slot[VERBS_CREDITS]; /* number n: n % VERBS_CREDITS */
 	uint32_t len[VERBS_CREDITS];	       /* of each, with its head */
 };
 
-/* What a place of the control queue pair's send queue was for. */
+/* What a place of the control queue pair's send queue was for: bits. */
 enum verbs_chan_cookie {
-	VERBS_CHAN_PACKET,
-	VERBS_CHAN_READ, /* of the key table */
-	VERBS_CHAN_BYE
+	VERBS_CHAN_PACKET = 0,
+	VERBS_CHAN_READ = 1, /* of the key table */
+	VERBS_CHAN_BYE = 2,
+	VERBS_CHAN_PROBE = 4
 };
 
 void verbs_chan_init(struct verbs_link *link);
@@ -69,6 +71,8 @@ bool verbs_chan_can_read(const struct verbs_link *link, uint32_t count);
 /* Reads the peer's memory into the channel's; `at`: 0 or 1. False: not now. */
 bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32_t rkey,
 		     size_t len, bool signal);
+/* A read that is answered when all before it was, unless one is under way. */
+void verbs_chan_probe(struct verbs_link *link);
 const void *verbs_chan_read_at(const struct verbs_link *link, unsigned at);
 #define VERBS_CHAN_READ_MAX 2048u
 

@@ -95,6 +95,7 @@ struct verbs_rail {
 	int async_fd;	  /* the context's; non-blocking. Rails of one device share it */
 	bool shared;	  /* context and pd are those of an earlier rail (another port) */
 	_Atomic(bool) up; /* the port is active, as far as is known */
+	bool dead;	  /* so said its device, for good */
 	_Atomic(uint32_t) moves; /* how often it came to be reached by something else */
 	pthread_mutex_t *moving;
 	struct verbs_reach reach; /* `moving`: by verbs_rail_reach, verbs_rail_moved */

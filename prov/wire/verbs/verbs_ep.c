@@ -19,6 +19,7 @@
 #include "prov/wire/verbs/verbs.h"
 #include "prov/wire/verbs/verbs_connect.h"
 #include "prov/wire/verbs/verbs_poll.h"
+#include "prov/wire/verbs/verbs_reaper.h"
 #include "prov/wire/verbs/verbs_rma.h"
 
 /* How long closing waits for goodbyes to arrive. */
@@ -175,8 +176,11 @@ static void ep_free(struct verbs_ep *ep)
 {
 	struct list *n;
 
+	pthread_mutex_lock(&ep->mutex);
 	while ((n = list_pop_front(&ep->retired)))
 		verbs_qp_destroy(ep, container_of(n, struct verbs_qp, where));
+	pthread_mutex_unlock(&ep->mutex);
+	verbs_reaper_stop(ep->reaper);
 	for (uint32_t i = 0; i < VERBS_QP_SLOTS / VERBS_QP_CHUNK; i++)
 		free(ep->slots[i]);
 	verbs_ops_fini(ep);

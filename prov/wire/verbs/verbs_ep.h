@@ -71,6 +71,8 @@ struct verbs_ep {
 	 * without. */
 	_Atomic(struct ibv_cq *) only;
 	uint64_t async_due; /* asynchronous events are read */
+	uint64_t watch_due; /* what waits for a word that never comes is looked for */
+	uint32_t watches;   /* how often it was */
 	struct verbs_bufs sends;
 	_Atomic(bool) armed;
 	int epoll;
@@ -84,13 +86,14 @@ struct verbs_ep {
 	struct verbs_auth *auth;
 	struct verbs_door *door;
 	struct verbs_helper *helper;
-	struct list links;	    /* mutex */
-	struct list news;	    /* mutex: links that progress must hear about */
-	struct list left;	    /* mutex: links that the helper thread gave up */
-	uint32_t left_count;	    /* mutex */
-	struct verbs_bufs receives; /* mutex */
-	uint32_t srq_extra;	    /* mutex: receives that busy links have */
-	struct list retired;	    /* mutex: queue pairs */
+	struct verbs_reaper *reaper; /* mutex; NULL: none was needed yet */
+	struct list links;	     /* mutex */
+	struct list news;	     /* mutex: links that progress must hear about */
+	struct list left;	     /* mutex: links that the helper thread gave up */
+	uint32_t left_count;	     /* mutex */
+	struct verbs_bufs receives;  /* mutex */
+	uint32_t srq_extra;	     /* mutex: receives that busy links have */
+	struct list retired;	     /* mutex: queue pairs */
 	_Atomic(bool) has_retired;
 	_Atomic(bool) has_news;
 	int wake; /* eventfd: there are news */

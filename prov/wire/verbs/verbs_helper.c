@@ -88,14 +88,14 @@ void verbs_helper_kick(struct verbs_helper *h)
 }
 
 /* Signals are the application's: this thread takes none. */
-static int thread_start(struct verbs_helper *h)
+int verbs_helper_thread(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	sigset_t all, was;
 	int rc;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &was);
-	rc = pthread_create(&h->thread, NULL, helper_main, h);
+	rc = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	return rc;
 }
@@ -117,7 +117,7 @@ int verbs_helper_start(struct verbs_door *door, pthread_mutex_t *mutex,
 		free(h);
 		return -FI_EMFILE;
 	}
-	if (thread_start(h)) {
+	if (verbs_helper_thread(&h->thread, helper_main, h)) {
 		close(h->kick_fd);
 		free(h);
 		return -FI_EAGAIN;

@@ -15,6 +15,8 @@ struct verbs_helper;
  * turn with it held; may be NULL. -FI_ENOMEM, -FI_EMFILE, -FI_EAGAIN (no thread). */
 int verbs_helper_start(struct verbs_door *door, pthread_mutex_t *mutex,
 		       void (*more)(void *arg), void *arg, struct verbs_helper **helper);
+/* Another thread of the wire's: as the helper it takes no signals. 0, or its errno. */
+int verbs_helper_thread(pthread_t *thread, void *(*run)(void *arg), void *arg);
 /* Mutex held: the door's due time may have become sooner. NULL: it was stopped. */
 void verbs_helper_kick(struct verbs_helper *helper);
 /* Mutex not held. Before the door is closed. */

@@ -37,6 +37,11 @@ static const char *const lane_state_name[VERBS_LANE_STATES] = {
 	[VERBS_LANE_DRAINING] = "draining",
 };
 
+const char *verbs_lane_state_name(enum verbs_lane_state state)
+{
+	return lane_state_name[state];
+}
+
 /* The one writer of a lane's state. */
 static void lane_move(struct verbs_link *link, uint32_t i, enum verbs_lane_state to)
 {
@@ -197,6 +202,7 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 	dqplb_tx_lane_down(link->tx, i, l->incarnation);
 	lane_move(link, i, VERBS_LANE_DRAINING);
 	verbs_qp_error(link->ep, l->qp);
+	l->qp->lost = why == VERBS_LANE_PATH || why == VERBS_LANE_TOLD;
 	l->due = verbs_now() + LANE_DRAIN_NS;
 	verbs_link_wake(link, l->due);
 	verbs_lane_settle(link, i);

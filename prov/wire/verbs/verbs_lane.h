@@ -46,11 +46,14 @@ struct verbs_lane {
 	struct dqplb_rq rq;
 };
 
+const char *verbs_lane_state_name(enum verbs_lane_state state);
+
 struct verbs_lane_stats {
 	uint64_t retired; /* lanes that a path's error ended */
 	uint64_t rebuilt; /* that an operation's own fault ended */
 	uint64_t opened;
 	uint64_t stopped; /* by the peer's door, before they were reported */
+	uint64_t silent;  /* queue pairs, of control too, that answered nothing */
 };
 
 /* A queue pair in INIT with its receives, as incarnation `incarnation`. Mutex. */

@@ -99,8 +99,13 @@ void verbs_link_end(struct verbs_link *link, int err)
 /* Nothing of it touches memory any more; its call is over. Mutex. */
 static void link_cut(struct verbs_link *link, bool chan, int err)
 {
-	for (uint32_t i = 0; i < DQPLB_LANES_MAX; i++)
+	bool lost = link->resuming;
+
+	for (uint32_t i = 0; i < DQPLB_LANES_MAX; i++) {
+		if (link->lane[i].qp && lost)
+			link->lane[i].qp->lost = true;
 		verbs_lane_cut(link, i);
+	}
 	verbs_spare_cut(link);
 	if (!chan)
 		return;
@@ -142,6 +147,7 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 	c->opened = link->lane_stats.opened;
 	c->retired = link->lane_stats.retired;
 	c->rebuilt = link->lane_stats.rebuilt;
+	c->silent = link->lane_stats.silent;
 	c->resumes = link->resumes;
 	c->stops = link->lane_stats.stopped;
 	c->spares = link->spare.opened;
@@ -161,14 +167,15 @@ static void link_log(const struct verbs_link *link)
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 		"link to %s: packets=%llu replays=%llu duplicates=%llu segments=%llu "
 		"again=%llu opened=%llu retired=%llu rebuilt=%llu resumes=%llu "
-		"waits=%llu flushes=%llu stops=%llu spares=%llu\n",
+		"waits=%llu flushes=%llu stops=%llu spares=%llu silent=%llu\n",
 		wire_addr_text(&link->base.peer, text), (unsigned long long)c.packets,
 		(unsigned long long)c.replays, (unsigned long long)c.duplicates,
 		(unsigned long long)c.segments, (unsigned long long)c.again,
 		(unsigned long long)c.opened, (unsigned long long)c.retired,
 		(unsigned long long)c.rebuilt, (unsigned long long)c.resumes,
 		(unsigned long long)c.waits, (unsigned long long)c.flushes,
-		(unsigned long long)c.stops, (unsigned long long)c.spares);
+		(unsigned long long)c.stops, (unsigned long long)c.spares,
+		(unsigned long long)c.silent);
 	for (uint32_t r = 0; r < link->ep->dom->dev->rails; r++)
 		FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "link to %s: %llu bytes on %s\n",
 			text, (unsigned long long)c.bytes[r],
@@ -346,6 +353,7 @@ static void chores_do(struct verbs_link *link)
 	uint64_t due;
 
 	link->chores = false;
+	verbs_watch_link(link);
 	rails_take(link);
 	rails_say(link);
 	verbs_resume_run(link, verbs_now());

@@ -22,6 +22,7 @@
 #include "prov/wire/verbs/verbs_quick.h"
 #include "prov/wire/verbs/verbs_rkey.h"
 #include "prov/wire/verbs/verbs_spare.h"
+#include "prov/wire/verbs/verbs_watch.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
 
@@ -87,6 +88,7 @@ struct verbs_link {
 	struct verbs_flush flush; /* puts that are, behind those */
 	struct list notices;	  /* in the order of the calls, that have no number yet */
 	struct list ops_failed;	  /* over, and not reported */
+	struct verbs_watch watch; /* whether it stands still */
 
 	/* The control channel is being made anew (verbs_resume.c). */
 	bool resuming;
@@ -182,6 +184,7 @@ struct verbs_link_counts {
 	uint64_t opened; /* lanes */
 	uint64_t retired;
 	uint64_t rebuilt;
+	uint64_t silent;  /* queue pairs on which nothing was answered */
 	uint64_t resumes; /* control channels made anew */
 	uint64_t stops;	  /* lanes that the peer stopped before it reported them */
 	uint64_t spares;  /* lanes that were made at its door */

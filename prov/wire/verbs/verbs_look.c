@@ -191,8 +191,10 @@ static enum verbs_event_kind event_kind(struct verbs_dev *dev, uint32_t rail,
 		return port_event(dev, rail, ev->element.port_num, ev->event_type, out);
 	case IBV_EVENT_DEVICE_FATAL:
 		for (uint32_t i = 0; i < dev->rails; i++)
-			if (dev->rail[i].context == dev->rail[rail].context)
+			if (dev->rail[i].context == dev->rail[rail].context) {
 				dev->rail[i].up = false;
+				dev->rail[i].dead = true;
+			}
 		return VERBS_EVENT_DEVICE;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:

@@ -12,6 +12,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_rma.h"
+#include "prov/wire/verbs/verbs_watch.h"
 
 /* Clocks are read once in so many turns. */
 #define POLL_TIMES 64u
@@ -404,12 +405,16 @@ static int retired_look(struct verbs_ep *ep)
 
 static __attribute__((noinline)) int rare(struct verbs_ep *ep)
 {
-	int count = 0;
+	uint64_t now = verbs_now();
+	int count = verbs_watch(ep, now);
 
+	/* Of ports of which no event was seen links hear as of others. */
+	if (count)
+		ep->async_due = 0;
 	if (atomic_load_explicit(&ep->armed, memory_order_relaxed)) {
 		disarm(ep);
 		count += async_take(ep);
-	} else if (verbs_now() >= ep->async_due) {
+	} else if (now >= ep->async_due) {
 		count += async_take(ep);
 	}
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
@@ -537,8 +542,8 @@ int verbs_fd(struct wire_ep *wep)
 
 uint64_t verbs_look_due(struct wire_ep *wep)
 {
-	const struct verbs_ep *ep = verbs_ep_of(wep);
-	uint64_t due = UINT64_MAX;
+	struct verbs_ep *ep = verbs_ep_of(wep);
+	uint64_t due = verbs_watch_due(ep);
 
 	list_foreach (n, &ep->timed)
 		if (container_of(n, struct verbs_link, timed)->due < due)

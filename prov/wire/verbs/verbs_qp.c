@@ -14,15 +14,16 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_ep.h"
 #include "prov/wire/verbs/verbs_ooo.h"
+#include "prov/wire/verbs/verbs_reaper.h"
 #include "prov/wire/verbs/verbs_srq.h"
 
-/* 4.096 us * 2^17 = 0.54 s for an acknowledgement, eight times; a receiver that isn't
+/* 4.096 us * 2^17 = 0.54 s for an acknowledgement, seven times; a receiver that isn't
  * ready is waited for as long as it lives. Where acknowledgements come later than that
  * everything is sent again, lane by lane, which makes a slow path slower: many lanes with
  * large segments want more time than one queue pair. A path that dies without its port is
  * noticed after some 4 s; ports, queue pairs and hosts that go say so. */
 #define QP_TIMEOUT   17
-#define QP_RETRIES   7
+#define QP_RETRIES   6 /* rxe takes 7 for: without end */
 #define QP_RNR_RETRY 7
 #define QP_RNR_TIMER 12 /* 0.64 ms */
 
@@ -323,21 +324,20 @@ int verbs_qp_open(struct verbs_ep *ep, struct verbs_link *link,
 	return 0;
 }
 
-void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp)
+void verbs_qp_end(const struct verbs_ep *ep, const struct verbs_qp *qp)
 {
-	struct verbs_buf *b;
-	int err;
+	int err = ep->lib->destroy_qp(qp->ib);
 
-	list_remove(&qp->where);
-	/* Before another has its number. */
-	if (qp->srq)
-		number_clear(ep, qp);
-	err = ep->lib->destroy_qp(qp->ib);
 	if (err)
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
 			"%s: destroying a queue pair: %s\n",
 			ep->dom->dev->rail[qp->rail].name, strerror(err));
-	atomic_store_explicit(verbs_slot_at(ep, qp->slot), NULL, memory_order_release);
+}
+
+void verbs_qp_free(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	struct verbs_buf *b;
+
 	verbs_cq_put(qp->cq, qp->sq_depth + (qp->srq ? 0 : qp->receives_max));
 	if (qp->srq)
 		verbs_srq_put(ep, qp->srq, qp->receives_max, qp->receives_extra);
@@ -348,6 +348,34 @@ void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp)
 		verbs_buf_put(&ep->receives, b);
 	}
 	free(qp);
+}
+
+/* Nothing of it reads or writes memory from now on, nor of the peer's, although it is
+ * still there. */
+static bool qp_hush(const struct verbs_ep *ep, const struct verbs_qp *qp)
+{
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RESET};
+
+	return (qp->state == VERBS_QP_ERROR && verbs_qp_is_quiet(qp)) ||
+	       ep->lib->modify_qp(qp->ib, &to, IBV_QP_STATE) == 0;
+}
+
+void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp)
+{
+	list_remove(&qp->where);
+	/* Before another has its number. */
+	if (qp->srq)
+		number_clear(ep, qp);
+	qp->link = NULL;
+	if (qp->lost && qp_hush(ep, qp)) {
+		atomic_store_explicit(verbs_slot_at(ep, qp->slot), NULL,
+				      memory_order_release);
+		if (verbs_reaper_take(ep, qp))
+			return;
+	}
+	verbs_qp_end(ep, qp);
+	atomic_store_explicit(verbs_slot_at(ep, qp->slot), NULL, memory_order_release);
+	verbs_qp_free(ep, qp);
 }
 
 void verbs_qp_close(struct verbs_ep *ep, struct verbs_qp *qp)

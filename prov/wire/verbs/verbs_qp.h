@@ -63,6 +63,7 @@ struct verbs_qp {
 	struct list where;	   /* ep->retired */
 	uint64_t due;		   /* retired: destroyed at the latest */
 	bool connected;		   /* the peer may have sent */
+	bool lost;		   /* its path failed, and may still have packets of it */
 	_Atomic(bool) last;	   /* the device says that all its receives are out */
 	uint32_t receives_extra;   /* of a busy link's */
 	enum verbs_qp_state state;
@@ -83,6 +84,8 @@ struct verbs_qp {
 	uint32_t sq_tail;      /* first that wasn't answered for */
 	uint32_t receives;     /* that are posted */
 	uint32_t receives_max; /* or what it holds of the shared queue */
+	uint32_t watch_tail;   /* sq_tail at the last look (verbs_watch.h) */
+	uint32_t silent;       /* looks since it moved, with something waiting */
 	uint64_t cookie[];     /* of each position */
 };
 
@@ -129,8 +132,13 @@ bool verbs_qp_unheard(const struct verbs_qp *qp);
 /* The same without the endpoint's lock: progress destroys it. Of queue pairs that no
  * memory of the application's was posted on. Mutex. */
 void verbs_qp_leave(struct verbs_ep *ep, struct verbs_qp *qp);
-/* Destroys one that was retired. Mutex. */
+/* Destroys one that was retired; one that is lost a little later (verbs_reaper.h). Mutex.
+ */
 void verbs_qp_destroy(struct verbs_ep *ep, struct verbs_qp *qp);
+/* Of that the call into the driver, which may take long, with no lock held; and the rest.
+ * Mutex. */
+void verbs_qp_end(const struct verbs_ep *ep, const struct verbs_qp *qp);
+void verbs_qp_free(struct verbs_ep *ep, struct verbs_qp *qp);
 
 /* Bytes that a write of any of the endpoint's queue pairs can carry itself. */
 uint32_t verbs_qp_inlined(const struct verbs_ep *ep);

@@ -276,6 +276,17 @@ bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
 	return true;
 }
 
+bool verbs_rail_turned(const struct verbs_lib *lib, struct verbs_rail *rail)
+{
+	struct ibv_port_attr p;
+
+	if (rail->dead || verbs_query_port(lib, rail->context, rail->port, &p) != 0 ||
+	    (p.state == IBV_PORT_ACTIVE) == rail->up)
+		return false;
+	(void)verbs_rail_moved(lib, rail);
+	return true;
+}
+
 /* ---- device -------------------------------------------------------------------------
  */
 

@@ -33,6 +33,7 @@ static void chan_qp_close(struct verbs_link *link)
 	if (!link->chan.qp)
 		return;
 	pthread_mutex_lock(&link->ep->mutex);
+	link->chan.qp->lost = true;
 	verbs_qp_close(link->ep, link->chan.qp);
 	pthread_mutex_unlock(&link->ep->mutex);
 	link->chan.qp = NULL;

@@ -307,6 +307,8 @@ static void guest_end(struct verbs_link *link)
 	if (!qp)
 		return;
 	verbs_qp_error(link->ep, qp);
+	/* The door's thread waits for no driver. */
+	qp->lost = true;
 	verbs_qp_destroy(link->ep, qp);
 }
 

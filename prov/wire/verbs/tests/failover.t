@@ -56,6 +56,25 @@ faults "emu0 each=12 kill-qp" "emu0 each=7 lose-ack"
 FAILOVER_ROUNDS=20 FAILOVER_WANT=resumes \
 	emulated test_failover "$tmp/one" "$tmp/faults" "at once"
 
+# Queue pairs that answer nothing, for ever, and say nothing: a lane's, the control channel's.
+faults "emu1 50 stall-qp for=1000s"
+FI_WEFT_ANSWER_TIME=1000 FAILOVER_WANT=retired \
+	emulated test_failover "$tmp/two" "$tmp/faults" "silent lane"
+faults "emu0 1 stall-qp for=1000s"
+FI_WEFT_ANSWER_TIME=1000 FAILOVER_WANT=resumes \
+	emulated test_failover "$tmp/two" "$tmp/faults" "silent channel"
+
+# Ports that come back, and nobody hears of it; or of nothing at all.
+faults "emu0 200 port-down for=300ms lost=up" "emu1 200 port-down for=300ms lost=up"
+FAILOVER_WANT=retired,resumes emulated test_failover "$tmp/two" "$tmp/faults" "return unheard"
+faults "emu0 200 port-down for=300ms lost=both" "emu1 300 port-down for=300ms lost=both host=1"
+FAILOVER_WANT=retired,resumes emulated test_failover "$tmp/two" "$tmp/faults" "outage unheard"
+
+# Drivers that take their time to destroy a queue pair: nobody waits for them.
+faults "emu1 50 port-down" "emu0 300 kill-qp"
+FAILOVER_HELD=1 FAILOVER_WANT=retired \
+	emulated test_failover "$tmp/two" "$tmp/faults" "held"
+
 # Nothing is left: all that is under way ends, with an error, by the deadline.
 export FI_WEFT_CONNECT_TIMEOUT=1000
 faults "emu0 60 port-down" "emu1 60 port-down"

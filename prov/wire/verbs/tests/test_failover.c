@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,12 +69,44 @@ static int stream(struct rig *rig, struct wire_link *link, uint8_t *mem, void *h
 	return ret;
 }
 
+/* ---- queue pairs that take for ever to destroy ----------------------------------------
+ */
+
+static struct {
+	int (*destroy)(struct ibv_qp *qp);
+	_Atomic(bool) let_go;
+	_Atomic(int) waiting;
+} slow;
+
+/* As of a driver that waits for what a path still holds. */
+static int slow_destroy(struct ibv_qp *qp)
+{
+	uint64_t end = rig_now() + RIG_WAIT_MS * UINT64_C(1000000);
+
+	atomic_fetch_add(&slow.waiting, 1);
+	while (!atomic_load(&slow.let_go) && rig_now() < end)
+		usleep(1000);
+	return slow.destroy(qp);
+}
+
+static void slow_begin(struct rig *rig, struct verbs_lib *lib)
+{
+	struct verbs_ep *ep = verbs_ep_of(rig->ep);
+
+	*lib = *ep->lib;
+	slow.destroy = lib->destroy_qp;
+	lib->destroy_qp = slow_destroy;
+	ep->lib = lib;
+}
+
 static int survive(void)
 {
 	const char *text = getenv("FAILOVER_ROUNDS");
 	const char *want = getenv("FAILOVER_WANT");
 	int rounds = text ? atoi(text) : 400, plain = (rounds + 2) / 3 + (rounds + 1) / 3;
+	bool held = getenv("FAILOVER_HELD") != NULL;
 	struct verbs_link_counts c;
+	struct verbs_lib lib;
 	struct server_packet to;
 	struct wire_link *link;
 	struct server srv;
@@ -88,6 +121,8 @@ static int survive(void)
 	if (ret)
 		tap_bail("dial: %s", fi_strerror(-ret));
 	link = rig.dialled;
+	if (held)
+		slow_begin(&rig, &lib);
 	rig.on_packet = on_packet;
 	mem = rig_memory(&rig, MEMORY, &handle);
 	back = rig_memory(&rig, MEMORY, &back_handle);
@@ -123,6 +158,10 @@ static int survive(void)
 		 (unsigned long long)c.opened, (unsigned long long)c.retired,
 		 (unsigned long long)c.rebuilt, (unsigned long long)c.resumes,
 		 (unsigned long long)c.bytes[0], (unsigned long long)c.bytes[1]);
+	if (held)
+		tap_ok(atomic_load(&slow.waiting) > 0 && !atomic_load(&slow.let_go),
+		       "C1: all of it while a queue pair that died was being destroyed");
+	atomic_store(&slow.let_go, true);
 	if (want && strstr(want, "retired"))
 		tap_ok(c.retired > 0, "C2: lanes were retired");
 	if (want && strstr(want, "again"))
