@@ -68,7 +68,9 @@ static void lanes_watch(struct verbs_link *link)
 	}
 }
 
-static void chan_watch(struct verbs_link *link)
+/* `still`: nothing of the link has ended since the last look. Then its peer may have no
+ * end of the channel any more, which who sends nothing doesn't hear. */
+static void chan_watch(struct verbs_link *link, bool still)
 {
 	struct verbs_qp *qp = link->chan.qp;
 	uint32_t looks;
@@ -76,7 +78,7 @@ static void chan_watch(struct verbs_link *link)
 	if (!qp || qp->state != VERBS_QP_READY || link->chan.broken)
 		return;
 	looks = silence(qp);
-	if (looks == 0)
+	if (looks == 0 && !still)
 		return;
 	if (looks < answer_looks()) {
 		verbs_chan_probe(link);
@@ -120,7 +122,8 @@ static uint64_t progress_of(const struct verbs_link *link)
 	return dqplb_tx_progress(link->tx) - link->flush.anew;
 }
 
-static void still_watch(struct verbs_link *link, uint64_t now)
+/* Whether nothing has ended since the last look, of what is under way. */
+static bool still_watch(struct verbs_link *link, uint64_t now)
 {
 	uint64_t limit = prov_params()->stall_time_ms * UINT64_C(1000000);
 	struct verbs_watch *w = &link->watch;
@@ -131,12 +134,13 @@ static void still_watch(struct verbs_link *link, uint64_t now)
 			.progress = progress,
 			.since = is_under_way(link) ? now : 0,
 		};
-		return;
+		return false;
 	}
-	if (w->said || limit == 0 || now - w->since < limit)
-		return;
-	w->said = true;
-	verbs_state_say(link, now - w->since);
+	if (!w->said && limit && now - w->since >= limit) {
+		w->said = true;
+		verbs_state_say(link, now - w->since);
+	}
+	return true;
 }
 
 /* ---- ports --------------------------------------------------------------------------
@@ -175,12 +179,14 @@ static bool waits(const struct verbs_link *link)
 
 void verbs_watch_link(struct verbs_link *link)
 {
+	bool still;
+
 	if (!link->watch.due)
 		return;
 	link->watch.due = false;
-	still_watch(link, verbs_now());
+	still = still_watch(link, verbs_now());
 	lanes_watch(link);
-	chan_watch(link);
+	chan_watch(link, still);
 }
 
 int verbs_watch(struct verbs_ep *ep, uint64_t now)

@@ -6,7 +6,8 @@
  *   one (rxe takes seven retries for retries without end), nor when its own timers fail.
  * One on which requests wait and nothing was answered for FI_WEFT_ANSWER_TIME is of no
  * use: a lane ends as with a path that failed, a control channel is made anew. Where what
- *   waits on a control channel asks for no answer, a read is sent behind it that does.
+ *   waits on a control channel asks for no answer, or nothing does on a link that stands
+ *   still, a read is sent that does.
  * - Ports. That one went or came back is an event, which may be lost, and a link of which
  *   nothing is left waits for nothing else: those that are down are asked at each look,
  * the others once in eight.
