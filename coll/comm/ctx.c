@@ -9,6 +9,7 @@
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
 #include "coll/exec/nodes.h"
+#include "coll/trace/recorder.h"
 
 #define CTX_TIMEOUT_US INT64_C(60000000)
 
@@ -47,7 +48,13 @@ static enum weft_result ctx_start(struct weft_ctx *ctx, const struct weft_ctx_op
 		return result;
 	result = exec_open(net, ctx->boot, ctx->timeout_us, &ctx->exec);
 	if (result == WEFT_SUCCESS) {
-		result = progress_open(ctx, progress, &ctx->progress);
+		const char *folder = getenv("WEFT_TRACE");
+
+		if (folder && *folder)
+			result = recorder_arm(exec_trace(ctx->exec), folder,
+					      exec_provider(ctx->exec));
+		if (result == WEFT_SUCCESS)
+			result = progress_open(ctx, progress, &ctx->progress);
 		if (result != WEFT_SUCCESS)
 			exec_close(ctx->exec);
 	}
@@ -163,6 +170,25 @@ enum weft_result weft_ctx_stats(struct weft_ctx *ctx, struct weft_stats *stats)
 	/* A caller built with an older, shorter struct gets what it knows. */
 	now.size = stats->size;
 	memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
+	return WEFT_SUCCESS;
+}
+
+enum weft_result weft_trace_dump(struct weft_ctx *ctx, const char *path)
+{
+	int rc;
+
+	error_clear();
+	if (!ctx || !path || !*path)
+		return error_set(WEFT_ERR_ARG, "weft_trace_dump: %s",
+				 !ctx	 ? "ctx is NULL"
+				 : !path ? "path is NULL"
+					 : "path is empty");
+	ctx_lock(ctx);
+	rc = recorder_dump(exec_trace(ctx->exec), TRACE_ASKED, path);
+	ctx_unlock(ctx);
+	if (rc)
+		return error_set(WEFT_ERR_ARG, "weft_trace_dump: %.300s: %s", path,
+				 strerror(-rc));
 	return WEFT_SUCCESS;
 }
 

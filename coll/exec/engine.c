@@ -121,6 +121,7 @@ static void engine_free(struct exec *x)
 	free(x->handles);
 	free(x->comms);
 	free(x->lead);
+	recorder_close(x->trace);
 	free(x);
 }
 
@@ -147,7 +148,10 @@ static struct exec *engine_alloc(struct boot *boot)
 	pool_init(&x->peers, sizeof(struct exec_peer));
 	pool_init(&x->stashes, sizeof(struct stash));
 	x->handles = calloc((size_t)x->size, sizeof(*x->handles));
-	if (!x->handles) {
+	x->trace = recorder_open(x->rank, x->size);
+	if (!x->handles || !x->trace) {
+		recorder_close(x->trace);
+		free(x->handles);
 		free(x);
 		return NULL;
 	}
@@ -333,6 +337,11 @@ LOCK_UNSEEN enum weft_result exec_close(struct exec *x)
 	}
 	engine_free(x);
 	return WEFT_SUCCESS;
+}
+
+struct recorder *exec_trace(const struct exec *x)
+{
+	return x->trace;
 }
 
 const struct weft_stats *exec_stats(const struct exec *x)

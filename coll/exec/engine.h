@@ -11,6 +11,7 @@
 #include "coll/exec/mem.h"
 #include "coll/exec/net.h"
 #include "coll/exec/pool.h"
+#include "coll/trace/recorder.h"
 #include "util/list.h"
 
 #define EXEC_BUCKETS  64
@@ -272,6 +273,7 @@ struct exec {
 	uint32_t held;		  /* registrations, by exec_hold() */
 	uint32_t rounds;	  /* of progress in which something moved */
 	int64_t now;		  /* when the clock was looked at last */
+	struct recorder *trace;	  /* what happened last */
 	struct exec_times *times; /* NULL: nobody measures */
 	bool foreign_told;	  /* that control messages of another job come */
 	uint64_t garbage; /* control messages that named nothing, or could not be read */

@@ -22,6 +22,7 @@
 
 struct exec;
 struct exec_req;
+struct recorder;
 
 /* Opens the provider and exchanges addresses. Collective over boot. */
 enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
@@ -31,6 +32,8 @@ enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
 LOCK_HELD(lock_context) enum weft_result exec_close(struct exec *x);
 
 LOCK_HELD(lock_context) const struct weft_stats *exec_stats(const struct exec *x);
+/* The last events; never NULL. */
+struct recorder *exec_trace(const struct exec *x);
 const struct net_caps *exec_caps(const struct exec *x);
 const char *exec_provider(const struct exec *x); /* "tcp;ofi_rxm"; lives as long as x */
 /* Long pairs are fetched by their receivers; the same on all ranks. */

@@ -129,6 +129,9 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	va_end(ap);
 	req->result = result;
 	req->state = EXEC_DRAINING;
+	trace_put(x->trace, TRACE_FAIL, (uint8_t)result, req->call.comm, req->call.call,
+		  culprit, 0);
+	recorder_failed(x->trace);
 	if (req->call.pair)
 		pair_fail(x, req->call.comm, req->call.peer, result, req->text);
 	else

@@ -180,6 +180,8 @@ void req_settle(struct exec_req *req)
 	}
 	engine_unlink(req);
 	req->state = EXEC_DONE;
+	trace_put(x->trace, TRACE_END, (uint8_t)req->result, req->call.comm,
+		  req->call.call, -1, 0);
 	if (req->result == WEFT_SUCCESS)
 		x->stats.calls++;
 }
@@ -393,6 +395,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 		req->x->times->issued = req->x->times->begin;
 	}
 	req->state = EXEC_RUNNING;
+	trace_put(req->x->trace, TRACE_CALL, call->id.coll, call->comm, call->call,
+		  call->pair ? call->peer : call->id.root, call->id.count);
 	engine_link(req->x, req);
 	if (!list_empty(&req->x->stash))
 		event_stashed(req);
@@ -509,6 +513,10 @@ void slot_done(struct slot *slot)
 	uint32_t edge = slot->dependents;
 
 	slot_set_state(slot, SLOT_DONE);
+	/* Short copies and reductions are part of the step before. */
+	if (slot->inst.kind <= PLAN_RECV || slot->bytes > TRACE_LOCAL_MIN)
+		trace_put(req->x->trace, TRACE_STEP, slot->inst.kind, req->call.comm,
+			  req->call.call, slot->inst.peer, slot->bytes);
 	req->awake = true;
 	req->moved = 0; /* the clock is read once, by req_clock */
 	req->done++;

@@ -297,6 +297,8 @@ static int tx_put_segment(struct slot *slot, const struct segment *seg, bool las
 	slot->seg_posted++;
 	x->stats.puts++;
 	x->stats.put_bytes += seg->len;
+	trace_put(x->trace, TRACE_PUT, 0, req->call.comm, req->call.call, slot->inst.peer,
+		  seg->len);
 	if (x->times)
 		x->times->issued = exec_now_ns();
 	return 0;
@@ -405,6 +407,8 @@ void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready)
 		if (slot->k != ready->k)
 			continue;
 		list_remove(&slot->link);
+		trace_put(req->x->trace, TRACE_READY, 0, req->call.comm, req->call.call,
+			  slot->inst.peer, slot->bytes);
 		if (req->x->times)
 			req->x->times->ready = exec_now_ns();
 		slot->ready = ready;

@@ -121,6 +121,7 @@ static struct exec_win *win_find(const struct exec *x, uint32_t comm, uint32_t n
 static void win_landed(struct exec_win *win, int32_t src)
 {
 	win->peer[src].landed++;
+	trace_put(win->x->trace, TRACE_WIN_LAND, 0, win->comm, win->number, src, 0);
 	list_foreach_safe (pos, tmp, &win->late) {
 		struct win_late *late = container_of(pos, struct win_late, link);
 
@@ -150,6 +151,8 @@ static void win_signal_came(struct exec_win *win, const struct ctl_msg *msg)
 		win->x->garbage++;
 		return;
 	}
+	trace_put(win->x->trace, TRACE_SIGNAL, 0, win->comm, win->number, msg->src,
+		  msg->win.value);
 	if (win->peer[msg->src].landed >= msg->win.length) {
 		win->signal[msg->win.index] += msg->win.value;
 		return;
@@ -254,6 +257,8 @@ static int op_write(struct win_op *op, void *desc, struct net_op *net)
 	if (!rc) {
 		x->stats.puts++;
 		x->stats.put_bytes += op->len;
+		trace_put(x->trace, TRACE_WIN_PUT, 0, op->win->comm, op->win->number,
+			  op->rank, op->len);
 	}
 	return rc;
 }
