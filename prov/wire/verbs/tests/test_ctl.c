@@ -126,8 +126,10 @@ static void grow(struct end *from, struct end *to)
 {
 	uint32_t more = from->ctl.grant + 1 + dice(8);
 
-	if (more > VERBS_CTL_WINDOW_MAX)
+	if (from->ctl.grant >= VERBS_CTL_WINDOW_MAX)
 		return;
+	if (more > VERBS_CTL_WINDOW_MAX) /* else chance decides whether it is ever reached */
+		more = VERBS_CTL_WINDOW_MAX;
 	verbs_ctl_grant(&from->ctl, more);
 	to->room = more;
 }
