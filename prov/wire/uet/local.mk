@@ -19,7 +19,8 @@ TESTS += \
 %C%_tests_test_uet_path_SOURCES = %D%/tests/test_uet_path.c
 %C%_tests_test_uet_path_LDADD = prov/libprov.la
 %C%_tests_test_uet_pds_SOURCES = \
-	%D%/tests/test_uet_pds.c %D%/tests/uet_sim.c %D%/tests/uet_sim.h
+	%D%/tests/test_uet_pds.c %D%/tests/uet_sim.c %D%/tests/uet_sim.h \
+	%D%/tests/uet_sim_air.c %D%/tests/uet_sim_air.h
 %C%_tests_test_uet_pds_LDADD = prov/libprov.la
 %C%_tests_test_uet_room_SOURCES = %D%/tests/test_uet_room.c
 %C%_tests_test_uet_room_LDADD = prov/libprov.la

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "config.h"
 
-#include "prov/wire/uet/tests/uet_sim.h"
+#include "prov/wire/uet/tests/uet_sim_air.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -9,103 +9,6 @@
 #include <string.h>
 
 #include "prov/wire/uet/uet_pds_int.h" /* how far a context is */
-
-#define US	UINT64_C(1000)
-#define MS	UINT64_C(1000000)
-#define MTU	256u
-#define ROOM	(UET_HEAD_MAX + MTU)
-#define IN_AIR	8192u
-#define LATERS	64u
-#define DIALS	8u
-#define LONGEST (4000 * 1000 * MS)
-#define GIVE_UP (120 * 1000 * MS) /* so many tries that drawn losses never reach it */
-
-struct dgram {
-	uint64_t at;
-	uint64_t seq;
-	uint8_t to;
-	bool ce;
-	uint16_t entropy;
-	uint32_t len;
-	struct uet_peer from;
-	uint8_t bytes[ROOM];
-};
-
-/* One packet of the application. */
-struct item {
-	uint8_t side; /* that sends it */
-	uint8_t verdict;
-	bool sent;
-	bool arrived;
-	bool done;
-	uint8_t len;
-	uint32_t dial; /* context of its side; or, for one back, none */
-	uint32_t seq;  /* in that context */
-	uint8_t bytes[MTU];
-};
-
-struct dial {
-	struct uet_pdc *pdc;
-	bool ordered;
-	bool over;
-	bool closing;
-	bool ask;	/* the other end will ask */
-	uint32_t given; /* packets */
-	uint32_t taken; /* arrived at the other end */
-	uint32_t ended;
-};
-
-struct later {
-	struct uet_pdc *pdc;
-	uint32_t psn;
-	uint64_t at;
-	uint32_t item;
-};
-
-struct side {
-	struct sim *sim;
-	struct uet_pds *pds;
-	struct uet_peer addr;
-	struct dial dial[DIALS];
-	struct later later[LATERS];
-	uint32_t laters;
-	uint64_t paused_until;
-	uint8_t no;
-};
-
-struct sim {
-	const struct uet_sim_config *c;
-	struct uet_sim_result *r;
-	struct side side[2];
-	struct item *item;
-	uint32_t items;
-	uint32_t items_max;
-	uint64_t now;
-	uint64_t seq;
-	uint64_t random;
-	uint64_t event_at; /* the one thing that happens: death, restart, pause */
-	uint64_t hole_end;
-	uint32_t hole_path;
-	bool dead;
-	bool restarted;
-	uint32_t in_air;
-	uint32_t heap[IN_AIR]; /* by time; from here on nothing needs to be 0 */
-	uint32_t unused[IN_AIR];
-	struct dgram air[IN_AIR];
-};
-
-static uint64_t draw(struct sim *s)
-{
-	s->random ^= s->random >> 12;
-	s->random ^= s->random << 25;
-	s->random ^= s->random >> 27;
-	return s->random * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-static bool odds(struct sim *s, uint32_t in_1000)
-{
-	return in_1000 > 0 && draw(s) >> 32 < ((uint64_t)in_1000 << 32) / 1000;
-}
 
 static void broken(struct sim *s, const char *what)
 {
@@ -117,114 +20,6 @@ static void broken(struct sim *s, const char *what)
 static bool may_fail(const struct sim *s)
 {
 	return s->dead || s->restarted;
-}
-
-/* The network: a heap by time. */
-
-static bool sooner(const struct sim *s, uint32_t a, uint32_t b)
-{
-	const struct dgram *x = &s->air[a], *y = &s->air[b];
-
-	return x->at != y->at ? x->at < y->at : x->seq < y->seq;
-}
-
-static void air_push(struct sim *s, uint32_t slot)
-{
-	uint32_t at = s->in_air++;
-
-	while (at != 0) {
-		uint32_t up = (at - 1) / 2;
-
-		if (!sooner(s, slot, s->heap[up]))
-			break;
-		s->heap[at] = s->heap[up];
-		at = up;
-	}
-	s->heap[at] = slot;
-}
-
-static uint32_t air_pop(struct sim *s)
-{
-	uint32_t top = s->heap[0];
-	uint32_t last = s->heap[--s->in_air];
-	uint32_t at = 0;
-
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-
-		if (child + 1 < s->in_air &&
-		    sooner(s, s->heap[child + 1], s->heap[child]))
-			child++;
-		if (child >= s->in_air || !sooner(s, s->heap[child], last))
-			break;
-		s->heap[at] = s->heap[child];
-		at = child;
-	}
-	s->heap[at] = last;
-	return top;
-}
-
-static uint64_t delay(struct sim *s, uint32_t path)
-{
-	uint64_t d = 10 * US + path * 500;
-
-	if (s->c->jitter_ns)
-		d += draw(s) % s->c->jitter_ns;
-	if (odds(s, s->c->slow))
-		d += draw(s) % s->c->slow_ns;
-	return d;
-}
-
-static struct dgram *air_add(struct sim *s, uint8_t to, uint64_t at)
-{
-	uint32_t slot;
-	struct dgram *d;
-
-	if (s->in_air == IN_AIR)
-		return NULL; /* a full network drops */
-	slot = s->unused[s->in_air];
-	d = &s->air[slot];
-	d->at = at;
-	d->seq = s->seq++;
-	d->to = to;
-	air_push(s, slot);
-	return d;
-}
-
-static bool swallowed(struct sim *s, uint32_t path)
-{
-	return s->dead || (path == s->hole_path && s->now < s->hole_end);
-}
-
-static void send_out(struct side *from, const struct uet_out *out)
-{
-	struct sim *s = from->sim;
-	uint32_t path = out->path == UET_PATH_ECHO ? out->entropy : out->path;
-	uint32_t copies = odds(s, s->c->repeat) ? 2 : 1;
-	bool control = out->cls == UET_CLASS_CONTROL;
-
-	s->r->datagrams++;
-	if (!control)
-		s->r->path_used |= 1u << path;
-	if (swallowed(s, path) || odds(s, s->c->drop) ||
-	    (control && odds(s, s->c->drop_acks)))
-		return;
-	if (out->peer.fep >= 2) /* a stranger of the flood */
-		return;
-	while (copies-- > 0) {
-		struct dgram *d =
-			air_add(s, (uint8_t)out->peer.fep, s->now + delay(s, path));
-
-		if (!d)
-			return;
-		d->from = from->addr;
-		d->entropy = (uint16_t)path;
-		d->ce = !control && odds(s, s->c->mark);
-		d->len = out->head_len + out->payload_len;
-		memcpy(d->bytes, out->head, out->head_len);
-		if (out->payload_len)
-			memcpy(d->bytes + out->head_len, out->payload, out->payload_len);
-	}
 }
 
 /* Data that leaves for the first time fits what the peer and the window allow. */
@@ -254,9 +49,9 @@ static void check_out(struct sim *s, const struct uet_out *out)
 
 static void fill(struct sim *s, struct item *it)
 {
-	it->len = (uint8_t)(s->c->bytes ? draw(s) % s->c->bytes : 0);
+	it->len = (uint8_t)(s->c->bytes ? sim_draw(s) % s->c->bytes : 0);
 	for (uint32_t i = 0; i < it->len; i++)
-		it->bytes[i] = (uint8_t)draw(s);
+		it->bytes[i] = (uint8_t)sim_draw(s);
 }
 
 static int give(struct side *side, struct uet_pdc *pdc, uint32_t dial, uint32_t seq)
@@ -277,7 +72,7 @@ static int give(struct side *side, struct uet_pdc *pdc, uint32_t dial, uint32_t 
 	req.length = req.part = it->len;
 	send.ses = ses;
 	send.ses_len = (uint32_t)uet_req_put(ses, &req);
-	send.ar = odds(s, 100);
+	send.ar = sim_odds(s, 100);
 	send.payload = it->bytes;
 	send.payload_len = it->len;
 	send.cookie = it;
@@ -334,7 +129,7 @@ static void taken(struct side *side, struct uet_pdc *pdc, struct item *it)
 		return;
 	dial = &s->side[it->side].dial[it->dial];
 	dial->taken++;
-	if (odds(s, s->c->reverse))
+	if (sim_odds(s, s->c->reverse))
 		give(side, pdc, UINT32_MAX, 0);
 	if (dial->ask && dial->taken == s->c->packets)
 		uet_pdc_close(pdc, s->now);
@@ -355,20 +150,21 @@ static enum uet_verdict on_request(void *arg, struct uet_pdc *pdc,
 		return broken(s, "a packet arrived that nobody sent"), UET_TAKEN;
 	it = &s->item[no];
 	check_request(s, it, pkt);
-	if (odds(s, s->c->refuse))
+	if (sim_odds(s, s->c->refuse))
 		return UET_NO_BUFFER;
 	it->verdict = UET_TAKEN;
-	if (odds(s, s->c->reply))
+	if (sim_odds(s, s->c->reply))
 		it->verdict = UET_REPLIED;
-	else if (odds(s, s->c->later) && side->laters < LATERS)
+	else if (sim_odds(s, s->c->later) && side->laters < LATERS)
 		it->verdict = UET_LATER;
 	if (it->verdict != UET_TAKEN && !room)
 		return UET_NO_BUFFER;
 	if (it->verdict == UET_REPLIED)
 		*reply = reply_for((uint32_t)no);
 	if (it->verdict == UET_LATER)
-		side->later[side->laters++] = (struct later){
-			pdc, pkt->pds.psn, s->now + draw(s) % (30 * MS), (uint32_t)no};
+		side->later[side->laters++] =
+			(struct later){pdc, pkt->pds.psn,
+				       s->now + sim_draw(s) % (30 * MS), (uint32_t)no};
 	taken(side, pdc, it);
 	return it->verdict;
 }
@@ -440,7 +236,7 @@ static void on_closed(void *arg, struct uet_pdc *pdc, int err, uint8_t code)
 static uint64_t on_random(void *arg)
 {
 	struct side *side = arg;
-	uint64_t v = draw(side->sim);
+	uint64_t v = sim_draw(side->sim);
 
 	/* First numbers near the wrap, and everywhere; but where an end is another, ids
 	 * that are as good as drawn. */
@@ -459,7 +255,7 @@ static bool side_open(struct side *side)
 					.responses = 4,
 					.mtu = MTU,
 					/* Some wait for room for four packets. */
-					.piece = draw(side->sim) % 2 * 4 * ROOM,
+					.piece = sim_draw(side->sim) % 2 * 4 * ROOM,
 					.ack_bytes = 4096,
 					.give_up = GIVE_UP,
 					.half_open_time =
@@ -480,8 +276,8 @@ static void app_dial(struct side *side, uint32_t i)
 	struct sim *s = side->sim;
 	struct dial *d = &side->dial[i];
 
-	d->ordered = odds(s, s->c->ordered);
-	d->ask = odds(s, s->c->asked);
+	d->ordered = sim_odds(s, s->c->ordered);
+	d->ask = sim_odds(s, s->c->asked);
 	if (uet_pdc_dial(side->pds, &s->side[!side->no].addr, d->ordered, NULL, s->now,
 			 &d->pdc))
 		broken(s, "no context is free at the beginning");
@@ -495,7 +291,7 @@ static void app_act(struct side *side)
 		struct dial *d = &side->dial[i];
 
 		while (d->pdc && !d->closing && d->given < s->c->packets &&
-		       (s->c->backlog || odds(s, 500)) &&
+		       (s->c->backlog || sim_odds(s, 500)) &&
 		       give(side, d->pdc, i, d->given) == 0)
 			d->given++;
 		if (d->pdc && !d->closing && !d->ask && d->given == s->c->packets) {
@@ -510,7 +306,7 @@ static void app_act(struct side *side)
 		if (s->now < l.at)
 			continue;
 		side->later[i--] = side->later[--side->laters];
-		if (odds(s, 500)) {
+		if (sim_odds(s, 500)) {
 			s->item[l.item].verdict = UET_TAKEN;
 			uet_pdc_respond(l.pdc, l.psn, NULL, s->now);
 		} else {
@@ -550,21 +346,21 @@ static bool all_proven(const struct sim *s)
 /* Strangers whose address is forged: they never answer. */
 static void flood(struct sim *s)
 {
-	struct side *side = &s->side[draw(s) & 1];
+	struct side *side = &s->side[sim_draw(s) & 1];
 	struct uet_ses_req req = {
 		.op = UET_OP_SEND, .som = true, .eom = true, .message = 1};
 	struct uet_pds_head h = {.type = UET_RUD_REQ,
 				 .next = UET_NEXT_REQ_STD,
 				 .syn = true,
-				 .spdcid = (uint16_t)(draw(s) | 1),
-				 .psn = (uint32_t)draw(s)};
+				 .spdcid = (uint16_t)(sim_draw(s) | 1),
+				 .psn = (uint32_t)sim_draw(s)};
 	uint8_t bytes[UET_HEAD_MAX];
-	struct uet_in in = {.from = {.fep = 2 + (uint32_t)(draw(s) >> 40)}};
+	struct uet_in in = {.from = {.fep = 2 + (uint32_t)(sim_draw(s) >> 40)}};
 	struct uet_pkt pkt;
 	size_t len;
 
 	h.clear = h.psn - 1;
-	in.from.host[0] = (uint8_t)draw(s);
+	in.from.host[0] = (uint8_t)sim_draw(s);
 	len = uet_pds_put(bytes, &h);
 	len += uet_req_put(bytes + len, &req);
 	if (uet_pkt_parse(bytes, len, MTU, &pkt))
@@ -609,7 +405,7 @@ static void pump(struct side *side)
 	app_act(side);
 	for (uint32_t n = 0; uet_pds_next(side->pds, side->sim->now, &out); n++) {
 		check_out(side->sim, &out);
-		send_out(side, &out);
+		sim_send(side, &out);
 		if (n > 100000)
 			return broken(side->sim, "it never stops sending");
 	}
@@ -624,13 +420,13 @@ static void take_arrivals(struct sim *s)
 			return;
 		if (!runs(&s->side[d->to])) {
 			/* It waits in the socket; its stamp doesn't matter then. */
-			uint32_t slot = air_pop(s);
+			uint32_t slot = sim_air_pop(s);
 
 			s->air[slot].at = s->side[s->air[slot].to].paused_until;
-			air_push(s, slot);
+			sim_air_push(s, slot);
 			continue;
 		}
-		deliver(s, air_pop(s));
+		deliver(s, sim_air_pop(s));
 	}
 }
 
@@ -645,7 +441,7 @@ static void add_stats(struct uet_pds_stats *to, const struct uet_pds_stats *from
 
 static void one_thing(struct sim *s)
 {
-	struct side *side = &s->side[draw(s) & 1];
+	struct side *side = &s->side[sim_draw(s) & 1];
 
 	s->event_at = UINT64_MAX;
 	if (s->c->dies)
@@ -713,7 +509,7 @@ static void run(struct sim *s)
 
 		pump(&s->side[0]);
 		pump(&s->side[1]);
-		if (s->c->flood && odds(s, 200) && all_proven(s))
+		if (s->c->flood && sim_odds(s, 200) && all_proven(s))
 			flood(s);
 		next = next_time(s);
 		if (next == UINT64_MAX) {
@@ -752,11 +548,12 @@ static bool sim_open(struct sim *s)
 		s->unused[i] = i;
 	s->now = 1000 * MS;
 	s->hole_path = UINT32_MAX;
-	s->event_at = c->dies || c->restarts || c->pause
-			      ? s->now + draw(s) % (draw(s) & 1 ? 300 * US : 5 * MS)
-			      : UINT64_MAX;
+	s->event_at =
+		c->dies || c->restarts || c->pause
+			? s->now + sim_draw(s) % (sim_draw(s) & 1 ? 300 * US : 5 * MS)
+			: UINT64_MAX;
 	if (c->hole || c->heals) {
-		s->hole_path = (uint32_t)draw(s) % c->paths;
+		s->hole_path = (uint32_t)sim_draw(s) % c->paths;
 		s->hole_end = c->heals ? s->now + 500 * MS : UINT64_MAX;
 	}
 	for (uint8_t n = 0; n < 2; n++) {
@@ -780,7 +577,7 @@ bool uet_sim_run(const struct uet_sim_config *config, uint64_t seed,
 	s.c = config;
 	s.r = result;
 	s.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	draw(&s);
+	sim_draw(&s);
 	good = sim_open(&s);
 	if (good) {
 		for (uint32_t n = 0; n < 2; n++)
