@@ -15,8 +15,9 @@
 #include "prov/wire/verbs/verbs_poll.h"
 #include "prov/wire/verbs/verbs_stop.h"
 
-/* Between two attempts. */
+/* Between two attempts; between two words that ask for one. */
 #define RESUME_PAUSE_NS UINT64_C(20000000)
+#define RESUME_ASK_NS	UINT64_C(500000000)
 
 /* Of a call that nobody answered: less is an answer. */
 #define RESUME_ASLEEP_NS UINT64_C(1000000000)
@@ -67,11 +68,13 @@ static bool last_words(struct verbs_link *link)
 	return link->state == VERBS_LINK_UP && !link->faulty;
 }
 
-/* The dialler is to call again. */
-static void resume_ask(struct verbs_link *link)
+/* The dialler is to call again. It is asked until it does: the connection may not be up
+ * yet, or another one just then. */
+static void resume_ask(struct verbs_link *link, uint64_t now)
 {
 	const struct verbs_msg m = {.op = VERBS_MSG_CALL, .incarnation = link->round};
 	struct verbs_ep *ep = link->ep;
+	int ret = -FI_EAGAIN;
 
 	pthread_mutex_lock(&ep->mutex);
 	if (link->call && !(link->terms.features & VERBS_CARD_SPARES)) {
@@ -79,10 +82,11 @@ static void resume_ask(struct verbs_link *link)
 		link->call = NULL;
 	} else if (link->call) {
 		/* One that is over says so by itself. */
-		(void)verbs_stop_say(link->call, &m);
+		ret = verbs_stop_say(link->call, &m);
 	}
 	verbs_helper_kick(ep->helper);
 	pthread_mutex_unlock(&ep->mutex);
+	link->resume_due = now + (ret ? RESUME_PAUSE_NS : RESUME_ASK_NS);
 }
 
 void verbs_resume_passed(struct verbs_link *link)
@@ -116,7 +120,7 @@ void verbs_resume_start(struct verbs_link *link)
 	chan_qp_close(link);
 	verbs_rkeys_restart(link, false);
 	if (!link->dialler)
-		resume_ask(link);
+		resume_ask(link, now);
 	verbs_link_wake(link, link->resume_due);
 	verbs_link_chore(link);
 }
@@ -189,9 +193,12 @@ void verbs_resume_run(struct verbs_link *link, uint64_t now)
 	}
 	if (link->dialler && !link->next_call && now >= link->resume_due)
 		resume_dial(link, now);
-	verbs_link_wake(link, link->dialler && link->resume_due < link->resume_until
-				      ? link->resume_due
-				      : link->resume_until);
+	else if (!link->dialler && !link->chan.hold && now >= link->resume_due)
+		resume_ask(link, now);
+	if (!link->chan.hold && link->resume_due < link->resume_until)
+		verbs_link_wake(link, link->resume_due);
+	else
+		verbs_link_wake(link, link->resume_until);
 }
 
 /* ---- both ---------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 
 #include "prov/wire/verbs/tests/rig.h"
 #include "prov/wire/verbs/verbs.h"
+#include "prov/wire/verbs/verbs_call.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "util/tap.h"
 
@@ -234,6 +235,29 @@ static void test_channel(struct ends *e)
 	       "%s: A8: the notice came, once", e->who);
 }
 
+static bool resuming(struct ends *e)
+{
+	return e->link->resuming;
+}
+
+/* The end of who was dialled dies while its connection isn't up yet: who dialled can't be
+ * asked then for another channel, and is later. */
+static void test_asked(struct ends *e)
+{
+	struct verbs_link *link = e->link;
+
+	pthread_mutex_lock(&link->ep->mutex);
+	link->call->state = CALL_AWAITED;
+	pthread_mutex_unlock(&link->ep->mutex);
+	kill_channel(link);
+	tap_ok(until(e, false, resuming), "%s: C5: the channel ended before it was up",
+	       e->who);
+	pthread_mutex_lock(&link->ep->mutex);
+	link->call->state = CALL_UP;
+	pthread_mutex_unlock(&link->ep->mutex);
+	tap_ok(until(e, true, whole), "%s: C5: another is made", e->who);
+}
+
 int main(void)
 {
 	for (int back = 0; back < 2; back++) {
@@ -242,6 +266,8 @@ int main(void)
 		ends_open(&e, back);
 		test_lanes(&e);
 		test_channel(&e);
+		if (back)
+			test_asked(&e);
 		tap_ok(all_move(&e, 50), "%s: and so do puts and gets", e.who);
 		tap_ok(e.a.segment_errs + e.b.segment_errs == 0, "%s: nothing failed",
 		       e.who);
