@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +15,17 @@
 #include "coll/exec/win.h"
 #include "util/lock_note.h"
 
-#define WIN_SIGNALS	64
-#define WIN_SIGNALS_MAX (UINT32_C(1) << 20)
+#define WIN_SIGNALS	 64
+#define WIN_SIGNALS_MAX	 (UINT32_C(1) << 20)
+#define WIN_CONTEXTS_MAX 256u
 
 struct weft_win {
 	struct weft_comm *comm;
 	struct exec_win *exec;
-	uint32_t number, signals;
-	uint64_t *len; /* by rank */
+	uint32_t number, signals, contexts;
+	uint32_t context;      /* this one's number */
+	struct weft_win *view; /* those from 1 on; of context 0 only */
+	uint64_t *len;	       /* by rank */
 };
 
 /* The context's number of a rank. */
@@ -92,9 +96,15 @@ static enum weft_result win_wait(struct weft_win *win, win_until until, const vo
 /* ---- creating -----------------------------------------------------------------------
  */
 
+static uint32_t win_contexts(const struct weft_win_opts *opts)
+{
+	return opts && opts->size >= sizeof(*opts) && opts->contexts ? opts->contexts : 1;
+}
+
 static enum weft_result win_opts_check(const struct weft_win_opts *opts)
 {
-	if (opts->size < sizeof(*opts))
+	/* Callers that were built before there was `contexts` want one. */
+	if (opts->size < offsetof(struct weft_win_opts, contexts))
 		return error_set(WEFT_ERR_ARG,
 				 "weft_win_opts.size is %zu, this library needs %zu: "
 				 "initialise it with WEFT_WIN_OPTS_INIT",
@@ -107,6 +117,10 @@ static enum weft_result win_opts_check(const struct weft_win_opts *opts)
 		return error_set(WEFT_ERR_ARG,
 				 "weft_win_opts.signals is %u, the most is %u",
 				 opts->signals, WIN_SIGNALS_MAX);
+	if (win_contexts(opts) > WIN_CONTEXTS_MAX)
+		return error_set(WEFT_ERR_ARG,
+				 "weft_win_opts.contexts is %u, the most is %u",
+				 opts->contexts, WIN_CONTEXTS_MAX);
 	return WEFT_SUCCESS;
 }
 
@@ -117,14 +131,15 @@ static void win_open(struct weft_win *win, void *base, size_t len, struct win_ca
 	struct weft_comm *comm = win->comm;
 	enum weft_result result =
 		exec_win_open(comm->ctx->exec, comm->number, win->number, base, len,
-			      win->signals, &win->exec);
+			      win->signals, win->contexts, &win->exec);
 
 	if (result == WEFT_SUCCESS) {
 		exec_win_card(win->exec, card);
 		return;
 	}
-	*card = (struct win_card){.signals = win->signals, .result = result};
-	snprintf(card->text, sizeof(card->text), "%.111s", weft_error_detail());
+	*card = (struct win_card){
+		.signals = win->signals, .contexts = win->contexts, .result = result};
+	snprintf(card->text, sizeof(card->text), "%.107s", weft_error_detail());
 }
 
 /* All ranks have the same cards, and come to the same. */
@@ -145,6 +160,12 @@ static enum weft_result win_meet(struct weft_win *win, struct win_card *card)
 					 "%d %u; every rank must give the same",
 					 win_rank(win, 0), card[0].signals,
 					 win_rank(win, r), card[r].signals);
+		if (card[r].contexts != card[0].contexts)
+			return error_set(WEFT_ERR_MISMATCH,
+					 "weft_win_create: rank %d has %u contexts, rank "
+					 "%d %u; every rank must give the same",
+					 win_rank(win, 0), card[0].contexts,
+					 win_rank(win, r), card[r].contexts);
 	}
 	for (int32_t r = 0; r < win->comm->size; r++) {
 		win->len[r] = card[r].len;
@@ -163,7 +184,18 @@ static enum weft_result win_gather(struct weft_comm *comm, struct win_card *all)
 static void win_free(struct weft_win *win)
 {
 	free(win->len);
+	free(win->view);
 	free(win);
+}
+
+/* The other contexts: the same window, but for the number. */
+static void win_views(struct weft_win *win)
+{
+	for (uint32_t c = 1; c < win->contexts; c++) {
+		win->view[c - 1] = *win;
+		win->view[c - 1].view = NULL;
+		win->view[c - 1].context = c;
+	}
 }
 
 /* With memory for all; the lock is not held. */
@@ -189,6 +221,7 @@ static enum weft_result win_make(struct weft_win *win, void *base, size_t len)
 		win->exec = NULL;
 	if (result == WEFT_SUCCESS) {
 		comm->wins++;
+		win_views(win);
 		ctx_started(comm->ctx);
 	} else if (win->exec) {
 		exec_win_close(win->exec, true);
@@ -217,11 +250,14 @@ enum weft_result weft_win_create(struct weft_comm *comm, void *base, size_t len,
 				 "memory can hold",
 				 len);
 	win = calloc(1, sizeof(*win));
-	if (win)
+	if (win) {
+		win->contexts = win_contexts(opts);
 		win->len = calloc((size_t)comm->size, sizeof(*win->len));
+		win->view = calloc(win->contexts, sizeof(*win->view));
+	}
 	if (win && !comm->win_cards)
 		comm->win_cards = calloc((size_t)comm->size, sizeof(struct win_card));
-	if (!win || !win->len || !comm->win_cards) {
+	if (!win || !win->len || !win->view || !comm->win_cards) {
 		if (win)
 			win_free(win);
 		return error_set(WEFT_ERR_NOMEM, "no memory for a window");
@@ -245,7 +281,20 @@ static bool until_flushed(struct weft_win *win, const void *arg)
 {
 	const int32_t rank = *(const int32_t *)arg;
 
-	return !exec_win_open_ops(win->exec, rank < 0 ? rank : win_rank(win, rank));
+	return !exec_win_open_ops(win->exec, win->context,
+				  rank < 0 ? rank : win_rank(win, rank));
+}
+
+/* Of every context. */
+LOCK_HELD(lock_context)
+static bool until_all_flushed(struct weft_win *win, const void *arg)
+{
+	(void)arg;
+	for (uint32_t c = 0; c < win->contexts; c++) {
+		if (exec_win_open_ops(win->exec, c, -1))
+			return false;
+	}
+	return true;
 }
 
 /* arg: puts that each rank has started to this one. */
@@ -266,13 +315,12 @@ static bool until_landed(struct weft_win *win, const void *arg)
 static enum weft_result win_quiet(struct weft_win *win)
 {
 	struct weft_comm *comm = win->comm;
-	const int32_t all = -1;
 	uint64_t *out = comm->win_cards, *in = out + comm->size;
 	enum weft_result result;
 
 	static_assert(sizeof(struct win_card) >= 2 * sizeof(uint64_t), "room for both");
 	ctx_lock(comm->ctx);
-	result = win_wait(win, until_flushed, &all, WEFT_TIMEOUT_DEFAULT);
+	result = win_wait(win, until_all_flushed, NULL, WEFT_TIMEOUT_DEFAULT);
 	for (int32_t r = 0; r < comm->size; r++)
 		out[r] = exec_win_issued(win->exec, win_rank(win, r));
 	ctx_unlock(comm->ctx);
@@ -310,6 +358,12 @@ enum weft_result weft_win_destroy(struct weft_win *win)
 	error_clear();
 	if (!win)
 		return error_set(WEFT_ERR_ARG, "weft_win_destroy: win is NULL");
+	if (win->context)
+		return error_set(
+			WEFT_ERR_ARG,
+			"weft_win_destroy: this is context %u of a window, which "
+			"goes with the window itself",
+			win->context);
 	comm = win->comm;
 	over = win_is_over(win);
 	if (!over)
@@ -330,6 +384,13 @@ enum weft_result weft_win_destroy(struct weft_win *win)
 				 "window: try again");
 	win_free(win);
 	return WEFT_SUCCESS;
+}
+
+struct weft_win *weft_win_context(struct weft_win *win, uint32_t context)
+{
+	if (!win || win->context || context >= win->contexts)
+		return NULL;
+	return context ? &win->view[context - 1] : win;
 }
 
 /* ---- calls --------------------------------------------------------------------------
@@ -390,7 +451,8 @@ enum weft_result weft_win_put(struct weft_win *win, const void *src, size_t len,
 	if (result != WEFT_SUCCESS)
 		return result;
 	ctx_lock(win->comm->ctx);
-	result = exec_win_put(win->exec, win_rank(win, rank), src, len, offset);
+	result = exec_win_put(win->exec, win->context, win_rank(win, rank), src, len,
+			      offset);
 	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
@@ -406,7 +468,8 @@ enum weft_result weft_win_get(struct weft_win *win, void *dst, size_t len, int32
 	if (result != WEFT_SUCCESS)
 		return result;
 	ctx_lock(win->comm->ctx);
-	result = exec_win_get(win->exec, win_rank(win, rank), dst, len, offset);
+	result = exec_win_get(win->exec, win->context, win_rank(win, rank), dst, len,
+			      offset);
 	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
@@ -425,9 +488,31 @@ enum weft_result weft_win_put_signal(struct weft_win *win, const void *src, size
 	if (result != WEFT_SUCCESS)
 		return result;
 	ctx_lock(win->comm->ctx);
-	result = exec_win_put(win->exec, win_rank(win, rank), src, len, offset);
+	result = exec_win_put(win->exec, win->context, win_rank(win, rank), src, len,
+			      offset);
 	if (result == WEFT_SUCCESS)
-		result = exec_win_signal(win->exec, win_rank(win, rank), index, value);
+		result = exec_win_signal(win->exec, win->context, win_rank(win, rank),
+					 index, value);
+	ctx_started(win->comm->ctx);
+	ctx_unlock(win->comm->ctx);
+	return result;
+}
+
+enum weft_result weft_win_put_signal_weak(struct weft_win *win, const void *src,
+					  size_t len, int32_t rank, uint64_t offset,
+					  uint32_t index, uint64_t value)
+{
+	enum weft_result result;
+
+	error_clear();
+	result = range_check(win, "weft_win_put_signal_weak", src, len, rank, offset);
+	if (result == WEFT_SUCCESS)
+		result = index_check(win, "weft_win_put_signal_weak", index);
+	if (result != WEFT_SUCCESS)
+		return result;
+	ctx_lock(win->comm->ctx);
+	result = exec_win_put_weak(win->exec, win->context, win_rank(win, rank), src, len,
+				   offset, index, value);
 	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
@@ -445,7 +530,8 @@ enum weft_result weft_win_signal(struct weft_win *win, int32_t rank, uint32_t in
 	if (result != WEFT_SUCCESS)
 		return result;
 	ctx_lock(win->comm->ctx);
-	result = exec_win_signal(win->exec, win_rank(win, rank), index, value);
+	result = exec_win_signal(win->exec, win->context, win_rank(win, rank), index,
+				 value);
 	ctx_started(win->comm->ctx);
 	ctx_unlock(win->comm->ctx);
 	return result;
@@ -519,7 +605,7 @@ enum weft_result weft_win_flush(struct weft_win *win, int32_t rank, int64_t time
 		error_set(result,
 			  "weft_win_flush: %u operations with rank %d of window %u "
 			  "(-1: any) are unfinished at the deadline",
-			  exec_win_open_ops(win->exec,
+			  exec_win_open_ops(win->exec, win->context,
 					    rank < 0 ? rank : win_rank(win, rank)),
 			  rank, win->number);
 	ctx_unlock(win->comm->ctx);

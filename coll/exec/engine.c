@@ -46,7 +46,8 @@ struct engine_card {
 	uint8_t put;
 	uint8_t put_pieces;
 	uint8_t data;
-	uint8_t pad[5];
+	uint8_t get;
+	uint8_t pad[4];
 	uint64_t node_ranks; /* WEFT_NODES */
 	uint64_t choices;    /* WEFT_TUNE */
 	uint64_t job;	     /* that of rank 0 is taken */
@@ -185,6 +186,7 @@ static void engine_card_fill(struct exec *x, enum weft_result result,
 	card->put_pieces = x->net.caps.put_pieces;
 	crowd_place_own(&card->place);
 	card->data = x->net.caps.data;
+	card->get = x->net.caps.get;
 }
 
 /* One card against ours; takes over the address and the least of the abilities. */
@@ -225,6 +227,7 @@ static enum weft_result engine_card_take(struct exec *x, int32_t rank,
 	x->caps.put = x->caps.put && card->put;
 	x->caps.put_pieces = x->caps.put_pieces && card->put_pieces;
 	x->caps.data = x->caps.data && card->data;
+	x->caps.get = x->caps.get && card->get;
 	return net_peer_add(&x->net, rank, card->name);
 }
 

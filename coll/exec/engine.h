@@ -261,7 +261,7 @@ struct exec {
 	struct list stages;    /* free memory, largest last used first */
 	struct list wins;      /* struct exec_win */
 	struct list win_retry; /* struct win_op, to be posted again */
-	struct pool win_ops, win_lates;
+	struct pool win_ops, win_lates, win_weaks;
 	struct list earlies; /* words of puts before their call started, twin.h */
 	struct pool early_pool;
 	uint32_t early_count;
@@ -385,7 +385,7 @@ void wins_init(struct exec *x);
 void wins_fini(struct exec *x);
 bool win_progress(struct exec *x);
 void win_ctl(struct exec *x, const struct ctl_msg *msg);
-void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t src);
+void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t index);
 void win_peer_lost(struct exec *x, int32_t rank, const char *why);
 
 /* ---- twin.c: persistent calls with two sides ---- */

@@ -88,8 +88,10 @@ static int mem_register(struct mem *mem, struct mem_entry *entry, void *addr, si
 			bool remote)
 {
 	struct net *net = mem->net;
-	const uint64_t access = remote ? FI_SEND | FI_RECV | FI_WRITE | FI_REMOTE_WRITE
-				       : FI_SEND | FI_RECV | FI_WRITE;
+	const uint64_t reads = net->caps.get ? FI_READ : 0;
+	const uint64_t access = FI_SEND | FI_RECV | FI_WRITE | reads |
+				(remote ? FI_REMOTE_WRITE : 0) |
+				(remote && reads ? FI_REMOTE_READ : 0);
 	int rc;
 
 	if (remote) {

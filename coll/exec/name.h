@@ -14,8 +14,8 @@
  * plan's instance number), which READY gave to the sender.
  *
  * Of a window the number stands for the call; the index of a put's word is the rank that
- * wrote, that of a message its number among those that one of the two ranks named, times
- * two, and one more for gets.
+ * wrote and its context, that of a message its number among those that one of the two
+ * ranks named, times two, and one more for gets.
  *
  * On the wire each word is XORed with that of the job (net.h): what a stranger names is
  * ours by accident only (34 bits and more have to agree), else it names nothing, and is
@@ -51,6 +51,10 @@ static_assert(NAME_KIND_BITS + NAME_COMM_BITS + NAME_CALL_BITS + NAME_INDEX_BITS
 #define NAME_INDEX_MASK ((UINT32_C(1) << NAME_INDEX_BITS) - 1)
 
 #define NAME_HASH_SHIFT 16 /* of that half */
+
+/* The word of a put of a window: the context above the rank that wrote. */
+#define NAME_WIN_SHIFT 22
+#define NAME_WIN_RANK  ((UINT32_C(1) << NAME_WIN_SHIFT) - 1)
 
 /* The word of a put of a doubled call (twin.h), whose READY is of an earlier start, says
  * whose it is: this bit, the number of the request, and in the last bits the RECV's. */

@@ -130,6 +130,9 @@ enum weft_result net_open(const struct net_attr *attr, struct net *net)
 		net->iov_limit = NET_IOV_MAX;
 	if (net->iov_limit == 0)
 		net->iov_limit = 1;
+	net->transfer_max = net->info->ep_attr->max_msg_size;
+	if (attr->transfer_max && attr->transfer_max < net->transfer_max)
+		net->transfer_max = attr->transfer_max;
 	result = net_open_objects(net);
 	while (result != WEFT_SUCCESS && net->taken && net_rename(net, ++again)) {
 		net_close_objects(net);

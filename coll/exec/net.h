@@ -32,6 +32,7 @@
 struct net_caps {
 	bool put;	 /* RMA write with 8 bytes of remote CQ data */
 	bool put_pieces; /* FI_DELIVERY_COMPLETE works: a put may have several pieces */
+	bool get;	 /* RMA reads */
 	bool data;	 /* messages carry 8 bytes of remote CQ data */
 	bool truncates;	 /* a message longer than its receive is an error of that one only
 			  */
@@ -44,6 +45,9 @@ struct net_attr {
 	const char *domain;   /* NULL: the first */
 	bool no_put;	      /* tests: messages only */
 	bool no_data;	      /* tests: messages without CQ data */
+	size_t transfer_max;  /* tests: bytes of a put or get of a window; 0: the
+				 provider's */
+	bool no_get;	      /* tests: gets by messages */
 	bool per_call;	      /* tests: as if the provider pinned what is registered */
 	size_t message_max;   /* tests: bytes, also of long ones; 0: from the provider */
 	uint64_t choices;     /* hash of what algorithms are chosen by; 0: built in */
@@ -98,6 +102,7 @@ struct net {
 	bool taken;	   /* the endpoint's name is in use */
 	bool mr_allocated; /* registration needs memory that stays mapped */
 	size_t iov_limit;
+	size_t transfer_max; /* bytes of one operation */
 	struct pool ops;
 	void (*on_data)(void *arg, uint64_t word); /* a put's remote CQ data arrived */
 	void *arg;

@@ -186,6 +186,9 @@ enum weft_result net_pick(const struct net_attr *attr, struct fi_info **info,
 	}
 	if (!found)
 		return pick_none(attr, rc);
+	caps->get =
+		caps->put && !attr->no_get &&
+		(found->caps & (FI_READ | FI_REMOTE_READ)) == (FI_READ | FI_REMOTE_READ);
 	caps->data = found->domain_attr->cq_data_size >= 8 && !attr->no_data;
 	/* With libfabric 1.17 a message longer than its receive makes shm loop for ever
 	 * and tcp close the connection. */

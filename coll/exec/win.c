@@ -15,22 +15,27 @@
 /* What this rank knows of another one's part. */
 struct win_peer {
 	uint64_t key, base, len;
+	uint32_t tag; /* of the next message that we name */
+	bool member;
+};
+
+/* The same in one context: contexts know nothing of each other. */
+struct win_flow {
 	uint64_t issued; /* puts to it */
 	uint64_t landed; /* puts from it */
 	uint32_t open;	 /* puts and gets whose buffers are in use */
-	uint32_t tag;	 /* of the next message that we name */
-	bool member;
 };
 
 struct exec_win {
 	struct list link; /* exec.wins */
 	struct exec *x;
-	uint32_t comm, number, signals;
+	uint32_t comm, number, signals, contexts;
 	char *base;
 	uint64_t len;
 	struct mem_entry *mr;
 	uint64_t *signal;
-	struct win_peer *peer; /* by rank of the context */
+	struct win_peer *peer; /* by rank */
+	struct win_flow *flow; /* by context and rank: win_flow() */
 	struct list late;      /* struct win_late */
 	struct list ops;       /* struct win_op, all that are not done */
 	uint32_t busy;	       /* of them */
@@ -41,6 +46,7 @@ struct exec_win {
 
 enum win_kind {
 	WIN_WRITE,    /* our put, as a remote write */
+	WIN_READ,     /* our get, as a remote read */
 	WIN_PUT_SEND, /* our put, as a message */
 	WIN_PUT_RECV, /* a put of another rank, into our window */
 	WIN_GET_RECV, /* what we asked for */
@@ -55,8 +61,10 @@ struct win_op {
 	struct mem_entry *mr; /* of the local memory, where that is needed */
 	enum win_kind kind;
 	int32_t rank;
+	uint32_t context;
 	uint32_t tag;
 	uint8_t tries;
+	struct win_weak *weak; /* told when the put was delivered; NULL: none */
 	char *local;
 	uint64_t len, offset;
 };
@@ -65,9 +73,27 @@ struct win_op {
 struct win_late {
 	struct list link;
 	int32_t src;
+	uint32_t context;
 	uint32_t index;
 	uint64_t value, puts;
 };
+
+/* In the offset of a signal, which is else its context: it says itself that its put has
+ * landed, and covers no other. */
+#define WIN_SIGNAL_WEAK (UINT64_C(1) << 32)
+
+/* A weak signal, which waits for the operations of its own put alone. */
+struct win_weak {
+	uint32_t left; /* of them */
+	uint32_t index;
+	uint64_t value;
+};
+
+static struct win_flow *win_flow(const struct exec_win *win, uint32_t context,
+				 int32_t rank)
+{
+	return &win->flow[(size_t)context * (size_t)win->x->size + (size_t)rank];
+}
 
 /* ---- failures -----------------------------------------------------------------------
  */
@@ -118,14 +144,15 @@ static struct exec_win *win_find(const struct exec *x, uint32_t comm, uint32_t n
 	return NULL;
 }
 
-static void win_landed(struct exec_win *win, int32_t src)
+static void win_landed(struct exec_win *win, uint32_t context, int32_t src)
 {
-	win->peer[src].landed++;
+	const uint64_t landed = ++win_flow(win, context, src)->landed;
+
 	trace_put(win->x->trace, TRACE_WIN_LAND, 0, win->comm, win->number, src, 0);
 	list_foreach_safe (pos, tmp, &win->late) {
 		struct win_late *late = container_of(pos, struct win_late, link);
 
-		if (late->src != src || late->puts > win->peer[src].landed)
+		if (late->src != src || late->context != context || late->puts > landed)
 			continue;
 		win->signal[late->index] += late->value;
 		list_remove(&late->link);
@@ -133,27 +160,31 @@ static void win_landed(struct exec_win *win, int32_t src)
 	}
 }
 
-void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t src)
+void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t index)
 {
 	struct exec_win *win = win_find(x, comm, number);
+	const uint32_t src = index & NAME_WIN_RANK, context = index >> NAME_WIN_SHIFT;
 
-	if (win && src < (uint32_t)x->size)
-		win_landed(win, (int32_t)src);
+	if (win && src < (uint32_t)x->size && context < win->contexts)
+		win_landed(win, context, (int32_t)src);
 	else
 		x->stats.foreign++;
 }
 
 static void win_signal_came(struct exec_win *win, const struct ctl_msg *msg)
 {
+	const uint64_t context = msg->win.offset & ~WIN_SIGNAL_WEAK;
 	struct win_late *late;
 
-	if (msg->win.index >= win->signals) {
+	if (msg->win.index >= win->signals || context >= win->contexts) {
 		win->x->garbage++;
 		return;
 	}
 	trace_put(win->x->trace, TRACE_SIGNAL, 0, win->comm, win->number, msg->src,
 		  msg->win.value);
-	if (win->peer[msg->src].landed >= msg->win.length) {
+	if (msg->win.offset & WIN_SIGNAL_WEAK)
+		win_landed(win, (uint32_t)context, msg->src);
+	if (win_flow(win, (uint32_t)context, msg->src)->landed >= msg->win.length) {
 		win->signal[msg->win.index] += msg->win.value;
 		return;
 	}
@@ -163,6 +194,7 @@ static void win_signal_came(struct exec_win *win, const struct ctl_msg *msg)
 		return;
 	}
 	*late = (struct win_late){.src = msg->src,
+				  .context = (uint32_t)context,
 				  .index = msg->win.index,
 				  .value = msg->win.value,
 				  .puts = msg->win.length};
@@ -174,8 +206,8 @@ static void win_signal_came(struct exec_win *win, const struct ctl_msg *msg)
 
 static bool op_is_ours(const struct win_op *op)
 {
-	return op->kind == WIN_WRITE || op->kind == WIN_PUT_SEND ||
-	       op->kind == WIN_GET_RECV;
+	return op->kind == WIN_WRITE || op->kind == WIN_READ ||
+	       op->kind == WIN_PUT_SEND || op->kind == WIN_GET_RECV;
 }
 
 static bool op_receives(const struct win_op *op)
@@ -183,15 +215,37 @@ static bool op_receives(const struct win_op *op)
 	return op->kind == WIN_PUT_RECV || op->kind == WIN_GET_RECV;
 }
 
+/* Tells a weak signal once all of its put was delivered. */
+static void weak_done(struct win_op *op, bool good)
+{
+	struct exec_win *win = op->win;
+	struct win_weak *weak = op->weak;
+	struct ctl_msg msg = {.kind = CTL_WIN_SIGNAL,
+			      .comm = win->comm,
+			      .call = win->number,
+			      .win = {.index = weak->index,
+				      .offset = op->context | WIN_SIGNAL_WEAK,
+				      .value = weak->value}};
+
+	op->weak = NULL;
+	if (--weak->left)
+		return;
+	pool_put(&win->x->win_weaks, weak);
+	if (good && !win->closing && ctl_io_send(win->x, op->rank, &msg))
+		win_fail(win, WEFT_ERR_NOMEM, "no memory for a control message");
+}
+
 static void op_release(struct win_op *op)
 {
 	struct exec_win *win = op->win;
 
+	if (op->weak)
+		weak_done(op, false);
 	list_remove(&op->link);
 	list_remove(&op->retry);
 	win->busy--;
 	if (op_is_ours(op))
-		win->peer[op->rank].open--;
+		win_flow(win, op->context, op->rank)->open--;
 	if (op->mr)
 		mem_put(&win->x->mem, op->mr);
 	pool_put(&win->x->win_ops, op);
@@ -205,8 +259,8 @@ static void op_done(struct net_op *net, const struct net_result *result)
 
 	net_op_release(&x->net, net);
 	op->net = NULL;
-	if (net_broke(result) && op->kind != WIN_WRITE && !op_receives(op) &&
-	    ++op->tries < EXEC_SEND_TRIES && !win->closing) {
+	if (net_broke(result) && op->kind != WIN_WRITE && op->kind != WIN_READ &&
+	    !op_receives(op) && ++op->tries < EXEC_SEND_TRIES && !win->closing) {
 		list_push_back(&x->win_retry, &op->retry);
 		return;
 	}
@@ -223,7 +277,9 @@ static void op_done(struct net_op *net, const struct net_result *result)
 			 win->number, win->comm, op->rank, result->len,
 			 (unsigned long long)op->len);
 	else if (op->kind == WIN_PUT_RECV)
-		win_landed(win, op->rank);
+		win_landed(win, op->context, op->rank);
+	if (op->weak)
+		weak_done(op, !result->err);
 	op_release(op);
 }
 
@@ -235,7 +291,8 @@ static uint64_t op_tag(const struct win_op *op)
 					       (uint64_t)op->tag << 1 | get);
 }
 
-static int op_write(struct win_op *op, void *desc, struct net_op *net)
+/* A remote write or read. */
+static int op_rma(struct win_op *op, void *desc, struct net_op *net)
 {
 	struct exec *x = op->win->x;
 	struct iovec iov = {op->local, op->len};
@@ -250,10 +307,17 @@ static int op_write(struct win_op *op, void *desc, struct net_op *net)
 		.rma_iov_count = 1,
 		.context = net,
 		.data = x->net.job ^ name_pack(NAME_WIN, op->win->comm, op->win->number,
-					       (uint64_t)x->rank),
+					       (uint64_t)op->context << NAME_WIN_SHIFT |
+						       (uint32_t)x->rank),
 	};
-	int rc = (int)fi_writemsg(x->net.ep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
+	/* The word of a weak signal is the control message that follows. */
+	const uint64_t flags =
+		FI_COMPLETION | (op->weak ? FI_DELIVERY_COMPLETE : FI_REMOTE_CQ_DATA);
+	int rc;
 
+	if (op->kind == WIN_READ)
+		return (int)fi_readmsg(x->net.ep, &msg, FI_COMPLETION);
+	rc = (int)fi_writemsg(x->net.ep, &msg, flags);
 	if (!rc) {
 		x->stats.puts++;
 		x->stats.put_bytes += op->len;
@@ -292,8 +356,9 @@ static int op_post(struct win_op *op)
 	if (op->mr)
 		desc = fi_mr_desc(op->mr->mr);
 	if (!rc)
-		rc = op->kind == WIN_WRITE ? op_write(op, desc, net)
-					   : op_message(op, desc, net);
+		rc = op->kind == WIN_WRITE || op->kind == WIN_READ
+			     ? op_rma(op, desc, net)
+			     : op_message(op, desc, net);
 	if (rc) {
 		net_op_release(&x->net, net);
 		return rc;
@@ -305,11 +370,13 @@ static int op_post(struct win_op *op)
 /* Asks for what the receive that was posted is for. */
 static int op_ask(const struct win_op *op, enum ctl_kind kind)
 {
-	struct ctl_msg msg = {
-		.kind = kind,
-		.comm = op->win->comm,
-		.call = op->win->number,
-		.win = {.index = op->tag, .offset = op->offset, .length = op->len}};
+	struct ctl_msg msg = {.kind = kind,
+			      .comm = op->win->comm,
+			      .call = op->win->number,
+			      .win = {.index = op->tag,
+				      .offset = op->offset,
+				      .length = op->len,
+				      .value = op->context}};
 
 	return ctl_io_send(op->win->x, op->rank, &msg);
 }
@@ -351,7 +418,7 @@ static bool op_start(struct exec_win *win, const struct win_op *what)
 	list_push_back(&win->ops, &op->link);
 	win->busy++;
 	if (op_is_ours(op))
-		win->peer[op->rank].open++;
+		win_flow(win, op->context, op->rank)->open++;
 	return op_try(op);
 }
 
@@ -403,6 +470,12 @@ void win_ctl(struct exec *x, const struct ctl_msg *msg)
 			 (unsigned long long)win->len);
 		return;
 	}
+	/* The value of what asks for a message is the context. */
+	if (msg->win.value >= win->contexts) {
+		x->garbage++;
+		return;
+	}
+	op.context = (uint32_t)msg->win.value;
 	op.kind = msg->kind == CTL_WIN_PUT ? WIN_PUT_RECV : WIN_GET_SEND;
 	op.tag = msg->win.index;
 	op.local = win->base + msg->win.offset;
@@ -420,45 +493,114 @@ static enum weft_result win_result(const struct exec_win *win)
 					   : error_set(win->result, "%s", win->text);
 }
 
-enum weft_result exec_win_put(struct exec_win *win, int32_t rank, const void *src,
-			      uint64_t len, uint64_t offset)
+/* One put that no transfer is too short for. */
+static void win_put_piece(struct exec_win *win, struct win_op op)
 {
 	struct exec *x = win->x;
-	struct win_op op = {.kind = x->caps.put ? WIN_WRITE : WIN_PUT_SEND,
-			    .rank = rank,
-			    .local = (char *)(uintptr_t)src,
-			    .len = len,
-			    .offset = offset};
 
-	if (win->result != WEFT_SUCCESS || !len)
-		return win_result(win);
-	if (rank == x->rank) {
-		memmove(win->base + offset, src, len);
-		return WEFT_SUCCESS;
-	}
-	win->peer[rank].issued++;
+	/* A weak one counts as one, whatever its pieces. */
+	if (!op.weak)
+		win_flow(win, op.context, op.rank)->issued++;
 	if (op.kind == WIN_PUT_SEND) {
-		op.tag = win->peer[rank].tag++;
+		op.tag = win->peer[op.rank].tag++;
 		op.win = win;
 		if (op_ask(&op, CTL_WIN_PUT)) {
 			win_fail(win, WEFT_ERR_NOMEM, "no memory for a control message");
-			return win_result(win);
+			return;
 		}
 		x->stats.msgs++;
-		x->stats.msg_bytes += len;
+		x->stats.msg_bytes += op.len;
 	}
 	op_start(win, &op);
+}
+
+/* What is longer than the provider carries goes in pieces. */
+static enum weft_result win_pieces(struct exec_win *win, struct win_op op,
+				   void (*piece)(struct exec_win *win, struct win_op op))
+{
+	const uint64_t max = win->x->net.transfer_max;
+	uint64_t left = op.len;
+
+	while (left && win->result == WEFT_SUCCESS) {
+		op.len = left < max ? left : max;
+		left -= op.len;
+		piece(win, op);
+		op.local += op.len;
+		op.offset += op.len;
+	}
 	return win_result(win);
 }
 
-enum weft_result exec_win_get(struct exec_win *win, int32_t rank, void *dst, uint64_t len,
-			      uint64_t offset)
+static struct win_op win_put_op(const struct exec_win *win, uint32_t context,
+				int32_t rank, const void *src, uint64_t len,
+				uint64_t offset)
 {
-	struct win_op op = {.kind = WIN_GET_RECV,
-			    .rank = rank,
-			    .local = dst,
-			    .len = len,
-			    .offset = offset};
+	return (struct win_op){.kind = win->x->caps.put ? WIN_WRITE : WIN_PUT_SEND,
+			       .rank = rank,
+			       .context = context,
+			       .local = (char *)(uintptr_t)src,
+			       .len = len,
+			       .offset = offset};
+}
+
+enum weft_result exec_win_put(struct exec_win *win, uint32_t context, int32_t rank,
+			      const void *src, uint64_t len, uint64_t offset)
+{
+	if (win->result != WEFT_SUCCESS || !len)
+		return win_result(win);
+	if (rank == win->x->rank) {
+		memmove(win->base + offset, src, len);
+		return WEFT_SUCCESS;
+	}
+	return win_pieces(win, win_put_op(win, context, rank, src, len, offset),
+			  win_put_piece);
+}
+
+enum weft_result exec_win_put_weak(struct exec_win *win, uint32_t context, int32_t rank,
+				   const void *src, uint64_t len, uint64_t offset,
+				   uint32_t index, uint64_t value)
+{
+	const uint64_t max = win->x->net.transfer_max;
+	struct win_op op = win_put_op(win, context, rank, src, len, offset);
+	enum weft_result result;
+
+	/* Nothing to wait for, or nothing that says when a write was delivered: one that
+	 * covers more is as good. */
+	if (!len || rank == win->x->rank || !win->x->caps.put ||
+	    !win->x->caps.put_pieces) {
+		result = exec_win_put(win, context, rank, src, len, offset);
+		return result == WEFT_SUCCESS
+			       ? exec_win_signal(win, context, rank, index, value)
+			       : result;
+	}
+	if (win->result != WEFT_SUCCESS)
+		return win_result(win);
+	op.weak = pool_get(&win->x->win_weaks);
+	if (!op.weak)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a signal");
+	*op.weak = (struct win_weak){.left = (uint32_t)(len / max + (len % max != 0)),
+				     .index = index,
+				     .value = value};
+	win_flow(win, context, rank)->issued++;
+	return win_pieces(win, op, win_put_piece);
+}
+
+static void win_get_piece(struct exec_win *win, struct win_op op)
+{
+	if (op.kind == WIN_GET_RECV)
+		op.tag = win->peer[op.rank].tag++;
+	op_start(win, &op);
+}
+
+enum weft_result exec_win_get(struct exec_win *win, uint32_t context, int32_t rank,
+			      void *dst, uint64_t len, uint64_t offset)
+{
+	const struct win_op op = {.kind = win->x->caps.get ? WIN_READ : WIN_GET_RECV,
+				  .rank = rank,
+				  .context = context,
+				  .local = dst,
+				  .len = len,
+				  .offset = offset};
 
 	if (win->result != WEFT_SUCCESS || !len)
 		return win_result(win);
@@ -466,19 +608,18 @@ enum weft_result exec_win_get(struct exec_win *win, int32_t rank, void *dst, uin
 		memmove(dst, win->base + offset, len);
 		return WEFT_SUCCESS;
 	}
-	op.tag = win->peer[rank].tag++;
-	op_start(win, &op);
-	return win_result(win);
+	return win_pieces(win, op, win_get_piece);
 }
 
-enum weft_result exec_win_signal(struct exec_win *win, int32_t rank, uint32_t index,
-				 uint64_t value)
+enum weft_result exec_win_signal(struct exec_win *win, uint32_t context, int32_t rank,
+				 uint32_t index, uint64_t value)
 {
 	struct ctl_msg msg = {.kind = CTL_WIN_SIGNAL,
 			      .comm = win->comm,
 			      .call = win->number,
 			      .win = {.index = index,
-				      .length = win->peer[rank].issued,
+				      .offset = context,
+				      .length = win_flow(win, context, rank)->issued,
 				      .value = value}};
 
 	if (win->result != WEFT_SUCCESS)
@@ -490,14 +631,14 @@ enum weft_result exec_win_signal(struct exec_win *win, int32_t rank, uint32_t in
 	return win_result(win);
 }
 
-uint32_t exec_win_open_ops(const struct exec_win *win, int32_t rank)
+uint32_t exec_win_open_ops(const struct exec_win *win, uint32_t context, int32_t rank)
 {
 	uint32_t open = 0;
 
 	if (rank >= 0)
-		return win->peer[rank].open;
+		return win_flow(win, context, rank)->open;
 	for (int32_t r = 0; r < win->x->size; r++)
-		open += win->peer[r].open;
+		open += win_flow(win, context, r)->open;
 	return open;
 }
 
@@ -508,12 +649,20 @@ uint32_t exec_win_busy(const struct exec_win *win)
 
 uint64_t exec_win_issued(const struct exec_win *win, int32_t rank)
 {
-	return win->peer[rank].issued;
+	uint64_t sum = 0;
+
+	for (uint32_t c = 0; c < win->contexts; c++)
+		sum += win_flow(win, c, rank)->issued;
+	return sum;
 }
 
 uint64_t exec_win_landed(const struct exec_win *win, int32_t rank)
 {
-	return win->peer[rank].landed;
+	uint64_t sum = 0;
+
+	for (uint32_t c = 0; c < win->contexts; c++)
+		sum += win_flow(win, c, rank)->landed;
+	return sum;
 }
 
 uint64_t *exec_win_word(struct exec_win *win, uint32_t index)
@@ -528,11 +677,13 @@ static void win_free(struct exec_win *win)
 {
 	free(win->signal);
 	free(win->peer);
+	free(win->flow);
 	free(win);
 }
 
 enum weft_result exec_win_open(struct exec *x, uint32_t comm, uint32_t number, void *base,
-			       uint64_t len, uint32_t signals, struct exec_win **out)
+			       uint64_t len, uint32_t signals, uint32_t contexts,
+			       struct exec_win **out)
 {
 	struct exec_win *win = calloc(1, sizeof(*win));
 	int rc = 0;
@@ -540,8 +691,9 @@ enum weft_result exec_win_open(struct exec *x, uint32_t comm, uint32_t number, v
 	if (win) {
 		win->signal = calloc((size_t)signals + 1, sizeof(*win->signal));
 		win->peer = calloc((size_t)x->size, sizeof(*win->peer));
+		win->flow = calloc((size_t)x->size * contexts, sizeof(*win->flow));
 	}
-	if (!win || !win->signal || !win->peer) {
+	if (!win || !win->signal || !win->peer || !win->flow) {
 		if (win)
 			win_free(win);
 		return error_set(WEFT_ERR_NOMEM, "no memory for a window");
@@ -558,6 +710,7 @@ enum weft_result exec_win_open(struct exec *x, uint32_t comm, uint32_t number, v
 	win->comm = comm;
 	win->number = number;
 	win->signals = signals;
+	win->contexts = contexts;
 	win->base = base;
 	win->len = len;
 	list_init(&win->late);
@@ -569,7 +722,8 @@ enum weft_result exec_win_open(struct exec *x, uint32_t comm, uint32_t number, v
 
 void exec_win_card(const struct exec_win *win, struct win_card *card)
 {
-	*card = (struct win_card){.len = win->len, .signals = win->signals};
+	*card = (struct win_card){
+		.len = win->len, .signals = win->signals, .contexts = win->contexts};
 	if (win->mr) {
 		card->key = win->mr->key;
 		card->base = win->mr->base + ((uintptr_t)win->base - win->mr->start);
@@ -622,6 +776,7 @@ void wins_init(struct exec *x)
 	list_init(&x->win_retry);
 	pool_init(&x->win_ops, sizeof(struct win_op));
 	pool_init(&x->win_lates, sizeof(struct win_late));
+	pool_init(&x->win_weaks, sizeof(struct win_weak));
 }
 
 void wins_fini(struct exec *x)
@@ -632,4 +787,5 @@ void wins_fini(struct exec *x)
 		win_free(container_of(node, struct exec_win, link));
 	pool_fini(&x->win_ops);
 	pool_fini(&x->win_lates);
+	pool_fini(&x->win_weaks);
 }

@@ -18,16 +18,17 @@ struct exec_win;
 /* What a rank tells the others of its part. */
 struct win_card {
 	uint64_t key, base, len;
-	uint32_t signals;
+	uint32_t signals, contexts;
 	uint32_t result; /* enum weft_result of opening it */
-	char text[112];	 /* why it failed */
+	char text[108];	 /* why it failed */
 };
 
 /* The part of this rank; known to the others by (comm, number), at once: what they send
  * meanwhile finds it. NOMEM, PROVIDER. */
 LOCK_HELD(lock_context)
 enum weft_result exec_win_open(struct exec *x, uint32_t comm, uint32_t number, void *base,
-			       uint64_t len, uint32_t signals, struct exec_win **win);
+			       uint64_t len, uint32_t signals, uint32_t contexts,
+			       struct exec_win **win);
 LOCK_HELD(lock_context)
 void exec_win_card(const struct exec_win *win, struct win_card *card);
 /* The part of another rank; ranks are the context's from here on. */
@@ -36,21 +37,27 @@ void exec_win_peer(struct exec_win *win, int32_t rank, const struct win_card *ca
 
 /* Start; NOMEM, PEER. Arguments were checked. */
 LOCK_HELD(lock_context)
-enum weft_result exec_win_put(struct exec_win *win, int32_t rank, const void *src,
-			      uint64_t len, uint64_t offset);
+enum weft_result exec_win_put(struct exec_win *win, uint32_t context, int32_t rank,
+			      const void *src, uint64_t len, uint64_t offset);
+/* A put and a signal that covers nothing but this. */
 LOCK_HELD(lock_context)
-enum weft_result exec_win_get(struct exec_win *win, int32_t rank, void *dst, uint64_t len,
-			      uint64_t offset);
+enum weft_result exec_win_put_weak(struct exec_win *win, uint32_t context, int32_t rank,
+				   const void *src, uint64_t len, uint64_t offset,
+				   uint32_t index, uint64_t value);
 LOCK_HELD(lock_context)
-enum weft_result exec_win_signal(struct exec_win *win, int32_t rank, uint32_t index,
-				 uint64_t value);
+enum weft_result exec_win_get(struct exec_win *win, uint32_t context, int32_t rank,
+			      void *dst, uint64_t len, uint64_t offset);
+LOCK_HELD(lock_context)
+enum weft_result exec_win_signal(struct exec_win *win, uint32_t context, int32_t rank,
+				 uint32_t index, uint64_t value);
 
-/* Puts and gets to a rank (-1: to all) whose buffers are still in use here. */
+/* Puts and gets of a context to a rank (-1: to all) whose buffers are still in use here.
+ */
 LOCK_HELD(lock_context)
-uint32_t exec_win_open_ops(const struct exec_win *win, int32_t rank);
+uint32_t exec_win_open_ops(const struct exec_win *win, uint32_t context, int32_t rank);
 /* Operations of any kind, those for others included. */
 LOCK_HELD(lock_context) uint32_t exec_win_busy(const struct exec_win *win);
-/* Puts that were started to a rank; that landed from one. */
+/* Puts that were started to a rank, and that landed from one, of all contexts. */
 LOCK_HELD(lock_context)
 uint64_t exec_win_issued(const struct exec_win *win, int32_t rank);
 LOCK_HELD(lock_context)

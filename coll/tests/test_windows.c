@@ -58,8 +58,9 @@ static bool refused(struct ranks *r, enum weft_result got, enum weft_result want
 /* ---- all to all, in pieces ----------------------------------------------------------
  */
 
-#define LANE   20000 /* bytes of a rank's part that are another one's to write */
-#define ROUNDS 4
+#define LANE	 20000 /* bytes of a rank's part that are another one's to write */
+#define ROUNDS	 4
+#define CONTEXTS 3
 
 /* Pieces of a lane, all of it, in an order that is drawn; then one signal. */
 static int lane_put(struct ranks *r, struct weft_win *win, const uint8_t *src, int32_t to,
@@ -101,11 +102,25 @@ static int lane_check(struct ranks *r, const uint8_t *part, uint32_t seed, int32
 	return RANKS_GOOD;
 }
 
+/* The lane as one put, with a weak signal; something else is put before it, which that
+ * signal does not speak of, and no other rank writes or reads. */
+static int lane_weak(struct ranks *r, struct weft_win *win, const uint8_t *src,
+		     int32_t to)
+{
+	const uint64_t own = (uint64_t)r->rank * LANE, behind = (uint64_t)r->size * LANE;
+
+	if (weft_win_put(win, src, 8, to, behind + (uint64_t)r->rank * 8) ||
+	    weft_win_put_signal_weak(win, src, LANE, to, own, (uint32_t)r->rank, 1))
+		return said(r, "weak");
+	return RANKS_GOOD;
+}
+
 /* One round: everybody writes its lane at everybody, waits for each, reads it back. */
 static int storm_round(struct ranks *r, struct weft_comm *comm, struct weft_win *win,
 		       uint8_t *mem[3], uint32_t seed, int round)
 {
 	uint32_t state = seed + (uint32_t)(round * 100 + r->rank) * 7919 + 1;
+	struct weft_win *at;
 	int bad = RANKS_GOOD;
 
 	for (int32_t k = 0; k < r->size && !bad; k++) {
@@ -114,7 +129,10 @@ static int storm_round(struct ranks *r, struct weft_comm *comm, struct weft_win 
 
 		for (uint64_t i = 0; i < LANE; i++)
 			src[i] = byte_of(seed, r->rank, to, round, i);
-		bad = lane_put(r, win, src, to, round, &state);
+		/* Each pair of ranks in a context of its own, where there are enough. */
+		at = weft_win_context(win, (uint32_t)(to + round) % CONTEXTS);
+		bad = round == ROUNDS - 1 ? lane_weak(r, at, src, to)
+					  : lane_put(r, at, src, to, round, &state);
 	}
 	for (int32_t k = 0; k < r->size && !bad; k++) {
 		const int32_t from = (r->rank + r->size - k) % r->size;
@@ -124,8 +142,10 @@ static int storm_round(struct ranks *r, struct weft_comm *comm, struct weft_win 
 		bad = lane_check(r, mem[0] + (size_t)from * LANE, seed, from, r->rank,
 				 round, "after its signal");
 	}
-	if (!bad && weft_win_flush(win, -1, 0) != WEFT_SUCCESS)
-		return said(r, "flush");
+	for (uint32_t c = 0; c < CONTEXTS && !bad; c++) {
+		if (weft_win_flush(weft_win_context(win, c), -1, 0) != WEFT_SUCCESS)
+			return said(r, "flush");
+	}
 	/* Everybody has checked: what was put can be read until the next round. */
 	if (!bad && weft_barrier(comm, NULL) != WEFT_SUCCESS)
 		return said(r, "barrier");
@@ -148,7 +168,8 @@ static int storm_round(struct ranks *r, struct weft_comm *comm, struct weft_win 
 static int storm_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
 {
 	const struct world *w = r->arg;
-	const size_t len = (size_t)r->size * LANE;
+	const size_t len = (size_t)r->size * (LANE + 8);
+	struct weft_win_opts opts = WEFT_WIN_OPTS_INIT;
 	uint8_t *mem[3] = {malloc(len), malloc(len), malloc(len)};
 	struct weft_win *win;
 	int bad = RANKS_GOOD;
@@ -156,8 +177,14 @@ static int storm_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *c
 	(void)ctx;
 	if (!mem[0] || !mem[1] || !mem[2])
 		return ranks_say(r, "no memory");
-	if (weft_win_create(comm, mem[0], len, NULL, &win) != WEFT_SUCCESS)
+	opts.contexts = CONTEXTS;
+	if (weft_win_create(comm, mem[0], len, &opts, &win) != WEFT_SUCCESS)
 		return said(r, "create");
+	if (weft_win_context(win, CONTEXTS) || weft_win_context(NULL, 0) ||
+	    weft_win_context(win, 0) != win ||
+	    !refused(r, weft_win_destroy(weft_win_context(win, 1)), WEFT_ERR_ARG,
+		     "context 1"))
+		return ranks_say(r, "contexts");
 	for (int round = 0; round < ROUNDS && !bad; round++)
 		bad = storm_round(r, comm, win, mem, w->seed, round);
 	if (!bad && !refused(r, weft_comm_destroy(comm), WEFT_ERR_BUSY, "windows exist"))
@@ -236,6 +263,15 @@ static int refuse_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *
 		     WEFT_ERR_MISMATCH, "rank 0 has 2 signals, rank 1 3"))
 		return RANKS_BAD;
 	opts.signals = 2;
+	opts.contexts = 1 + (uint32_t)(r->rank == 2);
+	if (!refused(r, weft_win_create(comm, part, sizeof(part), &opts, &win),
+		     WEFT_ERR_MISMATCH, "rank 0 has 1 contexts, rank 2 2"))
+		return RANKS_BAD;
+	opts.contexts = 257;
+	if (!refused(r, weft_win_create(comm, part, sizeof(part), &opts, &win),
+		     WEFT_ERR_ARG, "contexts is 257"))
+		return RANKS_BAD;
+	opts.contexts = 0;
 	opts.flags = 4;
 	if (!refused(r, weft_win_create(comm, part, sizeof(part), &opts, &win),
 		     WEFT_ERR_UNSUPPORTED, "weft_win_opts.flags"))
@@ -346,6 +382,18 @@ const char *__lsan_default_options(void)
 	return "detect_leaks=0";
 }
 
+/* As it is; without remote access at all; and so that all goes in pieces, by reads too.
+ */
+static const struct {
+	const char *what;
+	struct net_attr net;
+} ways[] = {
+	{"", {0}},
+	{", messages only", {.no_put = true}},
+	{", in pieces", {.transfer_max = 777}},
+	{", no reads", {.no_get = true, .transfer_max = 5000}},
+};
+
 int main(void)
 {
 	const char *seed = getenv("WEFT_TEST_SEED");
@@ -358,16 +406,16 @@ int main(void)
 	tap_diag("seed %u", w.seed);
 	for (int i = 0; i < count; i++) {
 		w.provider = names[i];
-		for (int messages = 0; messages < 2; messages++) {
-			w.net = (struct net_attr){.no_put = messages};
+		for (size_t k = 0; k < sizeof(ways) / sizeof(ways[0]); k++) {
+			w.net = ways[k].net;
 			if (!ranks_parts(parts, PARTS, 240, job_body, &w, good)) {
 				tap_skip(1, "provider %s is not on this machine",
 					 names[i]);
 				break;
 			}
 			for (int p = 0; p < PARTS; p++)
-				tap_ok(good[p], "%s%s: %s", names[i],
-				       messages ? ", messages only" : "", parts[p].what);
+				tap_ok(good[p], "%s%s: %s", names[i], ways[k].what,
+				       parts[p].what);
 		}
 	}
 	return tap_done();

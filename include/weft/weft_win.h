@@ -11,9 +11,10 @@ extern "C" {
 #endif
 
 struct weft_win_opts {
-	size_t size;	  /* sizeof(struct weft_win_opts) */
-	uint32_t signals; /* words for signals of this rank, the same on all; 0: 64 */
-	uint64_t flags;	  /* none defined: 0 */
+	size_t size;	   /* sizeof(struct weft_win_opts) */
+	uint32_t signals;  /* words for signals of this rank, the same on all; 0: 64 */
+	uint64_t flags;	   /* none defined: 0 */
+	uint32_t contexts; /* the same on all ranks, at most 256; 0: 1 */
 };
 #define WEFT_WIN_OPTS_INIT                           \
 	{                                            \
@@ -39,6 +40,15 @@ WEFT_API enum weft_result weft_win_create(struct weft_comm *comm, void *base, si
  */
 WEFT_API enum weft_result weft_win_destroy(struct weft_win *win);
 
+/*
+ * A context of the window: the same parts and signals, by which puts, gets, signals and
+ * flushes go that know nothing of those of the other contexts: a signal covers the puts
+ * of its own, a flush waits for no other's. The window itself is context 0. NULL where
+ * there is no such context. It lives as long as the window, and is not destroyed by
+ * itself.
+ */
+WEFT_API struct weft_win *weft_win_context(struct weft_win *win, uint32_t context);
+
 /* Bytes of the part of a rank; 0 where there is no such rank. */
 WEFT_API uint64_t weft_win_len(const struct weft_win *win, int32_t rank);
 
@@ -50,8 +60,10 @@ WEFT_API uint64_t weft_win_len(const struct weft_win *win, int32_t rank);
  * what is there when they are served. ARG where it is outside of the part; errors of what
  * was started before: PEER, MISMATCH, NOMEM.
  *
- * Over providers with remote writes the target need not call Weft for puts. It must for
- * gets and signals, and for puts over other providers: any call that waits will do.
+ * Where the provider has remote writes and reads, puts and gets are those, and take
+ * nothing of the target's but what the provider may want for them. Otherwise, and for
+ * signals, the target must call Weft: any call that waits will do. What is longer than
+ * the provider carries at a time goes in pieces.
  */
 WEFT_API enum weft_result weft_win_put(struct weft_win *win, const void *src, size_t len,
 				       int32_t rank, uint64_t offset);
@@ -59,9 +71,9 @@ WEFT_API enum weft_result weft_win_get(struct weft_win *win, void *dst, size_t l
 				       int32_t rank, uint64_t offset);
 
 /*
- * Adds `value` to signal word `index` of `rank`, after all puts of this window that this
- * rank has started to that one have landed. So whoever sees the signal sees what was put
- * before it. Errors as above.
+ * Adds `value` to signal word `index` of `rank`, after all puts of this context that this
+ * rank has started to that one have landed (a strong signal). So whoever sees the signal
+ * sees what was put before it. Errors as above.
  */
 WEFT_API enum weft_result weft_win_signal(struct weft_win *win, int32_t rank,
 					  uint32_t index, uint64_t value);
@@ -70,6 +82,14 @@ WEFT_API enum weft_result weft_win_signal(struct weft_win *win, int32_t rank,
 WEFT_API enum weft_result weft_win_put_signal(struct weft_win *win, const void *src,
 					      size_t len, int32_t rank, uint64_t offset,
 					      uint32_t index, uint64_t value);
+
+/* The same with a weak signal: whoever sees it sees what this put has written, and
+ * nothing is said of others; nor does it wait for them, but for this one's delivery.
+ * Where the provider cannot say when a write is delivered it is a strong one. */
+WEFT_API enum weft_result weft_win_put_signal_weak(struct weft_win *win, const void *src,
+						   size_t len, int32_t rank,
+						   uint64_t offset, uint32_t index,
+						   uint64_t value);
 
 /*
  * Waits until signal word `index` of this rank is `value` or more, and takes `value` from
