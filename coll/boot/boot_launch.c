@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "coll/api/error.h"
 #include "coll/boot/boot_launch.h"
@@ -66,13 +68,31 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash;
 }
 
+/* MPICH's mpiexec names no job. But all ranks of a host inherit its control socket, also
+ * by way of a shell, and no two jobs have the same one. */
+static uint64_t hash_control(uint64_t hash)
+{
+	const char *text = getenv("HYDI_CONTROL_FD");
+	char *end = NULL, name[24];
+	const long fd = text && *text ? strtol(text, &end, 10) : -1;
+	struct stat st;
+
+	if (!end || *end || fd < 0 || fd > INT_MAX || fstat((int)fd, &st) != 0 ||
+	    !S_ISSOCK(st.st_mode))
+		return hash;
+	snprintf(name, sizeof(name), "%" PRIu64, (uint64_t)st.st_ino);
+	return hash_text(hash, name);
+}
+
 /* What keeps other jobs away; not who wants in: the launcher shares no secret. */
 static void job_derive(struct boot_env *env, const struct launcher *l)
 {
 	const char *job = getenv(l->job), *step = getenv("SLURM_STEP_ID");
-	const uint64_t hash =
-		hash_text(hash_text(UINT64_C(14695981039346656037), job), step);
+	uint64_t hash = hash_text(hash_text(UINT64_C(14695981039346656037), job), step);
 
+	/* Where all are on one host: of others the socket is another. */
+	if (!job && !env->port[0])
+		hash = hash_control(hash);
 	snprintf((char *)env->job, BOOT_JOB_LEN, "%.16s-%016" PRIx64, l->name, hash);
 	if (!env->port[0])
 		snprintf(env->port, sizeof(env->port), "%u",

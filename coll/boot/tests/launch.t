@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Ranks that others than weft run started find each other: by the variables of torchrun,
-# Slurm and MPICH, set by hand, and under the mpirun that is there, by PMIx.
+# Slurm and MPICH, set by hand, under the mpirun that is there, by PMIx, and under MPICH's
+# mpiexec.
 set -u
 
 build=${WEFT_TOP_BUILDDIR:-.}
@@ -80,6 +81,20 @@ else
 		[ "$(grep -c "knows 4 of 4" "$tmp/out2")" -eq 4 ] || status=1
 		ok $status "$again"
 	done
+fi
+
+# By its full name: mpiexec may be Open MPI's.
+if ! command -v mpiexec.hydra >/dev/null 2>&1; then
+	skip "mpiexec of MPICH" "no mpiexec.hydra (Debian: mpich)"
+else
+	timeout 120 mpiexec.hydra -n 4 "$rank" >"$tmp/out2" 2>&1 &
+	other=$!
+	timeout 120 mpiexec.hydra -n 3 "$rank" >"$tmp/out" 2>&1
+	status=$?
+	wait "$other" || status=1
+	[ "$(grep -c "knows 3 of 3" "$tmp/out")" -eq 3 ] || status=1
+	[ "$(grep -c "knows 4 of 4" "$tmp/out2")" -eq 4 ] || status=1
+	ok $status "mpiexec of MPICH, two jobs at once"
 fi
 
 # A communicator of MPI that the program has: an all-gather of its own.

@@ -2,6 +2,8 @@
 /* The parts of the bootstrap that need no other process: wire format, variables, text. */
 #include "config.h"
 
+#include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "coll/boot/boot_env.h"
@@ -197,6 +199,43 @@ static void test_env(void)
 	env_clear();
 }
 
+/* Jobs of MPICH's mpiexec, which are told apart by a socket that ranks inherit. */
+static bool job_is_of(const struct boot_env *env, int fd)
+{
+	struct boot_env own;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", fd);
+	setenv("HYDI_CONTROL_FD", text, 1);
+	return boot_env_read(&own, 0) == WEFT_SUCCESS &&
+	       memcmp(own.job, env->job, sizeof(own.job)) == 0 &&
+	       strcmp(own.port, env->port) == 0;
+}
+
+static void control_tests(const struct boot_env *nameless)
+{
+	struct boot_env env;
+	char text[16];
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
+		tap_bail("socketpair: %s", strerror(errno));
+	snprintf(text, sizeof(text), "%d", fd[0]);
+	setenv("HYDI_CONTROL_FD", text, 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && job_is_of(&env, dup(fd[0])),
+	       "a socket's job is the same for all who have it");
+	tap_ok(!job_is_of(&env, fd[1]), "another socket's is another");
+	tap_ok(!job_is_of(nameless, fd[0]), "and none's, too");
+	tap_ok(job_is_of(nameless, -1) && job_is_of(nameless, 1 << 20),
+	       "what is no socket is none");
+	setenv("HYDI_CONTROL_FD", "3x", 1);
+	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS &&
+		       memcmp(env.job, nameless->job, sizeof(env.job)) == 0,
+	       "nor is what is no number");
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* The variables of other launchers: rank, size, and where rank 0 is. */
 static void test_launchers(void)
 {
@@ -220,6 +259,7 @@ static void test_launchers(void)
 		"PMI_SIZE",
 		"MPI_LOCALNRANKS",
 		"PMI_ID",
+		"HYDI_CONTROL_FD",
 	};
 	struct boot_env env, other;
 
@@ -275,6 +315,7 @@ static void test_launchers(void)
 	setenv("MPI_LOCALNRANKS", "2", 1);
 	tap_ok(boot_env_read(&env, 0) == WEFT_SUCCESS && env.rank == 1 && env.size == 2,
 	       "MPICH's");
+	control_tests(&env);
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		unsetenv(none[i]);
 }
