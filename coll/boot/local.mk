@@ -22,8 +22,10 @@ check_PROGRAMS += %D%/tests/scale
 %C%_tests_scale_SOURCES = %D%/tests/scale.c
 %C%_tests_scale_LDADD = coll/libcoll.la -lm
 
-EXTRA_DIST += %D%/README.md %D%/tests/launch.t %D%/tests/scale.t
+EXTRA_DIST += %D%/README.md %D%/tests/launch.t %D%/tests/scale.t %D%/tests/slurm.t
 TESTS += %D%/tests/launch.t
+# A Slurm of its own, of which a sanitizer has nothing to say.
+PLAIN_TESTS += %D%/tests/slurm.t
 # It counts what is allocated, which sanitizers do in their own way.
 PLAIN_TESTS += %D%/tests/scale.t
 
