@@ -1,6 +1,7 @@
 # Sources of coll/ft (libcoll.la) and the unit tests beside them.
 COLL_SOURCES += %D%/roster.h %D%/roster.c %D%/ft_wire.h %D%/ft_wire.c \
-	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/rebuild.c
+	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/rebuild.c \
+	%D%/keep.h %D%/keep.c
 
 check_PROGRAMS += %D%/tests/test_ft_wire
 TESTS += %D%/tests/test_ft_wire
@@ -12,6 +13,11 @@ TESTS += %D%/tests/test_model
 %C%_tests_test_model_SOURCES = %D%/tests/test_model.c %D%/tests/world.c \
 	%D%/tests/world.h %D%/tests/world_int.h %D%/tests/network.c %D%/tests/actors.c
 %C%_tests_test_model_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_keep
+TESTS += %D%/tests/test_keep
+%C%_tests_test_keep_SOURCES = %D%/tests/test_keep.c
+%C%_tests_test_keep_LDADD = coll/libcoll.la
 
 # Whether the model finds what is wrong: it builds changed machines by itself.
 EXTRA_DIST += %D%/README.md %D%/tests/mutants.t
