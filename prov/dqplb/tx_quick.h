@@ -43,7 +43,8 @@ static inline __attribute__((always_inline)) bool dqplb_tx_quick_done(struct dqp
 	if (__builtin_expect(l->limit < tx->lane_segments, 0))
 		l->limit++;
 	l->segments--;
-	tx_lane_refill(tx, l, lane);
+	if (__builtin_expect(!(tx->ready >> lane & 1), 0))
+		tx_lane_refill(tx, l, lane);
 	tx->stats.finished++;
 	return tx_waits(tx);
 }

@@ -82,7 +82,7 @@ FAST bool soon_write(struct wfi_ep *ep, const void *buf, size_t len, fi_addr_t p
 	pp = proto_soon_open(ep->proto, peer, len);
 	done = pp && !(ep->tx_cq && wfi_cq_is_full(ep->tx_cq)) &&
 	       proto_soon_put(ep->proto, pp, key, addr, buf, len, context,
-			      inject ? PROTO_INJECT : ep->tx_bits);
+			      inject ? PROTO_INJECT : ep->tx_bits & PROTO_REPORT);
 	if (__builtin_expect(done, 1)) {
 		wfi_ep_posted(ep);
 	}

@@ -164,7 +164,8 @@ LOCK_NOT_HELD(lock_domain) void wfi_idle_yield(struct wfi_wait *w);
 
 /* Lock not held; after a read that found nothing. With more ranks than cores a poller
  * must let the others run. */
-LOCK_NOT_HELD(lock_domain) static inline void wfi_wait_idle(struct wfi_wait *w)
+LOCK_NOT_HELD(lock_domain)
+static inline __attribute__((always_inline)) void wfi_wait_idle(struct wfi_wait *w)
 {
 	unsigned int n = atomic_load_explicit(&w->idle, memory_order_relaxed) + 1;
 

@@ -560,6 +560,11 @@ static __attribute__((noinline)) int chores_run(struct proto_ep *ep)
 	return moved;
 }
 
+static __attribute__((noinline)) int chores_after(struct proto_ep *ep, int moved)
+{
+	return moved + chores_run(ep);
+}
+
 /* There is no memory for what may come: nothing is taken from the wire. */
 static __attribute__((noinline)) int proto_progress_full(struct proto_ep *ep)
 {
@@ -578,7 +583,7 @@ int proto_progress(struct proto_ep *ep)
 	if (likely(!ep->chores && !ep->peers.chores)) {
 		return moved;
 	}
-	return moved + chores_run(ep);
+	return chores_after(ep, moved);
 }
 
 bool proto_is_busy(const struct proto_ep *ep)

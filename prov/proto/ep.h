@@ -386,7 +386,14 @@ static inline bool rma_next_waits(const struct proto_peer *pp)
 	return next->state == TX_RMA && next->x.inflight && xfer_is_issued(&next->x);
 }
 /* Whether a put may be under way beside what is (rule E2). */
-bool rma_may_join(const struct proto_ep *ep, const struct proto_peer *pp);
+static inline bool rma_may_join(const struct proto_ep *ep, const struct proto_peer *pp)
+{
+	const struct wire_link_base *b = wire_link_base(pp->peer.link);
+	const struct tx *last = container_of(pp->rma.prev, struct tx, node);
+
+	return (!ep->order_rma || b->caps.ordered) && last->state == TX_RMA &&
+	       last->link == pp->peer.link && xfer_is_issued(&last->x);
+}
 /* Its link did not take it at once: goes as proto_rma has it. */
 void rma_refused(struct proto_ep *ep, struct tx *tx);
 /* A segment of it is over. False: it wants a turn of rma_run. */

@@ -205,15 +205,6 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 	return 0;
 }
 
-bool rma_may_join(const struct proto_ep *ep, const struct proto_peer *pp)
-{
-	const struct wire_link_base *b = wire_link_base(pp->peer.link);
-	const struct tx *last = container_of(pp->rma.prev, struct tx, node);
-
-	return (!ep->order_rma || b->caps.ordered) && last->state == TX_RMA &&
-	       last->link == pp->peer.link && xfer_is_issued(&last->x);
-}
-
 bool rma_done_now(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
 	if (tx->state != TX_RMA || pp->rma.next != &tx->node || !xfer_is_over(&tx->x) ||

@@ -283,13 +283,13 @@ void *verbs_chan_reserve(struct verbs_link *link, enum verbs_ctl_class cls)
 }
 
 /* What the next packet of data may be written into without being asked for. */
-static inline void slot_show(struct verbs_link *link)
+static inline void slot_show(struct verbs_link *link, enum verbs_link_state state)
 {
 	struct verbs_chan *c = &link->chan;
 	struct verbs_buf **slot = &c->slot[c->ctl.nxt % VERBS_CREDITS];
 
 	link->slot.room = -1;
-	if (!verbs_ctl_room(&c->ctl, VERBS_CTL_DATA) || link->state != VERBS_LINK_UP)
+	if (!verbs_ctl_room(&c->ctl, VERBS_CTL_DATA) || state != VERBS_LINK_UP)
 		return;
 	if (!*slot) {
 		if (!link->ep->sends.free)
@@ -302,11 +302,15 @@ static inline void slot_show(struct verbs_link *link)
 
 void verbs_chan_up(struct verbs_link *link)
 {
-	slot_show(link);
+	slot_show(link, link->state);
 }
 
-static inline void commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len)
+static inline __attribute__((always_inline)) void commit(struct verbs_link *link,
+							 enum verbs_ctl_kind kind,
+							 size_t len)
 {
+	enum verbs_link_state state =
+		atomic_load_explicit(&link->state, memory_order_relaxed);
 	struct verbs_chan *c = &link->chan;
 	uint64_t number = verbs_ctl_take(&c->ctl);
 	struct verbs_buf *buf = c->slot[number % VERBS_CREDITS];
@@ -315,14 +319,16 @@ static inline void commit(struct verbs_link *link, enum verbs_ctl_kind kind, siz
 	verbs_ctl_write(buf->bytes, kind, (uint32_t)len, number, 0);
 	c->len[number % VERBS_CREDITS] = whole;
 	/* As a rule nothing waits before it. */
-	if (link->state == VERBS_LINK_UP && c->ctl.sent == number && can_post(c) &&
-	    kind != VERBS_CTL_BYE && verbs_ctl_next(&c->ctl, &number)) {
+	if (__builtin_expect(state == VERBS_LINK_UP && c->ctl.sent == number &&
+				     can_post(c) && kind != VERBS_CTL_BYE,
+			     1)) {
+		verbs_ctl_next(&c->ctl, &number);
 		if (!post_bytes(link, buf, buf->bytes, whole, VERBS_CHAN_PACKET))
 			verbs_ctl_unsent(&c->ctl);
-	} else if (link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING) {
+	} else if (state == VERBS_LINK_UP || state == VERBS_LINK_CLOSING) {
 		send_queued(link);
 	}
-	slot_show(link);
+	slot_show(link, state);
 }
 
 void verbs_chan_commit(struct verbs_link *link, enum verbs_ctl_kind kind, size_t len)
@@ -445,7 +451,7 @@ static inline int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
 		*slot = NULL;
 	}
 	if (link->slot.room < 0)
-		slot_show(link);
+		slot_show(link, link->state);
 	return ret;
 }
 
@@ -480,6 +486,7 @@ void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
 			 const struct ibv_wc *wc)
 {
 	struct verbs_chan *c = &link->chan;
+	enum verbs_link_state state;
 	struct verbs_buf *buf =
 		verbs_buf_at(&link->ep->receives, wc->wr_id & VERBS_WR_SHARED
 							  ? (uint32_t)(wc->wr_id >> 32)
@@ -493,9 +500,10 @@ void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
 		return;
 	}
 	c->passed = true;
-	if (c->hold && qp == c->qp)
+	if (__builtin_expect(c->hold, 0) && qp == c->qp)
 		verbs_resume_heard(link);
-	if ((link->state == VERBS_LINK_UP || link->state == VERBS_LINK_CLOSING) &&
+	state = atomic_load_explicit(&link->state, memory_order_relaxed);
+	if (__builtin_expect(state == VERBS_LINK_UP || state == VERBS_LINK_CLOSING, 1) &&
 	    !(link->faulty && !link->patient) && take(link, buf->bytes, wc->byte_len)) {
 		const struct verbs_ctl_head *head = (const void *)buf->bytes;
 

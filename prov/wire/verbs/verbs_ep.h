@@ -126,6 +126,19 @@ static inline struct verbs_qp *verbs_qp_of(const struct verbs_ep *ep, uint64_t w
 	return qp && qp->gen == wr_id >> 48 ? qp : NULL;
 }
 
+/* The same by its number, for receives of a shared queue. */
+static inline struct verbs_qp *verbs_qp_numbered(const struct verbs_ep *ep, uint32_t rail,
+						 uint32_t number)
+{
+	_Atomic(struct verbs_qp *) *chunk = atomic_load_explicit(
+		&ep->rail[rail].numbered[number / VERBS_QPN_CHUNK % VERBS_QPN_CHUNKS],
+		memory_order_acquire);
+
+	return chunk ? atomic_load_explicit(&chunk[number % VERBS_QPN_CHUNK],
+					    memory_order_acquire)
+		     : NULL;
+}
+
 uint64_t verbs_now(void);
 
 int verbs_ep_open(const struct wire_ep_attr *attr, struct wire_ep **ep);

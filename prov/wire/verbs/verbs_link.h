@@ -46,11 +46,18 @@ struct verbs_link {
 	struct verbs_ep *ep;
 	_Atomic(enum verbs_link_state) state;
 	bool dialler;
-	bool faulty; /* the end is due: at once, or (patient) when all is polled */
 	bool patient;
-	bool chores;	 /* lanes want something */
-	bool owing;	 /* and something is to be said as soon as there is room */
-	uint8_t stirred; /* STIRRED_ */
+	union {
+		struct {
+			/* The end is due: at once, or (patient) when all is polled. */
+			bool faulty;
+			bool chores; /* lanes want something */
+			bool owing;  /* and something is to be said as soon as there is
+				      * room */
+			uint8_t stirred; /* STIRRED_ */
+		};
+		uint32_t unrest; /* any of them */
+	};
 	int fault;
 	struct list dirty;
 	struct list timed;
@@ -130,8 +137,8 @@ static inline unsigned verbs_link_side(const struct verbs_link *link)
 /* A turn of verbs_link_run would find nothing to do. */
 static inline bool verbs_link_is_calm(const struct verbs_link *link)
 {
-	return !link->stirred && !link->chores && !link->owing && !link->faulty &&
-	       !link->chan.broken && link->chan.ctl.sent == link->chan.ctl.nxt &&
+	return !link->unrest && !link->chan.broken &&
+	       link->chan.ctl.sent == link->chan.ctl.nxt &&
 	       !verbs_ctl_due(&link->chan.ctl) && list_empty(&link->flush.waiting) &&
 	       list_empty(&link->flush.behind) && list_empty(&link->ops_failed);
 }

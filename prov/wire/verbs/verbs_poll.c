@@ -65,7 +65,15 @@ static __attribute__((noinline)) struct verbs_qp *dispatch_other(struct verbs_ep
 	return NULL;
 }
 
-static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc)
+/* After any completion of it: what it has to do now is done by its turn. */
+static inline void dispatched(struct verbs_link *link)
+{
+	if (link->state == VERBS_LINK_UP && !verbs_link_is_calm(link))
+		verbs_link_dirty(link);
+}
+
+static __attribute__((noinline)) void dispatch(struct verbs_ep *ep, uint32_t rail,
+					       const struct ibv_wc *wc)
 {
 	bool recv = wc->wr_id & VERBS_WR_RECV;
 	struct verbs_qp *qp = qp_find(ep, rail, wc);
@@ -93,8 +101,7 @@ static void dispatch(struct verbs_ep *ep, uint32_t rail, const struct ibv_wc *wc
 	} else if (recv) {
 		verbs_lane_early(qp, wc);
 	}
-	if (link->state == VERBS_LINK_UP && !verbs_link_is_calm(link))
-		verbs_link_dirty(link);
+	dispatched(link);
 }
 
 static __attribute__((noinline)) void link_stir(struct verbs_link *link)
@@ -135,12 +142,44 @@ static inline __attribute__((always_inline)) bool dispatch_quick(struct verbs_ep
 	return true;
 }
 
+/* As most receives are: a packet of a link that is up. */
+static inline __attribute__((always_inline)) bool dispatch_packet(struct verbs_ep *ep,
+								  uint32_t rail,
+								  const struct ibv_wc *wc)
+{
+	struct verbs_link *link;
+	struct verbs_qp *qp;
+
+	if (wc->status != IBV_WC_SUCCESS ||
+	    (wc->wr_id & (VERBS_WR_RECV | VERBS_WR_SHARED)) !=
+		    (VERBS_WR_RECV | VERBS_WR_SHARED))
+		return false;
+	qp = verbs_qp_numbered(ep, rail, wc->qp_num);
+	if (__builtin_expect(!qp, 0))
+		return false;
+	link = atomic_load_explicit(&qp->link, memory_order_relaxed);
+	if (__builtin_expect(!link || link->state != VERBS_LINK_UP ||
+				     qp->lane != VERBS_LANE_CONTROL,
+			     0))
+		return false;
+	verbs_chan_received(link, qp, wc);
+	dispatched(link);
+	return true;
+}
+
 static inline __attribute__((always_inline)) void completed(struct verbs_ep *ep,
 							    uint32_t rail,
 							    const struct ibv_wc *wc)
 {
-	if (!dispatch_quick(ep, wc))
+	if (!dispatch_quick(ep, wc) && !dispatch_packet(ep, rail, wc))
 		dispatch(ep, rail, wc);
+}
+
+static __attribute__((noinline)) void all_completed(struct verbs_ep *ep, uint32_t rail,
+						    const struct ibv_wc *wc, int n)
+{
+	for (const struct ibv_wc *end = wc + n; wc < end; wc++)
+		completed(ep, rail, wc);
 }
 
 /* Whether there may be more; *count grows. */
@@ -151,8 +190,7 @@ static bool cq_poll(struct verbs_ep *ep, uint32_t rail, struct ibv_cq *cq, int *
 
 	if (n <= 0)
 		return false;
-	for (int i = 0; i < n; i++)
-		completed(ep, rail, &wc[i]);
+	all_completed(ep, rail, wc, n);
 	*count += n;
 	return n == (int)VERBS_POLL;
 }
@@ -189,8 +227,7 @@ static void stash_take(struct verbs_ep *ep, int *count)
 	uint32_t n = ep->stashed;
 
 	ep->stashed = 0;
-	for (uint32_t i = 0; i < n; i++)
-		completed(ep, ep->stash_rail, &ep->stash[i]);
+	all_completed(ep, ep->stash_rail, ep->stash, (int)n);
 	*count += (int)n;
 }
 
@@ -450,14 +487,14 @@ static inline __attribute__((always_inline)) int progress_one(struct verbs_ep *e
 	struct ibv_wc wc[VERBS_POLL];
 	int n = ibv_poll_cq(cq, VERBS_POLL, wc);
 
-	if (__builtin_expect(n <= 0, 0))
-		n = 0;
-	for (const struct ibv_wc *at = wc; at < wc + n; at++)
-		completed(ep, 0, at);
+	if (n <= 0)
+		return 0;
+	all_completed(ep, 0, wc, n);
 	return n;
 }
 
-/* Mostly there is one queue, and nothing to do but what is in it. */
+/* Mostly there is one queue, and nothing to do but what is in it. Where something is
+ * stashed it is armed as well. */
 int verbs_progress(struct wire_ep *wep, int budget)
 {
 	struct verbs_ep *ep = verbs_ep_of(wep);
@@ -465,14 +502,14 @@ int verbs_progress(struct wire_ep *wep, int budget)
 	int n;
 
 	if (__builtin_expect(
-		    ++ep->turns % POLL_TIMES == 0 || !only || ep->stashed ||
+		    ++ep->turns % POLL_TIMES == 0 || !only ||
 			    atomic_load_explicit(&ep->armed, memory_order_relaxed) ||
 			    atomic_load_explicit(&ep->has_news, memory_order_relaxed),
 		    0))
 		return progress_all(ep, budget);
 	n = progress_one(ep, only);
 	if (__builtin_expect(n == (int)VERBS_POLL, 0))
-		return n + progress_all(ep, budget - n);
+		return n + progress_all(ep, 3 * (int)VERBS_POLL);
 	return __builtin_expect(list_empty(&ep->dirty), 1) ? n : n + dirty_run(ep, true);
 }
 

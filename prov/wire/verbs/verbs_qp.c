@@ -180,18 +180,6 @@ static void number_clear(struct verbs_ep *ep, const struct verbs_qp *qp)
 			      memory_order_release);
 }
 
-struct verbs_qp *verbs_qp_numbered(const struct verbs_ep *ep, uint32_t rail,
-				   uint32_t number)
-{
-	_Atomic(struct verbs_qp *) *chunk = atomic_load_explicit(
-		&ep->rail[rail].numbered[number / VERBS_QPN_CHUNK % VERBS_QPN_CHUNKS],
-		memory_order_acquire);
-
-	return chunk ? atomic_load_explicit(&chunk[number % VERBS_QPN_CHUNK],
-					    memory_order_acquire)
-		     : NULL;
-}
-
 void verbs_numbers_close(struct verbs_ep *ep)
 {
 	for (uint32_t r = 0; r < ep->dom->dev->rails; r++) {

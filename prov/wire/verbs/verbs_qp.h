@@ -157,9 +157,6 @@ bool verbs_qp_stop(struct verbs_ep *ep, struct verbs_qp *qp);
 /* So many receives without memory. 0, or -FI_EIO. */
 int verbs_qp_receive(struct verbs_qp *qp, uint32_t count);
 
-/* The same by its number, for receives of a shared queue. */
-struct verbs_qp *verbs_qp_numbered(const struct verbs_ep *ep, uint32_t rail,
-				   uint32_t number);
 void verbs_numbers_close(struct verbs_ep *ep);
 
 /* A completion queue with room for so many; taken until verbs_cq_put. NULL: there is

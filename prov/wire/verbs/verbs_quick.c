@@ -41,7 +41,8 @@ static __attribute__((noinline)) bool quick_open(struct verbs_link *link, uint64
 	    verbs_link_numbers(link) || link->events)
 		return false;
 	k = verbs_rkey_known(link, VERBS_KEYS_APP, key);
-	if (!k || k->entry.pieces != 1 || !(k->entry.access & VERBS_KEYS_WRITE))
+	if (!k || k->entry.pieces != 1 || !(k->entry.access & VERBS_KEYS_WRITE) ||
+	    k->entry.piece[0].len == 0)
 		return false;
 	q->key = key;
 	q->first = base_of(&k->entry);
@@ -93,6 +94,15 @@ static __attribute__((noinline)) void post_failed(struct verbs_op *op,
 	verbs_lane_down(link, qp->lane, VERBS_LANE_PATH);
 }
 
+/* By another key than the last one. */
+static __attribute__((noinline)) bool put_other(struct wire_link *wlink, uint64_t key,
+						uint64_t addr, const void *from,
+						size_t len, void *cookie)
+{
+	return quick_open(verbs_link_of(wlink), key) &&
+	       verbs_put_soon(wlink, key, addr, from, len, cookie);
+}
+
 bool verbs_put_soon(struct wire_link *wlink, uint64_t key, uint64_t addr,
 		    const void *from, size_t len, void *cookie)
 {
@@ -105,8 +115,8 @@ bool verbs_put_soon(struct wire_link *wlink, uint64_t key, uint64_t addr,
 	uint32_t lane, at;
 	struct verbs_qp *qp;
 
-	if (__builtin_expect(q->key != key || !q->len, 0) && !quick_open(link, key))
-		return false;
+	if (__builtin_expect(q->key != key || !q->len, 0))
+		return put_other(wlink, key, addr, from, len, cookie);
 	offset = addr - q->first;
 	if (__builtin_expect(!op || offset > q->len || len > q->len - offset, 0))
 		return false;
