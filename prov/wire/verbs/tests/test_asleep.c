@@ -223,8 +223,8 @@ static void test_channel(struct ends *e)
 	ended = e->active->segments;
 	tap_ok(until(e, true, whole), "%s: it wakes: all is as before", e->who);
 	tap_ok(packets_go(e), "%s: packets go both ways", e->who);
-	/* Until who sent it has its end too: the next one to wait for an end would take it
-	 * for its own. */
+	/* Until who sent it has its end too: the next one to wait for an end would take
+	 * it for its own. */
 	while ((e->asleep->arrived == 0 || e->active->segments == ended) &&
 	       e->a.downs + e->b.downs == 0) {
 		rig_step(&e->a);

@@ -128,7 +128,8 @@ static void grow(struct end *from, struct end *to)
 
 	if (from->ctl.grant >= VERBS_CTL_WINDOW_MAX)
 		return;
-	if (more > VERBS_CTL_WINDOW_MAX) /* else chance decides whether it is ever reached */
+	if (more >
+	    VERBS_CTL_WINDOW_MAX) /* else chance decides whether it is ever reached */
 		more = VERBS_CTL_WINDOW_MAX;
 	verbs_ctl_grant(&from->ctl, more);
 	to->room = more;
