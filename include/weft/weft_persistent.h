@@ -107,8 +107,9 @@ WEFT_API enum weft_result weft_scatterv_init(struct weft_comm *comm, const void 
  * Plans of more than 256 steps, receives that must wait for something of their own call
  * (long all-reduces by double-tree and hierarchical), and providers without remote writes
  * have the messages as before. Reductions take scratch as long as the vector, by halves
- * several times that. Memory of a call that failed stays until the context closes. Errors besides
- * those of weft_call_init(): ARG: dst.addr is not NULL; UNSUPPORTED: another collective.
+ * several times that. Memory of a call that failed stays until the context closes. Errors
+ * besides those of weft_call_init(): ARG: dst.addr is not NULL; UNSUPPORTED: another
+ * collective.
  */
 #define WEFT_DOUBLE (UINT64_C(1) << 0)
 
