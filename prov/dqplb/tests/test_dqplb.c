@@ -11,6 +11,10 @@
 #include "prov/dqplb/tests/sim.h"
 #include "util/tap.h"
 
+/* With so few under way at a time there is often nothing that waits, so that much is
+ * posted in the call that starts it. */
+#define FEW 6
+
 struct scene {
 	const char *name;
 	struct sim_config c;
@@ -136,6 +140,22 @@ static const struct scene scenes[] = {
 	  .reset = 3,
 	  .ordered = 1000,
 	  .bare = 500}},
+	{"C1 to C6: writes that nothing is in front of, while lanes die",
+	 {.tx = TX(128, 8, 0),
+	  .rails = 2,
+	  .receives = 16,
+	  .mixed_up = true,
+	  .transfers = 3000,
+	  .unfinished = FEW,
+	  .pieces = 3,
+	  .die = 4,
+	  .fault = 10,
+	  .cancel = 10,
+	  .stall = 3,
+	  .reset = 3,
+	  .plain = 800,
+	  .ordered = 300,
+	  .bare = 400}},
 };
 
 /* What a scene is there for has happened. */
@@ -149,7 +169,7 @@ static bool happened(const struct scene *scene, const struct sim_result *r)
 	       (!(c->die || c->rail_die) || r->tx.again > 0) &&
 	       (!c->fault || (r->failed > 0 && r->tx.voids > 0 && r->rx.voided > 0)) &&
 	       (c->ordered == 1000 || r->overtaken > 0) && r->tx.fast > 0 &&
-	       r->tx.records > 0;
+	       r->tx.records > 0 && (c->unfinished > FEW || r->quick > 100);
 }
 
 int main(int argc, char **argv)
@@ -158,8 +178,6 @@ int main(int argc, char **argv)
 	unsigned rounds = argc > 2	? (unsigned)strtoul(argv[2], NULL, 0)
 			  : tap_short() ? 1
 					: 3;
-
-	uint64_t quick = 0;
 
 	tap_diag("seed %" PRIu64, seed);
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
@@ -179,8 +197,6 @@ int main(int argc, char **argv)
 				 r.steps, r.tx.numbers, r.tx.fast, r.tx.records,
 				 r.lanes_died, r.tx.again, r.failed, r.overtaken,
 				 r.quick);
-			quick += r.quick;
 		}
-	tap_ok(quick > 0, "some were posted in the call that started them");
 	return tap_done();
 }
