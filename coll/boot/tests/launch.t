@@ -61,6 +61,16 @@ by_hand "Slurm's" 3 SLURM_PROCID=@ SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NUM_NODES=1
 	SLURM_JOB_ID=$$ SLURM_STEP_ID=$RANDOM
 by_hand "MPICH's" 2 PMI_RANK=@ PMI_SIZE=2 MPI_LOCALNRANKS=2 PMI_ID=$$.$RANDOM
 
+# mpi RANKS PROGRAM: under mpirun. Each has a session folder of its own: of those that share
+# one, who ends takes it away from who begins, and that one says orte_session_dir failed.
+mpi()
+{
+	local dir
+
+	dir=$(mktemp -d "$tmp/m.XXXX") &&
+		TMPDIR=$dir timeout 120 mpirun --allow-run-as-root --oversubscribe -n "$@"
+}
+
 pmix=$(grep -c '^#define HAVE_PMIX 1' "$build/config.h")
 if ! command -v mpirun >/dev/null 2>&1; then
 	skip "mpirun, by PMIx" "no mpirun"
@@ -70,11 +80,9 @@ elif [ "$pmix" -eq 0 ]; then
 	skip "and again" "built without PMIx"
 else
 	for again in "mpirun, by PMIx" "and again, two jobs at once"; do
-		timeout 120 mpirun --allow-run-as-root --oversubscribe -n 3 "$rank" \
-			>"$tmp/out" 2>&1 &
+		mpi 3 "$rank" >"$tmp/out" 2>&1 &
 		other=$!
-		timeout 120 mpirun --allow-run-as-root --oversubscribe -n 4 "$rank" \
-			>"$tmp/out2" 2>&1
+		mpi 4 "$rank" >"$tmp/out2" 2>&1
 		status=$?
 		wait "$other" || status=1
 		[ "$(grep -c "knows 3 of 3" "$tmp/out")" -eq 3 ] || status=1
@@ -146,8 +154,7 @@ elif [ ! -e "$build/.libs/libweft.so" ] || [ -n "${WEFT_TEST_SHORT-}" ]; then
 else
 	mpicc -o "$tmp/mpi" "$tmp/mpi.c" -I"${WEFT_TOP_SRCDIR:-.}/include" -L"$build/.libs" \
 		-Wl,-rpath,"$build/.libs" -lweft >"$tmp/out" 2>&1 &&
-		FI_PROVIDER=tcp timeout 120 mpirun --allow-run-as-root --oversubscribe -n 4 \
-			"$tmp/mpi" >"$tmp/out" 2>&1 &&
+		FI_PROVIDER=tcp mpi 4 "$tmp/mpi" >"$tmp/out" 2>&1 &&
 		[ "$(grep -c -e 'sum 2 of 2' -e 'sum 4 of 2' "$tmp/out")" -eq 4 ]
 	ok $? "an MPI communicator"
 fi
