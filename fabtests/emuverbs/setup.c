@@ -202,6 +202,9 @@ static bool device_read(struct reader *r)
 			    SPAN_SHOWN(name), EMU_NAME_MAX);
 	if (device_find(c, name) < c->devices)
 		return fail(r, "device %.*s is there already", SPAN_SHOWN(name));
+	if (c->none)
+		return fail(r, "device %.*s, but there is none, as a line above says",
+			    SPAN_SHOWN(name));
 	if (c->devices == EMU_DEVICES_MAX)
 		return fail(r, "device %.*s is one too many: there are at most %u",
 			    SPAN_SHOWN(name), EMU_DEVICES_MAX);
@@ -376,6 +379,18 @@ static bool seed_read(struct reader *r)
 	return true;
 }
 
+static bool none_read(struct reader *r)
+{
+	struct span rest = span_word(&r->left);
+
+	if (rest.len > 0)
+		return fail(r, "\"%.*s\": nothing comes after none", SPAN_SHOWN(rest));
+	if (r->setup->devices > 0)
+		return fail(r, "none: there is device %s", r->setup->device[0].name);
+	r->setup->none = true;
+	return true;
+}
+
 static bool format_read(struct reader *r, struct span first)
 {
 	struct span version = span_word(&r->left), rest = span_word(&r->left);
@@ -390,7 +405,10 @@ static bool line_read(struct reader *r)
 	static const struct {
 		const char *name;
 		bool (*read)(struct reader *r);
-	} kinds[] = {{"seed", seed_read}, {"device", device_read}, {"fault", fault_read}};
+	} kinds[] = {{"seed", seed_read},
+		     {"none", none_read},
+		     {"device", device_read},
+		     {"fault", fault_read}};
 	struct span first = span_word(&r->left);
 
 	if (first.len == 0)
@@ -400,7 +418,7 @@ static bool line_read(struct reader *r)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (span_is(first, kinds[i].name))
 			return kinds[i].read(r);
-	return fail(r, "\"%.*s\": a line begins with seed, device or fault",
+	return fail(r, "\"%.*s\": a line begins with seed, none, device or fault",
 		    SPAN_SHOWN(first));
 }
 
@@ -419,9 +437,9 @@ bool emu_setup_parse(const char *text, size_t len, struct emu_setup *setup,
 			return false;
 	}
 	r.line = 0;
-	if (setup->devices == 0)
+	if (setup->devices == 0 && !setup->none)
 		return fail(&r, "it has no device; write \"" FORMAT
-				" 1\", then device NAME gid=ADDRESS");
+				" 1\", then device NAME gid=ADDRESS, or none");
 	return true;
 }
 

@@ -118,6 +118,7 @@ struct emu_fault {
 struct emu_setup {
 	uint64_t seed;
 	unsigned devices;
+	bool none;	 /* it says that there is no device */
 	unsigned faults; /* of each device those by count in ascending order */
 	struct emu_device device[EMU_DEVICES_MAX];
 	struct emu_fault fault[EMU_FAULTS_MAX];

@@ -101,7 +101,10 @@ static void test_refused(void)
 	refused("emuverbs 1\n", 0, "it has no device");
 	refused("device a gid=1.2.3.4\n", 1, "the first line is \"emuverbs 1\"");
 	refused("emuverbs 2\n", 1, "the first line is");
-	refused(HEAD "devices\n", 3, "seed, device or fault");
+	refused(HEAD "devices\n", 3, "seed, none, device or fault");
+	refused(HEAD "none\n", 3, "there is device emu0");
+	refused("emuverbs 1\nnone\ndevice emu0 gid=1.2.3.4\n", 3, "there is none");
+	refused("emuverbs 1\nnone at all\n", 2, "nothing comes after none");
 	refused(HEAD "seed\n", 3, "up to 9 digits");
 	refused(HEAD "seed 1 2\n", 3, "up to 9 digits");
 	refused(HEAD "device EMU gid=1.2.3.4\n", 3, "small letters");

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rdma/fi_errno.h>
@@ -81,14 +83,25 @@ bool verbs_memlock_low(uint64_t limit, bool privileged, struct verbs_error *erro
 	return true;
 }
 
+/* Root in a container often hasn't it; others may. */
+static bool may_lock_all(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (syscall(SYS_capget, &head, data) != 0)
+		return geteuid() == 0;
+	return (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) !=
+	       0;
+}
+
 bool verbs_memlock_bad(struct verbs_error *error)
 {
 	struct rlimit limit;
 
-	/* CAP_IPC_LOCK is what counts; who isn't root seldom has it. */
 	return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 	       limit.rlim_cur != RLIM_INFINITY &&
-	       verbs_memlock_low(limit.rlim_cur, geteuid() == 0, error);
+	       verbs_memlock_low(limit.rlim_cur, may_lock_all(), error);
 }
 
 /* ---- scanning -----------------------------------------------------------------------

@@ -5,6 +5,8 @@
 #include "prov/wire/verbs/verbs_card.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "prov/wire/verbs/tests/card_make.h"
 #include "util/tap.h"
@@ -91,6 +93,29 @@ static void test_lengths(void)
 	len = verbs_card_write(&card, bytes);
 	tap_is_int(len, VERBS_CARD_MAX, "the longest is as long as it may be");
 	tap_ok(!verbs_card_read(bytes, len, &back), "and is taken");
+}
+
+/* Nothing is read behind the end of one that was cut off: there is no memory there. */
+static void test_cut(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
+	uint8_t bytes[VERBS_CARD_MAX], *mem;
+	struct verbs_card card, back;
+	unsigned taken = 0;
+
+	card_make(&card, "node1", 7);
+	len = verbs_card_write(&card, bytes);
+	mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		   -1, 0);
+	if (mem == MAP_FAILED || len > page || mprotect(mem + page, page, PROT_NONE))
+		tap_bail("no page without memory behind it: %m");
+	for (size_t i = 0; i < len; i++) {
+		memcpy(mem + page - i, bytes, i);
+		if (!verbs_card_read(mem + page - i, i, &back))
+			taken++;
+	}
+	tap_is_int(taken, 0, "one that is cut off is read to its end and refused");
+	munmap(mem, 2 * page);
 }
 
 /* What is wrong with a card, one field at a time. */
@@ -239,6 +264,7 @@ int main(void)
 {
 	test_golden();
 	test_lengths();
+	test_cut();
 	test_wrong();
 	test_bytes();
 	test_terms();
