@@ -291,7 +291,12 @@ enum weft_result weft_comm_group(struct weft_comm *comm, const int32_t *ranks,
 	if (result != WEFT_SUCCESS)
 		return result;
 	ctx_lock(comm->ctx);
-	result = group_make(comm, ranks, count, out);
+	if (exec_comm_revoked(comm->ctx->exec, comm->number))
+		result = error_set(WEFT_ERR_COMM,
+				   "weft_comm_group: communicator %u was revoked",
+				   comm->number);
+	else
+		result = group_make(comm, ranks, count, out);
 	ctx_unlock(comm->ctx);
 	return result;
 }

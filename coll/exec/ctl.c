@@ -229,6 +229,7 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 	case CTL_FAIL:
 	case CTL_REPORT:
 	case CTL_VERDICT:
+	case CTL_REVOKE:
 		body = ctl_encode_fail(&msg->fail, at);
 		break;
 	case CTL_PROBE:
@@ -428,6 +429,7 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 	case CTL_FAIL:
 	case CTL_REPORT:
 	case CTL_VERDICT:
+	case CTL_REVOKE:
 		return ctl_decode_fail(at, len, size, &msg->fail);
 	case CTL_REVOKED:
 		return len == 0;

@@ -33,6 +33,7 @@ enum ctl_kind {
 	CTL_WIN_PUT,	/* a message for it is under way */
 	CTL_WIN_GET,	/* asks for a message from it */
 	CTL_ELSEWHERE,	/* answer to PROBE of a call that has not started: what runs */
+	CTL_REVOKE,	/* the communicator is taken back: nothing goes on with it */
 };
 
 enum ctl_choice { CTL_CHOICE_MESSAGE = 0, CTL_CHOICE_PUT = 1 };

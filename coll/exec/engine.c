@@ -406,6 +406,8 @@ enum weft_result exec_comm_open(struct exec *x, uint32_t comm, const int32_t *ra
 	x->comms[comm].past = 0;
 	x->comms[comm].failed = WEFT_SUCCESS;
 	x->comms[comm].pairs = NULL;
+	x->comms[comm].revoked = false;
+	revoke_opened(x, comm);
 	return WEFT_SUCCESS;
 }
 

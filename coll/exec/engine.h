@@ -210,6 +210,8 @@ struct exec_comm {
 	enum weft_result failed;	       /* first cause, or WEFT_SUCCESS */
 	uint32_t failed_call;
 	char text[EXEC_TEXT_MAX];
+	bool revoked; /* and why: */
+	char revoke_text[CTL_TEXT_MAX];
 	struct exec_pair **pairs; /* by rank; NULL until there is a message */
 	int32_t *ranks;		  /* of the context, by rank here; NULL: the same */
 	int32_t members;	  /* 0 when closed, or unknown */
@@ -374,6 +376,11 @@ bool req_clock(struct exec_req *req, int64_t now);
 void req_probe(struct exec_req *req, int32_t rank);
 int32_t req_waits_for(const struct exec_req *req, struct slot **slot);
 
+/* ---- revoke.c ---- */
+void revoke_event(struct exec *x, const struct ctl_msg *msg);
+/* The communicator has just been opened: was it revoked before? */
+void revoke_opened(struct exec *x, uint32_t comm);
+
 /* ---- sink.c: messages of calls that failed ---- */
 void sinks_init(struct exec *x);
 void sink_open(struct exec *x, const struct ctl_msg *fail);
@@ -387,6 +394,7 @@ bool win_progress(struct exec *x);
 void win_ctl(struct exec *x, const struct ctl_msg *msg);
 void win_data(struct exec *x, uint32_t comm, uint32_t number, uint32_t index);
 void win_peer_lost(struct exec *x, int32_t rank, const char *why);
+void win_revoked(struct exec *x, uint32_t comm, const char *why);
 
 /* ---- twin.c: persistent calls with two sides ---- */
 struct name;

@@ -161,8 +161,9 @@ static void event_fail(struct exec_req *req, const struct ctl_msg *msg)
 	if (req->state == EXEC_DRAINING)
 		req_answer_revoke(req, peer);
 	/* One report is enough: it goes on as it is. Of ranks that disagree all get the
-	 * same sentence. */
-	if (msg->fail.result == WEFT_ERR_MISMATCH || strstr(msg->fail.text, " reports: "))
+	 * same sentence, and of one that revoked the communicator. */
+	if (msg->fail.result == WEFT_ERR_MISMATCH ||
+	    msg->fail.result == WEFT_ERR_REVOKED || strstr(msg->fail.text, " reports: "))
 		req_fail(req, (enum weft_result)msg->fail.result, msg->fail.culprit, "%s",
 			 msg->fail.text);
 	else
@@ -226,6 +227,7 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 		break;
 	case CTL_REPORT:
 	case CTL_PAST:
+	case CTL_REVOKE:
 	case CTL_WIN_SIGNAL:
 	case CTL_WIN_PUT:
 	case CTL_WIN_GET:
@@ -259,7 +261,8 @@ void event_stash(struct exec *x, const struct ctl_msg *msg)
 
 	if (msg->kind == CTL_PROBE)
 		order_answer(x, msg);
-	if (msg->kind != CTL_READY && msg->kind != CTL_FAIL && msg->kind != CTL_VERDICT)
+	if (msg->kind != CTL_READY && msg->kind != CTL_FAIL && msg->kind != CTL_VERDICT &&
+	    msg->kind != CTL_REVOKE)
 		return;
 	stash = x->stashed < STASH_MAX ? pool_get(&x->stashes) : NULL;
 	if (!stash) {
@@ -280,7 +283,7 @@ static void event_late_fail(struct exec *x, const struct ctl_msg *msg)
 		.kind = CTL_REVOKED, .comm = msg->comm, .call = msg->call};
 	struct ctl_msg cause = *msg;
 
-	if (msg->fail.result != WEFT_ERR_MISMATCH)
+	if (msg->fail.result != WEFT_ERR_MISMATCH && msg->fail.result != WEFT_ERR_REVOKED)
 		snprintf(cause.fail.text, sizeof(cause.fail.text),
 			 "rank %d reports: %.*s", msg->src, CTL_TEXT_MAX - 32,
 			 msg->fail.text);
@@ -331,6 +334,10 @@ void event_ctl(struct exec *x, const struct ctl_msg *msg)
 	}
 	if (msg->kind == CTL_PAST) {
 		accord_past(x, msg);
+		return;
+	}
+	if (msg->kind == CTL_REVOKE) {
+		revoke_event(x, msg);
 		return;
 	}
 	if (msg->kind >= CTL_WIN_SIGNAL && msg->kind <= CTL_WIN_GET) {

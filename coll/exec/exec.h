@@ -75,6 +75,12 @@ LOCK_HELD(lock_context) void exec_comm_close(struct exec *x, uint32_t comm);
 LOCK_HELD(lock_context)
 enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const char **text);
 
+/* Takes it back, here and at all members: all that is open on it fails with REVOKED, and
+ * nothing starts any more. Again: nothing happens. */
+LOCK_HELD(lock_context)
+void exec_comm_revoke(struct exec *x, uint32_t comm, const char *reason);
+LOCK_HELD(lock_context) bool exec_comm_revoked(const struct exec *x, uint32_t comm);
+
 /* Whether control messages wait to be sent: a rank that leaves a failed call at once
  * should stay for them. */
 LOCK_HELD(lock_context) bool exec_has_words(const struct exec *x);

@@ -97,11 +97,13 @@ static void req_tell(struct exec_req *req, int32_t culprit, bool again)
 	}
 }
 
-/* The registrations are not given out again and closed when the request settles. */
+/* The registrations are not given out again and closed when the request settles. Not
+ * those of a doubled call, whose memory nothing else uses until the context closes: a
+ * peer that does not know yet would hear of a key that is refused, and blame us. */
 static void req_revoke(struct exec_req *req)
 {
 	for (int i = 0; i < EXEC_BUFS; i++) {
-		if (req->mr[i] && req->mr[i]->remote)
+		if (req->mr[i] && req->mr[i]->remote && !req->call.twin)
 			mem_revoke(req->mr[i]);
 	}
 }

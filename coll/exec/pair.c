@@ -99,8 +99,9 @@ bool pair_is_early(const struct exec_comm *comm, const struct ctl_msg *msg)
 	const struct exec_pair *pair = pair_find(comm, msg->src);
 	uint32_t age;
 
-	if (!pair)
-		return true;
+	/* None starts on a communicator that failed. */
+	if (!pair || comm->failed != WEFT_SUCCESS)
+		return comm->failed == WEFT_SUCCESS;
 	age = pair_age(pair, msg->call);
 	return pair->failed == WEFT_SUCCESS && (age == 0 || age > PAIR_K_MASK / 2);
 }
@@ -125,24 +126,23 @@ static void pair_late_fail(struct exec *x, const struct ctl_msg *msg)
 /* PROBE: what the call was here, or why it will not be. */
 static void pair_answer(struct exec *x, const struct ctl_msg *msg)
 {
-	const struct exec_pair *pair = pair_find(&x->comms[msg->comm], msg->src);
+	const struct exec_comm *comm = &x->comms[msg->comm];
+	const struct exec_pair *pair = pair_find(comm, msg->src);
+	const bool failed = pair && pair->failed != WEFT_SUCCESS;
 	struct ctl_msg answer = {.comm = msg->comm, .call = msg->call, .pair = true};
-	uint32_t age;
+	const uint32_t age = pair ? pair_age(pair, msg->call) : 0;
 
-	if (!pair)
-		return;
-	age = pair_age(pair, msg->call);
 	if (age && age <= PAIR_PAST) {
 		answer.kind = CTL_STATUS;
 		answer.status.call =
 			pair->recent[msg->call & 1][(msg->call >> 1) % PAIR_PAST];
 		answer.status.waits_for = -1;
-	} else if (pair->failed != WEFT_SUCCESS) {
+	} else if (failed || comm->failed != WEFT_SUCCESS) {
 		answer.kind = CTL_FAIL;
-		answer.fail.result = pair->failed;
+		answer.fail.result = failed ? pair->failed : comm->failed;
 		answer.fail.culprit = -1;
 		snprintf(answer.fail.text, sizeof(answer.fail.text), "%.*s",
-			 CTL_TEXT_MAX - 1, pair->text);
+			 CTL_TEXT_MAX - 1, failed ? pair->text : comm->text);
 	} else {
 		return;
 	}

@@ -90,11 +90,10 @@ void exec_twin_close(struct exec_twin *twin, bool failed)
 {
 	struct exec *x = twin->x;
 
-	if (twin->hold && failed)
-		mem_revoke(twin->hold);
 	if (twin->hold)
 		mem_put(&x->mem, twin->hold);
-	/* What cannot be given back now goes with the context. */
+	/* What cannot be given back now goes with the context; so does its registration:
+	 * what a peer still puts there does no harm. */
 	if (twin->memory && !failed)
 		block_free(&x->mem, twin->memory);
 	x->twins--;

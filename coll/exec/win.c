@@ -95,8 +95,7 @@ static struct win_flow *win_flow(const struct exec_win *win, uint32_t context,
 	return &win->flow[(size_t)context * (size_t)win->x->size + (size_t)rank];
 }
 
-/* ---- failures -----------------------------------------------------------------------
- */
+/* ---- failures ---- */
 
 __attribute__((format(printf, 3, 4))) static void win_fail(struct exec_win *win,
 							   enum weft_result result,
@@ -130,8 +129,18 @@ void win_peer_lost(struct exec *x, int32_t rank, const char *why)
 	}
 }
 
-/* ---- what landed, and signals -------------------------------------------------------
- */
+void win_revoked(struct exec *x, uint32_t comm, const char *why)
+{
+	list_foreach (pos, &x->wins) {
+		struct exec_win *win = container_of(pos, struct exec_win, link);
+
+		if (win->comm == comm)
+			win_fail(win, WEFT_ERR_REVOKED, "window %u: %s", win->number,
+				 why);
+	}
+}
+
+/* ---- what landed, and signals ---- */
 
 static struct exec_win *win_find(const struct exec *x, uint32_t comm, uint32_t number)
 {
@@ -201,8 +210,7 @@ static void win_signal_came(struct exec_win *win, const struct ctl_msg *msg)
 	list_push_back(&win->late, &late->link);
 }
 
-/* ---- operations ---------------------------------------------------------------------
- */
+/* ---- operations ---- */
 
 static bool op_is_ours(const struct win_op *op)
 {
@@ -439,8 +447,7 @@ bool win_progress(struct exec *x)
 	return moved;
 }
 
-/* ---- what other ranks ask for -------------------------------------------------------
- */
+/* ---- what other ranks ask for ---- */
 
 static bool win_holds(const struct exec_win *win, uint64_t offset, uint64_t len)
 {
@@ -483,8 +490,7 @@ void win_ctl(struct exec *x, const struct ctl_msg *msg)
 	op_start(win, &op);
 }
 
-/* ---- calls --------------------------------------------------------------------------
- */
+/* ---- calls ---- */
 
 /* The window's failure as that of the call. */
 static enum weft_result win_result(const struct exec_win *win)
@@ -670,8 +676,7 @@ uint64_t *exec_win_word(struct exec_win *win, uint32_t index)
 	return &win->signal[index];
 }
 
-/* ---- life ---------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 static void win_free(struct exec_win *win)
 {

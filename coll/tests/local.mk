@@ -125,3 +125,9 @@ check_PROGRAMS += %D%/test_double
 TESTS += %D%/test_double
 %C%_test_double_SOURCES = %D%/test_double.c %D%/ranks.c %D%/reference.c %D%/run_case.c
 %C%_test_double_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_revoke
+TESTS += %D%/test_revoke
+THREAD_TESTS += %D%/test_revoke
+%C%_test_revoke_SOURCES = %D%/test_revoke.c %D%/ranks.c
+%C%_test_revoke_LDADD = coll/libcoll.la

@@ -18,7 +18,7 @@
 #include "util/tap.h"
 
 #define DEADLINE_US INT64_C(120000000)
-#define KINDS	    12	  /* of control messages */
+#define KINDS	    13	  /* of control messages */
 #define CALLS	    8	  /* of which they are, one after the other from 0 */
 #define TAGGED	    8	  /* messages to each rank */
 #define WORDS	    32	  /* places of a call */
@@ -138,6 +138,7 @@ static struct ctl_msg stranger_says(int kind, uint32_t call)
 	case CTL_FAIL:
 	case CTL_REPORT:
 	case CTL_VERDICT:
+	case CTL_REVOKE:
 		msg.fail = (struct ctl_fail){.result = WEFT_ERR_MISMATCH, .culprit = 1};
 		strcpy(msg.fail.text, "of another job");
 		break;

@@ -57,6 +57,7 @@ enum weft_result {
 			      values */
 	WEFT_ERR_BUSY, /* still in use: memory that a peer may yet write, open requests */
 	WEFT_ERR_INTERNAL, /* a fault in Weft; the detail says where */
+	WEFT_ERR_REVOKED, /* weft_comm_revoke() ended the call; the detail says by whom */
 	WEFT_RESULT_COUNT
 };
 
@@ -301,6 +302,21 @@ WEFT_API enum weft_result weft_comm_group(struct weft_comm *comm, const int32_t 
  * call Weft; a peer that is known to be unreachable holds nothing.
  */
 WEFT_API enum weft_result weft_comm_destroy(struct weft_comm *comm);
+
+/*
+ * Ends a communicator for all of its ranks, from any thread, at any time: while other
+ * threads wait in calls on it, without the other ranks calling anything. All that is open
+ * on it, here and at every other rank when that next makes progress, ends with
+ * WEFT_ERR_REVOKED and a detail that says which rank revoked it, the reason, and what had
+ * failed before, if anything had; calls that come later get WEFT_ERR_COMM with the first
+ * cause. What these calls would have written is undefined. Buffers are given back as
+ * after any failure: by waiting for the request (WEFT_ERR_BUSY while a peer may still
+ * write), or by destroying the communicator or window. That still has to be done, on
+ * every rank. reason: a short text for people, or NULL. Again, and by several ranks: the
+ * first that a rank hears of counts. Takes a tenth of a second at most, while it tells
+ * the others. Errors: ARG.
+ */
+WEFT_API enum weft_result weft_comm_revoke(struct weft_comm *comm, const char *reason);
 
 WEFT_API int32_t weft_comm_rank(const struct weft_comm *comm);
 WEFT_API int32_t weft_comm_size(const struct weft_comm *comm);

@@ -42,6 +42,7 @@ static void msg_require(const struct ctl_msg *msg)
 	case CTL_FAIL:
 	case CTL_REPORT:
 	case CTL_VERDICT:
+	case CTL_REVOKE:
 		fuzz_require(msg->fail.culprit >= -1 && msg->fail.culprit < RANKS);
 		fuzz_require(msg->fail.result > 0 &&
 			     msg->fail.result < WEFT_RESULT_COUNT);
@@ -157,6 +158,11 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		msg.kind = CTL_ELSEWHERE;
 		msg.elsewhere = (struct ctl_elsewhere){
 			.id = {.count = 100}, .comm = 2, .call = 7, .waits_for = 1};
+		break;
+	case 13:
+		msg.kind = CTL_REVOKE;
+		msg.fail = (struct ctl_fail){.result = WEFT_ERR_REVOKED, .culprit = 2};
+		strcpy(msg.fail.text, "rank 2 revoked communicator 3: enough");
 		break;
 	default:
 		return 0;

@@ -157,6 +157,8 @@ static void test_messages(void)
 	check_message(fail, "FAIL");
 	fail.kind = CTL_VERDICT;
 	check_message(fail, "VERDICT");
+	fail.kind = CTL_REVOKE;
+	check_message(fail, "REVOKE");
 	check_message(probe, "PROBE");
 	probe.pair = true;
 	check_message(probe, "PROBE of two ranks");
