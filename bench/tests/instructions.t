@@ -30,6 +30,12 @@ ok "a crowd of receives and messages is passed by" test $? = 0 || diag "$(tail -
 ok "and said" grep -qE \
 	'^instructions 8B tagged: weft [0-9]+ \(ignore posted=1000 waiting=50\)$' "$tmp/out"
 
+# A message that is pulled is there before its sender hears so.
+"$top/bench/instructions" --wire uet --quick --provider weft --operation tagged --size 65536 \
+	>"$tmp/out" 2>"$tmp/err"
+ok "long messages by UDP" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
+ok "are counted" grep -qE '^instructions 65536B tagged: weft [0-9]+$' "$tmp/out"
+
 emu=$build/fabtests/emuverbs/.libs/libibverbs.so.1
 if [ -e "$emu" ]; then
 	WEFT_TOP_BUILDDIR=$build "$top/fabtests/emuverbs/run" --config 1x1 \
