@@ -198,7 +198,7 @@ function report_json(m, n,    i, t) {
 			(i > 1 ? "," : ""), json_string(name_of[kind_of(t)]), bytes_of(t), \
 			json_string(unit_of[kind_of(t)]), count(t, m)
 		printf "     \"weft_memory\": \"%s\", \"peer_memory\": \"%s\",\n", \
-			memory_of(t), (peer == "ucx" && kind_of(t) ~ /^put/ ? "shared" : "malloc")
+			memory_of(t), (peer == "ucx" && wire == "shm" && kind_of(t) ~ /^put/ ? "shared" : "malloc")
 		printf "     \"weft\": %s, \"peer\": %s, \"ratio\": %s,\n", \
 			json_number(median("weft", t, m)), json_number(median("peer", t, m)), \
 			json_number(ratio(t, m))

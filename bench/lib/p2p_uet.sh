@@ -2,14 +2,15 @@
 # shellcheck shell=bash
 # bench/p2p over uet: loopback, or the two network namespaces of fabtests/netns/run, where the
 # second process is in the other one. Variables of the script that sources this: peer, lat,
-# bw, putbw; it gets groups, any, where, away, remark, and for UCX ucx_tls, ucx_to, ucx_on.
+# bw, putbw; it gets groups, any, where, away, remark, and for UCX ucx_tls, ucx_to, ucx_on,
+# ucx_first.
 # shellcheck disable=SC2034,SC2153,SC2154
 
 uet_prepare()
 {
 	any=1
 	# UCX's tests have no other way to wait than polling, and may choose what they like.
-	ucx_tls=${UCX_TLS:-tcp,self}
+	ucx_tls=${UCX_TLS:-tcp,self} ucx_first=50
 	where=' (loopback)'
 	if [ -n "${WEFT_NETNS_B:-}" ]; then
 		away=/proc/$WEFT_NETNS_B/ns/net

@@ -35,26 +35,27 @@ against()
 against shm
 against ucx
 
-# over_uet WORDS SIZES FIGURES COMMAND...: in front of bench/p2p.
+# over_uet WORDS PEER SIZES FIGURES COMMAND...: in front of bench/p2p.
 over_uet()
 {
-	local words=$1 sizes=$2 figures=$3 status
+	local words=$1 peer=$2 sizes=$3 figures=$4 status
 
-	shift 3
-	"$@" "$top/bench/p2p" --wire uet --quick --rounds 1 --sizes "$sizes" \
+	shift 4
+	"$@" "$top/bench/p2p" --wire uet --vs "$peer" --quick --rounds 1 --sizes "$sizes" \
 		>"$tmp/out" 2>"$tmp/err"
 	status=$?
 	if [ $status = 2 ] || [ $status = 77 ]; then
 		skip 3 "$(tail -n 1 "$tmp/err")"
 		return
 	fi
-	ok "uet, $words: it runs" test $status = 0 || diag "$(tail -n 5 "$tmp/err")"
-	ok "uet, $words: where is said" grep -q "^weft over uet ($words" "$tmp/out"
-	ok "uet, $words: the last line is read" grep -qE "^p2p uet vs tcp \(any, 1 round\): \
+	ok "uet, $words, $peer: it runs" test $status = 0 || diag "$(tail -n 5 "$tmp/err")"
+	ok "uet, $words, $peer: where is said" grep -q "^weft over uet ($words" "$tmp/out"
+	ok "uet, $words, $peer: the last line is read" grep -qE "^p2p uet vs $peer \(any, 1 round\): \
 8B tagged [0-9.]+, rate 8B [0-9.]+x$figures\$" "$tmp/out"
 }
 x='[0-9.]+x'
-over_uet loopback 8,1M ", bw 1MiB $x, write 8B polled [0-9.]+, write bw 1MiB $x, bytes per CPU 1MiB $x" env
-over_uet veth 8 ', write 8B polled [0-9.]+' "$top/fabtests/netns/run"
+over_uet loopback tcp 8,1M ", bw 1MiB $x, write 8B polled [0-9.]+, write bw 1MiB $x, bytes per CPU 1MiB $x" env
+over_uet veth tcp 8 ', write 8B polled [0-9.]+' "$top/fabtests/netns/run"
+over_uet loopback ucx 8 ', write 8B polled [0-9.]+' env
 
 done_testing
