@@ -131,3 +131,8 @@ TESTS += %D%/test_revoke
 THREAD_TESTS += %D%/test_revoke
 %C%_test_revoke_SOURCES = %D%/test_revoke.c %D%/ranks.c
 %C%_test_revoke_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/test_wrong
+TESTS += %D%/test_wrong
+%C%_test_wrong_SOURCES = %D%/test_wrong.c %D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_wrong_LDADD = coll/libcoll.la -lm

@@ -90,11 +90,9 @@ void case_bufs_close(struct case_bufs *b)
 	free(b->dynamic);
 }
 
-/* The case in its general form. */
-static struct weft_call case_general(const struct weft_comm *comm,
-				     const struct ref_case *c, const struct case_bufs *b,
-				     struct weft_counts counts[2],
-				     struct ref_blocks blocks[2])
+struct weft_call case_general(const struct weft_comm *comm, const struct ref_case *c,
+			      const struct case_bufs *b, struct weft_counts counts[2],
+			      struct ref_blocks blocks[2])
 {
 	const int32_t rank = weft_comm_rank(comm), size = weft_comm_size(comm);
 	struct weft_call call = WEFT_CALL_INIT;

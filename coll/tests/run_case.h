@@ -24,6 +24,11 @@ void case_bufs_close(struct case_bufs *b);
 void case_bufs_refill(struct case_bufs *b, const struct ref_case *c,
 		      const struct ranks *r);
 
+/* The call of the case in its general form; it names what `counts` and `blocks` get. */
+struct weft_call case_general(const struct weft_comm *comm, const struct ref_case *c,
+			      const struct case_bufs *b, struct weft_counts counts[2],
+			      struct ref_blocks blocks[2]);
+
 enum weft_result case_start(struct weft_comm *comm, const struct ref_case *c,
 			    const struct case_bufs *b, struct weft_req **req);
 

@@ -395,6 +395,31 @@ static int lengths_body(struct ranks *r)
 	return bad ? bad : world_close(r, ctx, other);
 }
 
+/* Every collective in turn: one rank gives a count that the others do not. */
+static int each_body(struct ranks *r)
+{
+	struct weft_comm *other;
+	struct weft_ctx *ctx;
+	int bad = world_open(r, &ctx, &other);
+
+	for (int coll = 0; coll < WEFT_COLL_COUNT && !bad; coll++) {
+		struct trial t = {.same = {.coll = (enum weft_coll)coll,
+					   .type = WEFT_INT32,
+					   .count = 40,
+					   .root = 1},
+				  .odd = coll % r->size,
+				  .field = "count"};
+
+		if (coll == WEFT_COLL_BARRIER || !algorithms_of(t.same.coll))
+			continue;
+		t.other = t.same;
+		while (!args_differ(&t.same, &t.other, t.odd, r->size))
+			t.other.count++;
+		bad = trial_run(r, &t, ctx, other);
+	}
+	return bad ? bad : world_close(r, ctx, other);
+}
+
 /* Buffers of failed calls are leaked on purpose. */
 __attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
@@ -422,6 +447,8 @@ int main(void)
 		}
 		tap_ok(ranks_run(3, RUN_TIMEOUT, lengths_body, &w, end),
 		       "%s: a message here, a put there", names[i]);
+		tap_ok(ranks_run(3, RUN_TIMEOUT, each_body, &w, end),
+		       "%s: counts that differ, of every collective", names[i]);
 		for (int k = 0; k < all; k++) {
 			const int32_t size = 2 + (int32_t)draw(&state, 7);
 
