@@ -1,7 +1,7 @@
 # Sources of coll/ft (libcoll.la) and the unit tests beside them.
 COLL_SOURCES += %D%/roster.h %D%/roster.c %D%/ft_wire.h %D%/ft_wire.c \
 	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/rebuild.c \
-	%D%/keep.h %D%/keep.c
+	%D%/keep.h %D%/keep.c %D%/link.h
 
 check_PROGRAMS += %D%/tests/test_ft_wire
 TESTS += %D%/tests/test_ft_wire
