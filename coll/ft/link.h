@@ -21,7 +21,7 @@
 
 struct ft_link;
 
-enum { FT_LINK_WHY = 300, FT_LINK_NAMES = 1024 };
+enum { FT_LINK_WHY = 300 };
 
 struct ft_link_attr {
 	const char *coordinator; /* "host:port", or several separated by commas, of which

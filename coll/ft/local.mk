@@ -1,7 +1,9 @@
 # Sources of coll/ft (libcoll.la) and the unit tests beside them.
 COLL_SOURCES += %D%/roster.h %D%/roster.c %D%/ft_wire.h %D%/ft_wire.c \
 	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/rebuild.c \
-	%D%/keep.h %D%/keep.c %D%/link.h
+	%D%/keep.h %D%/keep.c %D%/frame.h %D%/frame.c %D%/stream.h %D%/stream.c \
+	%D%/dial.h %D%/dial.c %D%/link.h %D%/link.c %D%/conns.h %D%/conns.c \
+	%D%/server.h %D%/server.c
 
 check_PROGRAMS += %D%/tests/test_ft_wire
 TESTS += %D%/tests/test_ft_wire
@@ -18,6 +20,12 @@ check_PROGRAMS += %D%/tests/test_keep
 TESTS += %D%/tests/test_keep
 %C%_tests_test_keep_SOURCES = %D%/tests/test_keep.c
 %C%_tests_test_keep_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_link
+TESTS += %D%/tests/test_link
+THREAD_TESTS += %D%/tests/test_link
+%C%_tests_test_link_SOURCES = %D%/tests/test_link.c %D%/tests/job.h %D%/tests/job.c
+%C%_tests_test_link_LDADD = coll/libcoll.la
 
 # Whether the model finds what is wrong: it builds changed machines by itself.
 EXTRA_DIST += %D%/README.md %D%/tests/mutants.t
