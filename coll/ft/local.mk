@@ -21,9 +21,11 @@ TESTS += %D%/tests/test_keep
 %C%_tests_test_keep_SOURCES = %D%/tests/test_keep.c
 %C%_tests_test_keep_LDADD = coll/libcoll.la
 
-check_PROGRAMS += %D%/tests/test_link
-TESTS += %D%/tests/test_link
-THREAD_TESTS += %D%/tests/test_link
+check_PROGRAMS += %D%/tests/test_link %D%/tests/test_server
+TESTS += %D%/tests/test_link %D%/tests/test_server
+THREAD_TESTS += %D%/tests/test_link %D%/tests/test_server
+%C%_tests_test_server_SOURCES = %D%/tests/test_server.c %D%/tests/job.h %D%/tests/job.c
+%C%_tests_test_server_LDADD = coll/libcoll.la
 %C%_tests_test_link_SOURCES = %D%/tests/test_link.c %D%/tests/job.h %D%/tests/job.c
 %C%_tests_test_link_LDADD = coll/libcoll.la
 

@@ -171,6 +171,8 @@ static void accept_one(struct ft_server *s, int fd)
 	c = ft_conns_add(&s->conns, fd, s->attr.job, s->now);
 	if (!c)
 		return;
+	if (s->attr.out_most)
+		c->stream.out_most = s->attr.out_most;
 	c->events = EPOLLIN;
 	if (!watch(s, fd, c->events, c, EPOLL_CTL_ADD))
 		ft_conns_drop(&s->conns, c, s->now);

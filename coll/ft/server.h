@@ -27,6 +27,7 @@ struct ft_server_attr {
 	uint32_t size;	     /* members that the first epoch waits for; at least 1 */
 	uint32_t group_size; /* 0: 1 */
 	uint32_t conns_most; /* 0: as many as there can be members, and strangers */
+	size_t out_most;     /* bytes that may wait for a member; 0: FT_STREAM_OUT_MOST */
 	int64_t silence_us;  /* who says nothing for so long is dead; this and all that
 			      * follow, 0: as FT_SERVER_*_US */
 	int64_t return_us;   /* whose connection broke has so long to make another */

@@ -34,6 +34,7 @@ void ft_stream_init(struct ft_stream *s, int fd, const uint8_t *job)
 	memset(s, 0, sizeof(*s));
 	s->fd = fd;
 	s->job = job;
+	s->out_most = FT_STREAM_OUT_MOST;
 }
 
 void ft_stream_fini(struct ft_stream *s)
@@ -126,7 +127,7 @@ void ft_stream_say(struct ft_stream *s, const struct ft_msg *msg)
 
 	if (s->state != FT_STREAM_OPEN)
 		return;
-	if (s->out_end - s->out_first + len > FT_STREAM_OUT_MOST) {
+	if (s->out_end - s->out_first + len > s->out_most) {
 		s->state = FT_STREAM_SLOW;
 		return;
 	}

@@ -29,6 +29,7 @@ struct ft_stream {
 	struct ft_frame frame;
 	uint8_t *out; /* owned; bytes out_first to out_end wait */
 	size_t out_first, out_end, out_room;
+	size_t out_most; /* FT_STREAM_OUT_MOST unless changed */
 };
 
 /* Takes the socket. job stays the caller's, and there. */
