@@ -23,6 +23,7 @@ int cmd_run(int argc, char **argv);
 int cmd_check_plans(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
+int cmd_coordinator(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 

@@ -15,6 +15,8 @@ const struct cmd cmd_table[] = {
 	 false},
 	{"perf", "measure collectives, and check their results", cmd_perf, false},
 	{"tune", "measure algorithms, and write which are the fastest", cmd_tune, false},
+	{"coordinator", "decide who takes part in a fault-tolerant job", cmd_coordinator,
+	 true},
 	{"trace", "show what flight recorders wrote", cmd_trace, false},
 	{"info", "what this build can do on this host", cmd_info, false},
 	{NULL, NULL, NULL, false},
