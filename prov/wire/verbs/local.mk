@@ -31,6 +31,7 @@ PROV_SOURCES += \
 	%D%/verbs_quick.c %D%/verbs_quick.h \
 	%D%/verbs_ooo.c %D%/verbs_ooo.h \
 	%D%/verbs_poll.c %D%/verbs_poll.h \
+	%D%/verbs_port.c %D%/verbs_port.h \
 	%D%/verbs_post.c \
 	%D%/verbs_qp.c %D%/verbs_qp.h \
 	%D%/verbs_rail.c %D%/verbs_rail.h \

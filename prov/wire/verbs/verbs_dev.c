@@ -358,6 +358,7 @@ static int rail_open(struct verbs_dev *dev, const struct verbs_want *want,
 	rail->port = port->number;
 	rail->number = number;
 	rail->context = port->context;
+	rail->looking = &dev->looking;
 	rail->moving = &dev->moving;
 	rail->async_fd = port->context->async_fd;
 	for (uint32_t i = 0; i < dev->rails; i++) {
@@ -560,6 +561,7 @@ int verbs_dev_open(const struct verbs_want *want, struct verbs_dev **out,
 
 	if (!dev)
 		return verbs_error_set(error, -FI_ENOMEM, "out of memory");
+	pthread_mutex_init(&dev->looking, NULL);
 	pthread_mutex_init(&dev->moving, NULL);
 	rc = dev_open(dev, want, error);
 	if (rc) {
@@ -577,6 +579,7 @@ void verbs_dev_close(struct verbs_dev *dev)
 	for (uint32_t i = 0; i < dev->rails; i++)
 		if (!dev->rail[i].shared)
 			dev->lib->close_device(dev->rail[i].context);
+	pthread_mutex_destroy(&dev->looking);
 	pthread_mutex_destroy(&dev->moving);
 	free(dev);
 }

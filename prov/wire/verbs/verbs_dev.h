@@ -95,16 +95,17 @@ struct verbs_rail {
 	int async_fd;	  /* the context's; non-blocking. Rails of one device share it */
 	bool shared;	  /* context and pd are those of an earlier rail (another port) */
 	_Atomic(bool) up; /* the port is active, as far as is known */
-	bool dead;	  /* so said its device, for good */
+	_Atomic(bool) dead;	 /* so said its device, for good */
 	_Atomic(uint32_t) moves; /* how often it came to be reached by something else */
-	pthread_mutex_t *moving;
+	pthread_mutex_t *looking, *moving; /* the device's */
 	struct verbs_reach reach; /* `moving`: by verbs_rail_reach, verbs_rail_moved */
 };
 
 struct verbs_dev {
 	const struct verbs_lib *lib;
-	pthread_mutex_t moving; /* taken last, for a moment */
-	uint32_t rails;		/* 1 to DQPLB_RAILS_MAX */
+	pthread_mutex_t looking; /* asking a port; only the next is taken with it */
+	pthread_mutex_t moving;	 /* taken last, for a moment */
+	uint32_t rails;		 /* 1 to DQPLB_RAILS_MAX */
 	struct verbs_rail rail[DQPLB_RAILS_MAX];
 	struct fabric_place place; /* of this host; host is always known */
 	struct dqplb_profiles profiles;

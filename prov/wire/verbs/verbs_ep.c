@@ -101,7 +101,7 @@ static int fds_open(struct verbs_ep *ep)
 	ret = watch(ep, ep->wake);
 	for (uint32_t r = 0; r < ep->dom->dev->rails && ret == 0; r++)
 		ret = rail_open(ep, r);
-	return ret;
+	return ret ? ret : verbs_ports_open(ep);
 }
 
 static void fds_close(struct verbs_ep *ep)
@@ -109,6 +109,7 @@ static void fds_close(struct verbs_ep *ep)
 	for (uint32_t r = 0; r < ep->dom->dev->rails; r++)
 		if (ep->rail[r].channel)
 			ep->lib->destroy_comp_channel(ep->rail[r].channel);
+	verbs_ports_close(ep);
 	if (ep->epoll >= 0)
 		close(ep->epoll);
 	if (ep->wake >= 0)
@@ -129,7 +130,7 @@ static struct verbs_ep *ep_alloc(const struct wire_ep_attr *attr)
 	ep->arg = attr->arg;
 	ep->incarnation = attr->incarnation;
 	ep->pid = getpid();
-	ep->epoll = ep->wake = -1;
+	ep->epoll = ep->wake = ep->ports.epoll = -1;
 	list_init(&ep->dirty);
 	verbs_quick_init(ep);
 	list_init(&ep->ops_blocks);
@@ -170,6 +171,17 @@ static int door_open(struct verbs_ep *ep, const struct wire_ep_attr *attr)
 		return ret;
 	ep->base.addr = *verbs_door_addr(ep->door);
 	return 0;
+}
+
+static int helper_open(struct verbs_ep *ep)
+{
+	const struct verbs_helper_config config = {.door = ep->door,
+						   .mutex = &ep->mutex,
+						   .fd = ep->ports.epoll,
+						   .turn = verbs_ports_turn,
+						   .arg = ep};
+
+	return verbs_helper_start(&config, &ep->helper);
 }
 
 static void ep_free(struct verbs_ep *ep)
@@ -227,7 +239,7 @@ int verbs_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	if (ret)
 		goto err;
 	verbs_card_fill(ep);
-	ret = verbs_helper_start(ep->door, &ep->mutex, NULL, NULL, &ep->helper);
+	ret = helper_open(ep);
 	if (ret) {
 		verbs_door_close(ep->door);
 		goto err;

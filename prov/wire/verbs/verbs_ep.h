@@ -20,6 +20,7 @@
 #include "prov/wire/verbs/verbs_door.h"
 #include "prov/wire/verbs/verbs_helper.h"
 #include "prov/wire/verbs/verbs_mem.h"
+#include "prov/wire/verbs/verbs_port.h"
 #include "prov/wire/verbs/verbs_qp.h"
 #include "prov/wire/verbs/verbs_srq.h"
 #include "prov/wire/wire.h"
@@ -96,7 +97,9 @@ struct verbs_ep {
 	struct list retired;	     /* mutex: queue pairs */
 	_Atomic(bool) has_retired;
 	_Atomic(bool) has_news;
-	int wake; /* eventfd: there are news */
+	_Atomic(bool) stirred; /* with has_news: devices have events, or ports turned */
+	int wake;	       /* eventfd: there are news */
+	struct verbs_ports ports;
 	/* Mutex; read without by who has a completion of theirs. */
 	_Atomic(struct verbs_qp *) *slots[VERBS_QP_SLOTS / VERBS_QP_CHUNK];
 	uint32_t slots_made;
@@ -148,8 +151,9 @@ int verbs_arm(struct wire_ep *ep);
 int verbs_fd(struct wire_ep *ep);
 uint64_t verbs_look_due(struct wire_ep *ep);
 
-/* News for progress; of a link. Mutex held. */
+/* There is something for progress, which was written before. */
 void verbs_ep_ring(struct verbs_ep *ep);
+/* News of a link. Mutex held. */
 void verbs_ep_news(struct verbs_ep *ep, struct verbs_link *link);
 
 #endif

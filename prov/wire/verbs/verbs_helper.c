@@ -21,10 +21,7 @@
 #include "prov/wire/verbs/verbs_door.h"
 
 struct verbs_helper {
-	struct verbs_door *door;
-	pthread_mutex_t *mutex;
-	void (*more)(void *arg);
-	void *arg;
+	struct verbs_helper_config config;
 	int kick_fd;
 	uint32_t generation; /* of the process that has the thread */
 	_Atomic(bool) stop;
@@ -52,28 +49,42 @@ static int wait_ms(uint64_t due)
 	return ms > 60000 ? 60000 : (int)ms;
 }
 
+/* Returns when the door's next turn is due. */
+static uint64_t door_turn(struct verbs_helper *h)
+{
+	const struct verbs_helper_config *c = &h->config;
+	uint64_t due;
+
+	pthread_mutex_lock(c->mutex);
+	if (!h->stop)
+		verbs_door_progress(c->door, clock_ns());
+	due = verbs_door_due(c->door);
+	pthread_mutex_unlock(c->mutex);
+	return due;
+}
+
 static void *helper_main(void *arg)
 {
 	struct verbs_helper *h = arg;
-	uint64_t due = 0, count;
+	const struct verbs_helper_config *c = &h->config;
+	uint64_t due = 0, other, count;
 
 	while (!h->stop) {
-		struct pollfd fds[2] = {
-			{.fd = verbs_door_fd(h->door), .events = POLLIN},
+		struct pollfd fds[3] = {
+			{.fd = verbs_door_fd(c->door), .events = POLLIN},
 			{.fd = h->kick_fd, .events = POLLIN},
+			{.fd = c->fd, .events = POLLIN},
 		};
 
-		poll(fds, 2, wait_ms(due));
+		poll(fds, 3, wait_ms(due));
 		if (fds[1].revents)
 			(void)!read(h->kick_fd, &count, sizeof(count));
-		pthread_mutex_lock(h->mutex);
-		if (!h->stop) {
-			verbs_door_progress(h->door, clock_ns());
-			if (h->more)
-				h->more(h->arg);
-		}
-		due = verbs_door_due(h->door);
-		pthread_mutex_unlock(h->mutex);
+		/* What it says at the door the door sends in its own turn. */
+		other = c->turn && !h->stop ? c->turn(c->arg, fds[2].revents)
+					    : UINT64_MAX;
+		due = door_turn(h);
+		if (other < due)
+			due = other;
 	}
 	return NULL;
 }
@@ -100,17 +111,14 @@ int verbs_helper_thread(pthread_t *thread, void *(*run)(void *arg), void *arg)
 	return rc;
 }
 
-int verbs_helper_start(struct verbs_door *door, pthread_mutex_t *mutex,
-		       void (*more)(void *arg), void *arg, struct verbs_helper **out)
+int verbs_helper_start(const struct verbs_helper_config *config,
+		       struct verbs_helper **out)
 {
 	struct verbs_helper *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return -FI_ENOMEM;
-	h->door = door;
-	h->mutex = mutex;
-	h->more = more;
-	h->arg = arg;
+	h->config = *config;
 	h->generation = mem_fork_generation();
 	h->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->kick_fd < 0) {

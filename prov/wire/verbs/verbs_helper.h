@@ -7,17 +7,28 @@
 #define WEFT_WIRE_VERBS_VERBS_HELPER_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct verbs_door;
 struct verbs_helper;
 
-/* mutex: the wire's, which every call of the door holds. `more` is called after each
- * turn with it held; may be NULL. -FI_ENOMEM, -FI_EMFILE, -FI_EAGAIN (no thread). */
-int verbs_helper_start(struct verbs_door *door, pthread_mutex_t *mutex,
-		       void (*more)(void *arg), void *arg, struct verbs_helper **helper);
+struct verbs_helper_config {
+	struct verbs_door *door;
+	pthread_mutex_t *mutex; /* the wire's, which every call of the door holds */
+	int fd;			/* waited for as well; -1: there is none */
+	/* Called after each turn, without the mutex: `readable`: fd is. Returns when the
+	 * next is due, of verbs_now's clock; UINT64_MAX: never. May be NULL. */
+	uint64_t (*turn)(void *arg, bool readable);
+	void *arg;
+};
+
+/* -FI_ENOMEM, -FI_EMFILE, -FI_EAGAIN (no thread). */
+int verbs_helper_start(const struct verbs_helper_config *config,
+		       struct verbs_helper **helper);
 /* Another thread of the wire's: as the helper it takes no signals. 0, or its errno. */
 int verbs_helper_thread(pthread_t *thread, void *(*run)(void *arg), void *arg);
-/* Mutex held: the door's due time may have become sooner. NULL: it was stopped. */
+/* There is something to do: a turn follows. NULL: it was stopped. */
 void verbs_helper_kick(struct verbs_helper *helper);
 /* Mutex not held. Before the door is closed. */
 void verbs_helper_stop(struct verbs_helper *helper);

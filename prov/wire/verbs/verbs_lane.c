@@ -544,7 +544,7 @@ static int take_down(struct verbs_link *link, const struct verbs_msg *m)
 	return 0;
 }
 
-static int take_rail(struct verbs_link *link, const struct verbs_msg *m)
+int verbs_lanes_peer_rail(struct verbs_link *link, const struct verbs_msg *m)
 {
 	struct verbs_card_rail *r;
 
@@ -587,7 +587,7 @@ int verbs_lanes_msg(struct verbs_link *link, const void *bytes, size_t len)
 			link->lanes_wanted = m.lane;
 		return 0;
 	case VERBS_MSG_RAIL:
-		return take_rail(link, &m);
+		return verbs_lanes_peer_rail(link, &m);
 	default:
 		return -EPROTO;
 	}

@@ -104,6 +104,8 @@ void verbs_lanes_want(struct verbs_link *link);
 uint64_t verbs_lanes_run(struct verbs_link *link, uint64_t now);
 /* Something that is to be said found no room. */
 bool verbs_lanes_owe(const struct verbs_link *link);
+/* A rail of the peer's went or came back, with what its card says now. 0 or -EPROTO. */
+int verbs_lanes_peer_rail(struct verbs_link *link, const struct verbs_msg *m);
 /* A message about lanes. 0 or -EPROTO. */
 int verbs_lanes_msg(struct verbs_link *link, const void *bytes, size_t len);
 /* Lanes that the peer's report ended. */

@@ -469,6 +469,7 @@ int verbs_link_news(struct verbs_link *link)
 	}
 	up = verbs_resume_news(link) || up;
 	up = verbs_stop_news(link) || up;
+	up = verbs_port_news(link) || up;
 	up = verbs_spare_news(link) || up;
 	if (!down || link->state == VERBS_LINK_DOWN)
 		return up;

@@ -122,6 +122,10 @@ struct verbs_link {
 	bool recalled;	  /* dialler: the peer's end of the channel died */
 	uint64_t stopped; /* bits: lanes that the peer said it stopped, */
 	uint32_t stopped_incarnation[DQPLB_LANES_MAX]; /* these of them */
+	uint32_t rails_back; /* bits: rails of ours that the peer is to be told at its
+			      * door are back */
+	uint32_t peer_back;  /* bits: likewise, of the peer's, */
+	struct verbs_msg peer_back_as[VERBS_CARD_RAILS]; /* so */
 };
 
 static inline struct verbs_link *verbs_link_of(struct wire_link *link)

@@ -21,6 +21,10 @@
  *   SPARE   make a queue pair for mine, on this rail, which is reached by this LID and
  * GID SPARED  it is there; with no number: it isn't
  *
+ * (verbs_port.h):
+ *
+ *   RAIL    (up only) as above
+ *
  * (verbs_resume.h):
  *
  *   CALL    answerer: my end of the control channel of this round (as incarnation) died:

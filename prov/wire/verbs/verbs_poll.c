@@ -285,7 +285,11 @@ static void rail_look(struct verbs_ep *ep, uint32_t r)
 		verbs_dev_card_moved(rail, &ep->card.rail[r]);
 	list_foreach (n, &ep->links)
 		verbs_link_rail(container_of(n, struct verbs_link, member), r, moved);
+	if (up)
+		verbs_ports_back(ep, r);
 	pthread_mutex_unlock(&ep->mutex);
+	/* It says that one is back, or asks one that went. */
+	verbs_helper_kick(ep->helper);
 }
 
 /* A queue pair of any endpoint of the domain, whose lock is ours: an event is read by
@@ -456,6 +460,9 @@ static __attribute__((noinline)) int rare(struct verbs_ep *ep)
 	}
 	if (atomic_load_explicit(&ep->has_news, memory_order_relaxed))
 		count += news_take(ep);
+	/* Behind those: that it is so is one of them. */
+	if (atomic_exchange(&ep->stirred, false))
+		count += async_take(ep);
 	if (atomic_load_explicit(&ep->has_retired, memory_order_relaxed))
 		count += retired_look(ep);
 	if (!list_empty(&ep->timed) || !list_empty(&ep->closing))

@@ -247,7 +247,8 @@ static bool reach_same(const struct verbs_reach *a, const struct verbs_reach *b)
 	return a->lid == b->lid && memcmp(&a->gid, &b->gid, sizeof(a->gid)) == 0;
 }
 
-bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
+/* Who asks later writes later what there was. `looking`. */
+static bool rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
 {
 	struct verbs_error unused = {""};
 	struct verbs_reach was = verbs_rail_reach(rail), now = was;
@@ -276,15 +277,29 @@ bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
 	return true;
 }
 
+bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
+{
+	bool moved;
+
+	pthread_mutex_lock(rail->looking);
+	moved = rail_moved(lib, rail);
+	pthread_mutex_unlock(rail->looking);
+	return moved;
+}
+
 bool verbs_rail_turned(const struct verbs_lib *lib, struct verbs_rail *rail)
 {
 	struct ibv_port_attr p;
+	bool turned;
 
-	if (rail->dead || verbs_query_port(lib, rail->context, rail->port, &p) != 0 ||
-	    (p.state == IBV_PORT_ACTIVE) == rail->up)
-		return false;
-	(void)verbs_rail_moved(lib, rail);
-	return true;
+	pthread_mutex_lock(rail->looking);
+	turned = !rail->dead &&
+		 verbs_query_port(lib, rail->context, rail->port, &p) == 0 &&
+		 (p.state == IBV_PORT_ACTIVE) != rail->up;
+	if (turned)
+		(void)rail_moved(lib, rail);
+	pthread_mutex_unlock(rail->looking);
+	return turned;
 }
 
 /* ---- device -------------------------------------------------------------------------

@@ -24,7 +24,7 @@ int verbs_rail_look(const struct verbs_lib *lib, const struct verbs_want *want,
  * rail->moves was counted up. */
 bool verbs_rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail);
 /* The port is not in the state that is known of it: then all of it was looked at once
- * more, as with an event. One that can't be asked is as it was. */
+ * more, as with an event. One that can't be asked is as it was. Any thread. */
 bool verbs_rail_turned(const struct verbs_lib *lib, struct verbs_rail *rail);
 
 #endif

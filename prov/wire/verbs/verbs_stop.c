@@ -164,6 +164,9 @@ void verbs_stop_word(struct verbs_link *link, const struct verbs_door_event *ev)
 	case VERBS_MSG_CALL:
 		verbs_resume_asked(link, m.incarnation);
 		return;
+	case VERBS_MSG_RAIL:
+		verbs_port_word(link, &m);
+		return;
 	default:
 		FI_INFO(&weft_provider, FI_LOG_EP_CTRL,
 			"a word of a peer at the door that none of ours says: %zu "

@@ -8,9 +8,8 @@
  * use: a lane ends as with a path that failed, a control channel is made anew. Where what
  *   waits on a control channel asks for no answer, or nothing does on a link that stands
  *   still, a read is sent that does.
- * - Ports. That one went or came back is an event, which may be lost, and a link of which
- *   nothing is left waits for nothing else: those that are down are asked at each look,
- * the others once in eight.
+ * - Ports that are up. That one went is an event, which may be lost: they are asked at
+ * one look in eight. (Those that are down: verbs_port.h.)
  * - Links that stand still: what they wait for goes to the log (verbs_state.h), once,
  * when nothing of what is under way ended for FI_WEFT_STALL_TIME.
  *
@@ -35,7 +34,7 @@ struct verbs_watch {
 };
 
 /* A look, when one is due; links have theirs with their chores. Returns how many ports
- * went or came back, of which no event was seen. */
+ * went, of which no event was seen. */
 int verbs_watch(struct verbs_ep *ep, uint64_t now);
 void verbs_watch_link(struct verbs_link *link);
 /* When the next is due; UINT64_MAX: nothing waits for anything. */

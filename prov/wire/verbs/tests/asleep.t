@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A target that makes no call while all queue pairs of the link die: on one device, and on two
-# that place out of order.
+# that place out of order. Ports come back, with an event or without one, and it sleeps.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
@@ -15,4 +15,6 @@ printf '%s\n' 'emuverbs 1' 'seed 5' 'device emu0 gid=10.1.0.1 rnr=fatal delivery
 export FI_WEFT_CONNECT_TIMEOUT=60000
 FI_WEFT_LANES=2 emulated test_asleep "$tmp/one" "" "1 device"
 FI_WEFT_LANES=8 emulated test_asleep "$tmp/two" "" "2 devices out of order"
+echo 'fault emu1 40 port-down for=200ms' >"$tmp/faults"
+ASLEEP_EVENTS=1 FI_WEFT_LANES=8 emulated test_asleep "$tmp/two" "$tmp/faults" "events"
 done_testing

@@ -2,10 +2,12 @@
 /*
  * A target that makes no call while queue pairs die under who writes there and reads,
  * over whatever libibverbs is found (asleep.t runs it over emulated devices): all lanes
- * of the link, the control channel, what takes their place. Rules C4, C5, D1, D6.
+ * of the link, the control channel, what takes their place; ports that come back. Rules
+ * C4, C5, D1, D6.
  */
 #include "config.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,8 @@
 #include "prov/wire/verbs/verbs.h"
 #include "prov/wire/verbs/verbs_call.h"
 #include "prov/wire/verbs/verbs_link.h"
+#include "prov/wire/verbs/verbs_poll.h"
+#include "prov/wire/verbs/verbs_rail.h"
 #include "util/tap.h"
 
 #define MEMORY	((size_t)1 << 20)
@@ -277,8 +281,145 @@ static void test_asked(struct ends *e)
 	tap_ok(until(e, true, whole), "%s: C5: another is made", e->who);
 }
 
+/* ---- ports --------------------------------------------------------------------------
+ */
+
+/* A device that says of its port what this test wants, and has no event of it. */
+struct made {
+	struct verbs_context *device;
+	int (*query)(struct ibv_context *context, uint8_t port,
+		     struct ibv_port_attr *attr, size_t len);
+	atomic_bool down;
+};
+
+static struct made made[2]; /* of who is active, of who sleeps */
+
+static int made_query(struct ibv_context *context, uint8_t port,
+		      struct ibv_port_attr *attr, size_t len)
+{
+	struct verbs_context *v = verbs_get_ctx_op(context, query_port);
+	struct made *m = &made[v == made[1].device];
+	int ret = m->query(context, port, attr, len);
+
+	if (ret == 0 && atomic_load(&m->down))
+		attr->state = IBV_PORT_DOWN;
+	return ret;
+}
+
+static struct verbs_rail *rail_of(struct rig *rig, uint32_t r)
+{
+	return &verbs_ep_of(rig->ep)->dom->dev->rail[r];
+}
+
+static void made_open(struct made *m, struct rig *rig, uint32_t r)
+{
+	m->device = verbs_get_ctx_op(rail_of(rig, r)->context, query_port);
+	if (!m->device)
+		tap_bail("a library without a way to ask ports");
+	m->query = m->device->query_port;
+	atomic_store(&m->down, false);
+	m->device->query_port = made_query;
+}
+
+/* It went: its host hears of that in its next turn. */
+static void made_down(struct made *m, struct rig *rig, uint32_t r)
+{
+	struct verbs_ep *ep = verbs_ep_of(rig->ep);
+
+	atomic_store(&m->down, true);
+	if (!verbs_rail_turned(ep->lib, rail_of(rig, r)))
+		tap_bail("a port doesn't go");
+	verbs_poll_async(ep);
+}
+
+static uint32_t other; /* the rail that the control channel isn't on */
+
+static bool told(struct ends *e)
+{
+	return e->link->peer_down >> other & 1;
+}
+
+static bool rung(struct ends *e)
+{
+	return atomic_load(&verbs_ep_of(e->asleep->ep)->stirred);
+}
+
+/* The only rail that both ends have is back: who sleeps says so. */
+static void test_return(struct ends *e)
+{
+	struct verbs_ep *ep = verbs_ep_of(e->asleep->ep);
+	uint32_t at = e->link->chan.qp->rail;
+
+	other = 1 - at;
+	made_open(&made[0], e->active, at);
+	made_open(&made[1], e->asleep, other);
+	made_down(&made[1], e->asleep, other);
+	tap_ok(until(e, true, told), "%s: C5: a rail of the target went", e->who);
+	made_down(&made[0], e->active, at);
+	tap_ok(until(e, false, resuming) && told(e),
+	       "%s: it sleeps, and the other rail went", e->who);
+	atomic_store(&made[1].down, false);
+	tap_ok(all_move(e, 60) && !told(e) && counts(e).bytes[other] > 0,
+	       "%s: D6: who sleeps says that one is back", e->who);
+	/* Not by the clock, nor by the number of its turns. */
+	ep->turns = 0;
+	ep->async_due = ep->watch_due = UINT64_MAX;
+	tap_ok(until(e, false, rung), "%s: and wants to hear of it", e->who);
+	rig_step(e->asleep);
+	tap_ok(ep->rail[other].was_up, "%s: which it does in its first turn", e->who);
+	ep->async_due = ep->watch_due = 0;
+	atomic_store(&made[0].down, false);
+	tap_ok(until(e, true, whole), "%s: it wakes: all is as before", e->who);
+	tap_ok(packets_go(e), "%s: packets go both ways", e->who);
+	made[0].device->query_port = made[0].query;
+	made[1].device->query_port = made[1].query;
+}
+
+static bool is_back(struct ends *e)
+{
+	struct ibv_port_attr attr;
+	const struct verbs_rail *rail = rail_of(e->asleep, other);
+
+	return verbs_query_port(verbs_ep_of(e->asleep->ep)->lib, rail->context,
+				rail->port, &attr) == 0 &&
+	       attr.state == IBV_PORT_ACTIVE;
+}
+
+/* The devices' script takes a port down, and up again: with events, for both ends. */
+static void test_events(void)
+{
+	struct verbs_event ev;
+	struct verbs_ep *ep;
+	struct ends e;
+	uint64_t end = rig_now() + PATIENT;
+	unsigned seed = 0;
+
+	ends_open(&e, false);
+	ep = verbs_ep_of(e.asleep->ep);
+	other = 1;
+	/* Nothing else ends a queue pair here. */
+	while (!rung(&e) && rig_now() < end)
+		if (!all_move(&e, seed++))
+			tap_bail("nothing moves");
+	tap_ok(rung(&e), "a port went: who sleeps wants to hear of it");
+	tap_ok(until(&e, false, is_back), "it came back");
+	ep->turns = 0;
+	ep->async_due = ep->watch_due = UINT64_MAX;
+	rig_step(e.asleep);
+	tap_ok(!verbs_dev_event(ep->dom->dev, other, &ev),
+	       "who sleeps has read all events in its first turn");
+	ep->async_due = ep->watch_due = 0;
+	tap_ok(packets_go(&e) && all_move(&e, seed), "all is as before");
+	tap_ok(e.a.downs + e.b.downs == 0, "the link is the same");
+	ends_close(&e);
+}
+
 int main(void)
 {
+	if (getenv("ASLEEP_EVENTS")) {
+		test_events();
+		return tap_done();
+	}
 	for (int back = 0; back < 2; back++) {
 		struct ends e;
 
@@ -287,6 +428,8 @@ int main(void)
 		test_channel(&e);
 		if (back)
 			test_asked(&e);
+		if (verbs_ep_of(e.a.ep)->dom->dev->rails == 2)
+			test_return(&e);
 		tap_ok(all_move(&e, 50), "%s: and so do puts and gets", e.who);
 		tap_ok(e.a.segment_errs + e.b.segment_errs == 0, "%s: nothing failed",
 		       e.who);

@@ -88,9 +88,11 @@ static void *reader_main(void *arg)
 int main(void)
 {
 	static struct ibv_context context;
+	pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_t moving = PTHREAD_MUTEX_INITIALIZER;
 	struct verbs_rail rail = {.context = &context,
 				  .port = 1,
+				  .looking = &looking,
 				  .moving = &moving,
 				  .reach = {.kind = VERBS_RAIL_IB}};
 	struct reader r = {.rail = &rail};

@@ -19,22 +19,30 @@ struct aided {
 	unsigned turns;
 };
 
-static void turn_count(void *arg)
+static uint64_t turn_count(void *arg, bool readable)
 {
 	struct aided *x = arg;
 
+	(void)readable;
+	pthread_mutex_lock(&x->mutex);
 	x->turns++;
+	pthread_mutex_unlock(&x->mutex);
+	return UINT64_MAX;
 }
 
 static void aided_open(struct aided *x, const char *host)
 {
 	struct verbs_door_config config = {.mutex = &x->mutex};
+	struct verbs_helper_config helper = {
+		.mutex = &x->mutex, .fd = -1, .turn = turn_count, .arg = x};
 
 	pthread_mutex_init(&x->mutex, NULL);
 	x->turns = 0;
-	if (side_open_with(&x->side, host, config) ||
-	    verbs_helper_start(x->side.door, &x->mutex, turn_count, x, &x->helper))
-		tap_bail("no door with a helper");
+	if (side_open_with(&x->side, host, config))
+		tap_bail("no door");
+	helper.door = x->side.door;
+	if (verbs_helper_start(&helper, &x->helper))
+		tap_bail("no helper");
 }
 
 static void aided_close(struct aided *x)
