@@ -8,6 +8,8 @@
 readonly outage_tenths=10 outage_stamps=2
 # Between two of them, in stamps; and none begins in the last part of a stream, in percent.
 readonly outage_pause=3 outage_last=70
+# How often a stream is run at most, and what a longer one is to take, in tenths of a second.
+readonly stream_tries=3 stream_tenths=400
 
 # What the client has said since the last time: part, bytes and stamps of this part.
 stream_follow()
@@ -124,11 +126,11 @@ failover_wants()
 	return $bad
 }
 
-# failover_once MIB: 99 when the stream was good, but not all that is asked for happened in it.
+# failover_once MIB SECONDS: 99 when the stream was good, but not all that is asked for happened in it.
 failover_once()
 {
 	local program=$WEFT_TOP_BUILDDIR/fabtests/own/stream server client status=0 words
-	local missed=0 limit=$((2 * timeout))
+	local missed=0 limit=$2
 	local stream_size=$(($1 << 20)) stream_part=1 stream_bytes=0 stream_stamps=0
 	local -A outage_count=([a]=0 [b]=0)
 
@@ -160,17 +162,21 @@ failover_once()
 }
 
 # failover_run SIZE: where a quick machine ends the stream before a device was down for long
-# enough and back, a longer one follows; a stream that fails is never run again.
+# enough and back, a longer one follows, by how quick it was; a stream that fails is never run
+# again.
 failover_run()
 {
-	local mib status more
+	local mib status begun more try
 
 	[[ ${1-} =~ ^([1-9][0-9]*)M$ ]] || return 2
 	mib=${BASH_REMATCH[1]}
-	for more in 1 4 16; do
-		failover_once $((mib * more))
+	for ((try = 1; try <= stream_tries; try++)); do
+		begun=$(clock)
+		failover_once "$mib" $((2 * timeout * (try > 1 ? 2 : 1)))
 		status=$?
 		[ $status = 99 ] || return $status
+		more=$((stream_tenths / ($(clock) - begun + 1)))
+		mib=$((mib * (more < 2 ? 2 : more > 16 ? 16 : more)))
 	done
 	return $status
 }
