@@ -354,9 +354,9 @@ int check_job_init(struct check_job *job, const struct plan_check *check, char *
 		return check_fault(job, "%" PRIu64 " elements of %d ranks do not fit",
 				   job->call->count, job->size);
 	job->rank = calloc((size_t)job->size, sizeof(*job->rank));
-	if (!job->rank || !check_exprs_init(&job->exprs, (uint32_t)job->size))
+	if (!job->rank ||
+	    !check_exprs_init(&job->exprs, (uint32_t)job->size, job->call->ordered))
 		return -ENOMEM;
-	job->exprs.ordered = job->call->ordered;
 	for (int32_t r = 0; !ret && r < job->size; r++)
 		ret = rank_prepare(job, r);
 	return ret ? ret : pairs_count(job);

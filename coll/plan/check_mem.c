@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/plan/check_expr.h"
 #include "coll/plan/check_mem.h"
 
 bool check_mem_init(struct check_mem *m, uint64_t length)
@@ -100,7 +99,8 @@ bool check_runs_add(struct check_runs *runs, struct check_run run)
 	struct check_run *last = runs->used ? &runs->run[runs->used - 1] : NULL;
 
 	runs->length += run.length;
-	if (last && last->expr == run.expr && last->pos + last->length == run.pos) {
+	if (last && check_term_same(last->expr, run.expr) &&
+	    last->pos + last->length == run.pos) {
 		last->length += run.length;
 		return true;
 	}

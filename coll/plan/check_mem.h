@@ -11,11 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "coll/plan/check_expr.h"
+
 /* A cell ends where the next begins; one more past the last holds the buffer's end. */
 struct check_cell {
 	uint64_t at;
 	int64_t shift; /* source element that element x is of: x + shift */
-	uint32_t expr;
+	struct check_term expr;
 };
 
 struct check_mem {
@@ -29,7 +31,7 @@ struct check_mem {
 struct check_run {
 	uint64_t length;
 	uint64_t pos; /* source element of the first */
-	uint32_t expr;
+	struct check_term expr;
 };
 
 struct check_runs {

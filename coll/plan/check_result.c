@@ -26,7 +26,7 @@ static bool copies_wanted(const struct check_job *job, int32_t rank,
 		if (p.from == PLAN_GOAL_UNTOUCHED)
 			run.pos = at;
 		else
-			run.expr = check_expr_leaf((uint32_t)p.from);
+			run.expr = check_expr_leaf(&job->exprs, (uint32_t)p.from);
 		at += p.length;
 		if (p.length && !check_runs_add(want, run))
 			return false;
@@ -52,7 +52,7 @@ static uint64_t runs_differ(const struct check_runs *a, const struct check_runs 
 	for (size_t i = 0; i < a->used && i < b->used; i++) {
 		const struct check_run *x = &a->run[i], *y = &b->run[i];
 
-		if (x->expr != y->expr || x->pos != y->pos)
+		if (!check_term_same(x->expr, y->expr) || x->pos != y->pos)
 			return at;
 		at += x->length < y->length ? x->length : y->length;
 		if (x->length != y->length)
@@ -75,9 +75,9 @@ static int sums_check(struct check_job *job, int32_t rank, const struct check_ru
 
 	for (size_t i = 0; i < runs->used; i++) {
 		const struct check_run *r = &runs->run[i];
-		const struct check_expr *e = &job->exprs.expr[r->expr];
+		const struct check_expr *e = &job->exprs.expr[r->expr.node];
 
-		if (r->pos != at && r->expr != CHECK_EXPR_NOTHING)
+		if (r->pos != at && r->expr.node)
 			return check_fault(job,
 					   "rank %d: contributions: element %" PRIu64
 					   " holds elements %" PRIu64,
@@ -87,7 +87,7 @@ static int sums_check(struct check_job *job, int32_t rank, const struct check_ru
 					   "rank %d: contributions: element %" PRIu64
 					   " lacks rank %u's",
 					   rank, at - p.pos,
-					   check_set_missing(&job->exprs.pool, e->set));
+					   check_expr_missing(&job->exprs, r->expr));
 		if (e->scaled != scaled)
 			return check_fault(job, "rank %d: scale: element %" PRIu64 " %s",
 					   rank, at,

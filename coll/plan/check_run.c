@@ -50,6 +50,7 @@ struct runner {
 	uint64_t head;	   /* oldest unfinished */
 	uint64_t seen;	   /* next to come into the window */
 	bool queued;
+	struct check_set own;	 /* barrier: the rank itself */
 	struct check_set heard;	 /* barrier: of all instances done */
 	struct check_set *knows; /* barrier: by instance, ranks heard of when done */
 };
@@ -131,7 +132,7 @@ static int runs_written(struct run *run, int32_t rank, uint64_t number,
 			const struct check_runs *runs)
 {
 	for (size_t i = 0; i < runs->used; i++) {
-		if (runs->run[i].expr == CHECK_EXPR_NOTHING)
+		if (!runs->run[i].expr.node)
 			return check_fault_at(run->job, rank, number,
 					      "contents: it reads a place that nobody "
 					      "has written");
@@ -170,9 +171,8 @@ static int runs_scale(struct run *run, int32_t rank, uint64_t number,
 		      struct check_runs *runs)
 {
 	for (size_t i = 0; i < runs->used; i++) {
-		enum check_expr_fault f =
-			check_expr_scale(&run->job->exprs, runs->run[i].expr,
-					 (uint32_t)run->job->size, &runs->run[i].expr);
+		enum check_expr_fault f = check_expr_scale(
+			&run->job->exprs, runs->run[i].expr, &runs->run[i].expr);
 
 		if (f)
 			return expr_fault(run, rank, number, f, 0);
@@ -292,7 +292,7 @@ static int knows_set(struct run *run, int32_t rank, const struct check_instance 
 	struct check_set_pool *pool = &run->job->exprs.pool;
 	const struct check_rank *r = &run->job->rank[rank];
 	const struct plan_step *s = &r->plan->step[in->step];
-	struct check_set set = run->job->exprs.expr[check_expr_leaf((uint32_t)rank)].set;
+	struct check_set set = me->own;
 	uint32_t both;
 
 	for (uint32_t i = 0; i < s->dep_count; i++) {
@@ -558,7 +558,8 @@ static bool source_place(struct check_job *job, int32_t r)
 		return true;
 	good = check_runs_add(&runs,
 			      (struct check_run){.length = count,
-						 .expr = check_expr_leaf((uint32_t)r)}) &&
+						 .expr = check_expr_leaf(&job->exprs,
+									 (uint32_t)r)}) &&
 	       check_mem_write(m, shift, count, &runs, &cursor);
 	free(runs.run);
 	return good;
@@ -598,13 +599,16 @@ static int run_init(struct run *run)
 		struct runner *me = &run->runner[r];
 		size_t all = (size_t)job->rank[r].plan->instances + 1;
 
-		me->heard = job->exprs.expr[check_expr_leaf((uint32_t)r)].set;
 		me->slot = calloc((size_t)run->mask + 1, sizeof(*me->slot));
 		if (!me->slot || !check_walk_init(&me->walk, &job->rank[r]) ||
 		    !contents_init(job, r))
 			return -ENOMEM;
-		if (job->check->goal == PLAN_GOAL_BARRIER)
+		if (job->check->goal == PLAN_GOAL_BARRIER) {
 			me->knows = calloc(all, sizeof(*me->knows));
+			if (!check_set_single(&job->exprs.pool, (uint32_t)r, &me->own))
+				return -ENOMEM;
+			me->heard = me->own;
+		}
 		if (job->proofs && !job->rank[r].pair)
 			job->rank[r].pair = calloc(all, sizeof(*job->rank[r].pair));
 		if ((job->check->goal == PLAN_GOAL_BARRIER && !me->knows) ||

@@ -34,25 +34,27 @@ bool check_set_single(struct check_set_pool *pool, uint32_t rank, struct check_s
 	return true;
 }
 
-bool check_set_union(struct check_set_pool *pool, struct check_set a, struct check_set b,
-		     struct check_set *out, uint32_t *twice)
+/* Two sorted lists of spans; those of a and what is behind them may move. */
+struct lists {
+	const struct check_set_span *a, *b;
+	uint32_t a_count, b_count;
+};
+
+static void spans_merge(struct check_set_pool *pool, const struct lists *l,
+			struct check_set *out, uint32_t *twice)
 {
 	size_t begin = pool->used, at = begin;
 	uint32_t i = 0, j = 0;
 
 	*twice = UINT32_MAX;
-	if (!check_reserve(&pool->span, &pool->room, begin + a.count + b.count,
-			   sizeof(*pool->span)))
-		return false;
 	*out = (struct check_set){.at = begin};
-	while (i < a.count || j < b.count) {
+	while (i < l->a_count || j < l->b_count) {
 		struct check_set_span s;
 
-		if (j == b.count ||
-		    (i < a.count && pool->span[a.at + i].lo <= pool->span[b.at + j].lo))
-			s = pool->span[a.at + i++];
+		if (j == l->b_count || (i < l->a_count && l->a[i].lo <= l->b[j].lo))
+			s = l->a[i++];
 		else
-			s = pool->span[b.at + j++];
+			s = l->b[j++];
 		if (at > begin && s.lo < pool->span[at - 1].hi && *twice == UINT32_MAX)
 			*twice = s.lo;
 		if (at > begin && s.lo <= pool->span[at - 1].hi) {
@@ -66,6 +68,68 @@ bool check_set_union(struct check_set_pool *pool, struct check_set a, struct che
 		out->size += pool->span[k].hi - pool->span[k].lo;
 	out->count = (uint32_t)(at - begin);
 	pool->used = at;
+}
+
+bool check_set_union(struct check_set_pool *pool, struct check_set a, struct check_set b,
+		     struct check_set *out, uint32_t *twice)
+{
+	if (!check_reserve(&pool->span, &pool->room, pool->used + a.count + b.count,
+			   sizeof(*pool->span)))
+		return false;
+	spans_merge(pool,
+		    &(struct lists){.a = pool->span + a.at,
+				    .b = pool->span + b.at,
+				    .a_count = a.count,
+				    .b_count = b.count},
+		    out, twice);
+	return true;
+}
+
+/* Into pool->turned, sorted; returns how many spans there are now. What passes the last
+ * rank goes on at rank 0, and so comes first. */
+static uint32_t spans_turn(struct check_set_pool *pool, struct check_set s, uint32_t turn,
+			   uint32_t size)
+{
+	const struct check_set_span *span = pool->span + s.at;
+	struct check_set_span *out = pool->turned;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s.count; i++) {
+		const uint64_t lo = (uint64_t)span[i].lo + turn,
+			       hi = (uint64_t)span[i].hi + turn;
+
+		if (hi > size)
+			out[n++] = (struct check_set_span){
+				lo > size ? (uint32_t)(lo - size) : 0,
+				(uint32_t)(hi - size)};
+	}
+	for (uint32_t i = 0; i < s.count; i++) {
+		const uint64_t lo = (uint64_t)span[i].lo + turn,
+			       hi = (uint64_t)span[i].hi + turn;
+
+		if (lo < size)
+			out[n++] = (struct check_set_span){
+				(uint32_t)lo, (uint32_t)(hi < size ? hi : size)};
+	}
+	return n;
+}
+
+bool check_set_union_turned(struct check_set_pool *pool, struct check_set a,
+			    struct check_set b, uint32_t turn, uint32_t size,
+			    struct check_set *out, uint32_t *twice)
+{
+	/* Of the spans one may be cut in two. */
+	if (!check_reserve(&pool->span, &pool->room, pool->used + a.count + b.count + 1,
+			   sizeof(*pool->span)) ||
+	    !check_reserve(&pool->turned, &pool->turned_room, (size_t)b.count + 1,
+			   sizeof(*pool->turned)))
+		return false;
+	spans_merge(pool,
+		    &(struct lists){.a = pool->span + a.at,
+				    .b = pool->turned,
+				    .a_count = a.count,
+				    .b_count = spans_turn(pool, b, turn, size)},
+		    out, twice);
 	return true;
 }
 
@@ -79,5 +143,6 @@ uint32_t check_set_missing(const struct check_set_pool *pool, struct check_set s
 void check_set_pool_fini(struct check_set_pool *pool)
 {
 	free(pool->span);
+	free(pool->turned);
 	*pool = (struct check_set_pool){.span = NULL};
 }

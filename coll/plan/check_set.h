@@ -23,6 +23,8 @@ struct check_set_pool {
 	} * span;
 	size_t used;
 	size_t room;
+	struct check_set_span *turned; /* a set on its way through a union */
+	size_t turned_room;
 };
 
 /* false: out of memory. */
@@ -31,6 +33,11 @@ bool check_set_single(struct check_set_pool *pool, uint32_t rank, struct check_s
 /* a and b together. *twice is a rank that is in both, or UINT32_MAX. */
 bool check_set_union(struct check_set_pool *pool, struct check_set a, struct check_set b,
 		     struct check_set *out, uint32_t *twice);
+
+/* The same with b turned: `turn` is added to its ranks, modulo `size`. */
+bool check_set_union_turned(struct check_set_pool *pool, struct check_set a,
+			    struct check_set b, uint32_t turn, uint32_t size,
+			    struct check_set *out, uint32_t *twice);
 
 /* The smallest rank that is not in the set. */
 uint32_t check_set_missing(const struct check_set_pool *pool, struct check_set s);

@@ -20,3 +20,8 @@ TESTS += %D%/tests/test_mutants
 %C%_tests_test_mutants_SOURCES = %D%/tests/test_mutants.c \
 	coll/algo/tests/interp.c coll/algo/tests/interp.h
 %C%_tests_test_mutants_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_terms
+TESTS += %D%/tests/test_terms
+%C%_tests_test_terms_SOURCES = %D%/tests/test_terms.c
+%C%_tests_test_terms_LDADD = coll/libcoll.la

@@ -419,8 +419,7 @@ static void memory_tests(void)
 		same = same && check_mem_cut(&one, at[i]);
 	same = same && one.cells == 3 && all.cells == 3;
 	for (size_t i = 0; same && i <= 3; i++)
-		same = one.cell[i].at == all.cell[i].at &&
-		       all.cell[i].expr == CHECK_EXPR_NOTHING;
+		same = one.cell[i].at == all.cell[i].at && !all.cell[i].expr.node;
 	tap_ok(same, "cuts all at once are those one by one");
 	check_mem_fini(&one);
 	check_mem_fini(&all);
