@@ -9,6 +9,7 @@ include coll/algo/local.mk
 include coll/tune/local.mk
 include coll/exec/local.mk
 include coll/ft/local.mk
+include coll/ftar/local.mk
 include coll/trace/local.mk
 include coll/tests/local.mk
 

@@ -25,6 +25,7 @@ static const char *const result_text[WEFT_RESULT_COUNT] = {
 	[WEFT_ERR_BUSY] = "still in use",
 	[WEFT_ERR_INTERNAL] = "internal error",
 	[WEFT_ERR_REVOKED] = "the communicator was revoked",
+	[WEFT_ERR_FENCED] = "this member takes no part any more",
 };
 
 enum weft_result error_set(enum weft_result result, const char *fmt, ...)

@@ -66,7 +66,8 @@ void accord_apply(struct exec *x, const struct ctl_msg *verdict)
 		event_stash(x, verdict);
 		return;
 	}
-	exec_comm_fail(x, verdict->comm, verdict->call, result, verdict->fail.text);
+	exec_comm_fail(x, verdict->comm, verdict->call, result, verdict->fail.culprit,
+		       verdict->fail.text);
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 

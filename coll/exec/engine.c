@@ -417,7 +417,7 @@ void exec_comm_seed(struct exec *x, uint32_t comm, uint64_t seed)
 }
 
 void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_result result,
-		    const char *text)
+		    int32_t culprit, const char *text)
 {
 	struct exec_comm *c = &x->comms[comm];
 
@@ -425,6 +425,7 @@ void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_resu
 		return;
 	c->failed = result;
 	c->failed_call = call;
+	c->culprit = culprit;
 	snprintf(c->text, sizeof(c->text), "%s", text);
 }
 
@@ -444,6 +445,11 @@ enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const cha
 {
 	*text = x->comms[comm].text;
 	return x->comms[comm].failed;
+}
+
+int32_t exec_comm_culprit(const struct exec *x, uint32_t comm)
+{
+	return x->comms[comm].failed != WEFT_SUCCESS ? x->comms[comm].culprit : -1;
 }
 
 void exec_comm_close(struct exec *x, uint32_t comm)

@@ -209,6 +209,7 @@ struct exec_comm {
 	struct exec_past recent[CTL_PAST_MAX]; /* by call number */
 	enum weft_result failed;	       /* first cause, or WEFT_SUCCESS */
 	uint32_t failed_call;
+	int32_t culprit; /* whom the cause is about, or -1 */
 	char text[EXEC_TEXT_MAX];
 	bool revoked; /* and why: */
 	char revoke_text[CTL_TEXT_MAX];
@@ -307,7 +308,7 @@ void stage_put(struct exec *x, struct stage *stage);
 int stage_desc(struct exec *x, struct stage *stage, void **desc);
 /* Keeps the first cause, and the call that it was in. */
 void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_result result,
-		    const char *text);
+		    int32_t culprit, const char *text);
 /* A call that started here lately, or NULL. */
 const struct exec_past *exec_comm_past(const struct exec *x, uint32_t comm,
 				       uint32_t call);

@@ -75,6 +75,10 @@ LOCK_HELD(lock_context) void exec_comm_close(struct exec *x, uint32_t comm);
 LOCK_HELD(lock_context)
 enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const char **text);
 
+/* The context's rank that the cause is about, or -1. */
+LOCK_HELD(lock_context)
+int32_t exec_comm_culprit(const struct exec *x, uint32_t comm);
+
 /* Takes it back, here and at all members: all that is open on it fails with REVOKED, and
  * nothing starts any more. Again: nothing happens. */
 LOCK_HELD(lock_context)

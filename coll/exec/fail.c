@@ -137,7 +137,8 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	if (req->call.pair)
 		pair_fail(x, req->call.comm, req->call.peer, result, req->text);
 	else
-		exec_comm_fail(x, req->call.comm, req->call.call, result, req->text);
+		exec_comm_fail(x, req->call.comm, req->call.call, result, culprit,
+			       req->text);
 	req_lists_drop(req);
 	for (uint64_t i = req->base; i < req->next; i++) {
 		struct slot *slot = &req->slot[i & (req->slots - 1)];

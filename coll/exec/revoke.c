@@ -99,7 +99,8 @@ static void revoke_apply(struct exec *x, uint32_t number, int32_t culprit,
 	snprintf(comm->revoke_text, sizeof(comm->revoke_text), "%s", text);
 	trace_put(x->trace, TRACE_FAIL, WEFT_ERR_REVOKED, number,
 		  revoke_first_call(x, number), culprit, 0);
-	exec_comm_fail(x, number, revoke_first_call(x, number), WEFT_ERR_REVOKED, text);
+	exec_comm_fail(x, number, revoke_first_call(x, number), WEFT_ERR_REVOKED, culprit,
+		       text);
 	revoke_reqs(x, number, culprit);
 	win_revoked(x, number, text);
 	revoke_stash(x, number);

@@ -58,6 +58,7 @@ enum weft_result {
 	WEFT_ERR_BUSY, /* still in use: memory that a peer may yet write, open requests */
 	WEFT_ERR_INTERNAL, /* a fault in Weft; the detail says where */
 	WEFT_ERR_REVOKED, /* weft_comm_revoke() ended the call; the detail says by whom */
+	WEFT_ERR_FENCED,  /* a member that takes no part any more; the detail says why */
 	WEFT_RESULT_COUNT
 };
 
@@ -738,6 +739,7 @@ WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_ca
 #endif
 
 #include <weft/weft_dynamic.h>	  /* all-to-allv with lengths known only when it runs */
+#include <weft/weft_ft.h>	  /* all-reduce that survives the death of members */
 #include <weft/weft_overlap.h>	  /* gradient buckets, all-gathers ahead of their use */
 #include <weft/weft_persistent.h> /* calls that are made once, started many times */
 #include <weft/weft_win.h> /* windows: memory that ranks write and read by themselves */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See epoch.h. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coll/comm/comm.h"
+#include "coll/ftar/epoch.h"
+
+static bool epoch_meets(struct epoch *e, const struct epoch_attr *attr, struct meet *meet,
+			char why[EPOCH_WHY])
+{
+	const struct weft_boot_callbacks boot = {.rank = meet_rank(meet),
+						 .size = e->size,
+						 .arg = meet,
+						 .allgather = meet_allgather};
+	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
+
+	opts.provider = attr->provider;
+	opts.domain = attr->domain;
+	opts.timeout_us = attr->timeout_us;
+	opts.boot = &boot;
+	opts.progress = WEFT_PROGRESS_CALLER;
+	e->rank = boot.rank;
+	if (weft_ctx_open(&opts, &e->ctx) != WEFT_SUCCESS) {
+		snprintf(why, EPOCH_WHY, "%s", weft_error_detail());
+		return false;
+	}
+	if (weft_comm_create(e->ctx, NULL, &e->comm) == WEFT_SUCCESS)
+		return true;
+	snprintf(why, EPOCH_WHY, "%s", weft_error_detail());
+	weft_ctx_close(e->ctx);
+	e->ctx = NULL;
+	return false;
+}
+
+static void epoch_free(struct epoch *e)
+{
+	ft_roster_fini(&e->roster);
+	free(e);
+}
+
+struct epoch *epoch_open(const struct epoch_attr *attr, uint64_t *suspect,
+			 char why[EPOCH_WHY])
+{
+	struct epoch *e = calloc(1, sizeof(*e));
+	struct meet *meet;
+	char what[MEET_WHY];
+
+	*suspect = 0;
+	if (!e || !ft_roster_copy(&e->roster, attr->meet.roster)) {
+		snprintf(why, EPOCH_WHY, "no memory for an epoch");
+		free(e);
+		return NULL;
+	}
+	list_init(&e->link);
+	e->name = e->roster.epoch;
+	e->size = (int32_t)e->roster.count;
+	meet = meet_open(&attr->meet, suspect, what);
+	if (!meet) {
+		snprintf(why, EPOCH_WHY, "the members did not meet: %s", what);
+		epoch_free(e);
+		return NULL;
+	}
+	if (!epoch_meets(e, attr, meet, why)) {
+		meet_close(meet);
+		epoch_free(e);
+		return NULL;
+	}
+	meet_close(meet);
+	return e;
+}
+
+enum weft_result epoch_staging(struct epoch *e, size_t len)
+{
+	enum weft_result result;
+
+	if (len <= e->staging_len)
+		return WEFT_SUCCESS;
+	if (e->staging) {
+		result = weft_mem_free(e->ctx, e->staging);
+		if (result != WEFT_SUCCESS && result != WEFT_ERR_BUSY)
+			return result;
+	}
+	/* What is busy goes with the context. */
+	e->staging = NULL;
+	e->staging_len = 0;
+	result = weft_mem_alloc(e->ctx, len, &e->staging);
+	if (result == WEFT_SUCCESS)
+		e->staging_len = len;
+	return result;
+}
+
+void epoch_stop(struct epoch *e, const char *reason)
+{
+	weft_comm_revoke(e->comm, reason);
+}
+
+bool epoch_close(struct epoch *e)
+{
+	bool open = false;
+
+	for (int i = 0; i < EPOCH_REQS; i++) {
+		int done = 0;
+
+		if (!e->req[i])
+			continue;
+		weft_req_test(e->req[i], &done);
+		if (done)
+			e->req[i] = NULL;
+		else
+			open = true;
+	}
+	if (open)
+		return false;
+	if (e->comm && weft_comm_destroy(e->comm) != WEFT_SUCCESS)
+		return false;
+	e->comm = NULL;
+	if (weft_ctx_close(e->ctx) != WEFT_SUCCESS)
+		return false;
+	epoch_free(e);
+	return true;
+}
+
+void epoch_progress(struct epoch *e)
+{
+	ctx_lock(e->ctx);
+	exec_progress(e->ctx->exec);
+	ctx_unlock(e->ctx);
+}
+
+uint64_t epoch_suspect(const struct epoch *e)
+{
+	int32_t rank;
+
+	ctx_lock(e->ctx);
+	rank = exec_comm_culprit(e->ctx->exec, e->comm->number);
+	ctx_unlock(e->ctx);
+	return rank >= 0 && rank < e->size && rank != e->rank ? e->roster.entry[rank].id
+							      : 0;
+}

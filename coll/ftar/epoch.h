@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The network of one epoch: a context and a communicator of its members, ranks in the
+ * order of the roster. Its endpoint, keys and staging are of this epoch alone: nothing
+ * that a member of an older one still sends can reach it. What a peer may still write
+ * (rule D3) stays buried until it cannot any more.
+ */
+#ifndef WEFT_FTAR_EPOCH_H
+#define WEFT_FTAR_EPOCH_H
+
+#include "coll/ftar/meet.h"
+#include "util/list.h"
+
+enum { EPOCH_REQS = 8, EPOCH_WHY = 600 };
+
+struct epoch {
+	struct list link; /* of those that are buried */
+	struct ft_epoch name;
+	struct ft_roster roster;
+	int32_t rank, size;
+	struct weft_ctx *ctx;
+	struct weft_comm *comm;
+	void *staging; /* the context's */
+	size_t staging_len;
+	struct weft_req *req[EPOCH_REQS]; /* started and not ended; NULL: free */
+	uint64_t tally[2][4]; /* what members tell each other beside: own, of all */
+};
+
+struct epoch_attr {
+	struct meet_attr meet;
+	const char *provider, *domain;
+	int64_t timeout_us; /* of everything within it */
+};
+
+/* NULL, with why and whom it is about (a member's id, or 0). */
+struct epoch *epoch_open(const struct epoch_attr *attr, uint64_t *suspect,
+			 char why[EPOCH_WHY]);
+
+/* At least len bytes; what was there is lost. */
+enum weft_result epoch_staging(struct epoch *e, size_t len);
+
+/* Ends what is under way, and tells the others. */
+void epoch_stop(struct epoch *e, const char *reason);
+
+/* Gives back what can be given back now; true: all of it, and it is gone. */
+bool epoch_close(struct epoch *e);
+
+/* Makes progress with what the provider still has to send. */
+void epoch_progress(struct epoch *e);
+
+/* The member that the first failure was about (an id), or 0. */
+uint64_t epoch_suspect(const struct epoch *e);
+
+#endif

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See meet.h. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "coll/boot/boot_clock.h"
+#include "coll/ftar/meet.h"
+
+#define MEET_MAGIC UINT32_C(0x57464d31) /* "WFM1" */
+/* How often somebody who waits looks whether the epoch is over. */
+#define MEET_LOOK_MS  5
+#define MEET_AGAIN_US 5000
+/* Who waits for the root waits so much longer than the root does, which knows better who
+ * is missing. */
+#define MEET_GRACE_US	 500000
+#define MEET_PENDING	 64	 /* connections that have not said yet whose they are */
+#define MEET_STRANGER_US 2000000 /* and for so long at most */
+
+/* A card: where its member listens. */
+struct meet_card {
+	uint8_t family; /* 4 or 6 */
+	uint8_t pad;
+	uint8_t port[2]; /* network order */
+	uint8_t addr[16];
+};
+_Static_assert(sizeof(struct meet_card) == 20, "wire format");
+
+struct meet_hello {
+	uint32_t magic;
+	uint32_t rank;
+	uint64_t term, seq, id;
+	uint8_t job[MEET_JOB_LEN];
+};
+_Static_assert(sizeof(struct meet_hello) == 96, "wire format");
+
+struct meet_pending {
+	int fd; /* -1: none */
+	int64_t since;
+	size_t got;
+	struct meet_hello hello;
+};
+
+struct meet {
+	struct meet_attr attr;
+	int32_t rank, size;
+	int *fd;	 /* root: by rank, -1: not there; others: [0] is the root */
+	int32_t missing; /* whom we waited for last, or -1 */
+	char why[MEET_WHY];
+};
+
+/* ---- addresses ------------------------------------------------------------------------
+ */
+
+static int card_write(const struct sockaddr_storage *at, uint8_t card[FT_CARD_MAX],
+		      uint32_t *len)
+{
+	const struct sockaddr_in *in4 = (const struct sockaddr_in *)at;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)at;
+	struct meet_card c = {.family = at->ss_family == AF_INET ? 4 : 6};
+
+	if (at->ss_family == AF_INET) {
+		memcpy(c.addr, &in4->sin_addr, 4);
+		memcpy(c.port, &in4->sin_port, 2);
+	} else if (at->ss_family == AF_INET6) {
+		memcpy(c.addr, &in6->sin6_addr, 16);
+		memcpy(c.port, &in6->sin6_port, 2);
+	} else {
+		return -1;
+	}
+	memcpy(card, &c, sizeof(c));
+	*len = sizeof(c);
+	return 0;
+}
+
+/* False: it is no card. */
+static bool card_read(const struct ft_entry *entry, struct sockaddr_storage *at,
+		      socklen_t *len)
+{
+	struct sockaddr_in *in4 = (struct sockaddr_in *)at;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)at;
+	struct meet_card c;
+
+	memset(at, 0, sizeof(*at));
+	if (entry->card_len != sizeof(c))
+		return false;
+	memcpy(&c, entry->card, sizeof(c));
+	if (c.family == 4) {
+		in4->sin_family = AF_INET;
+		memcpy(&in4->sin_addr, c.addr, 4);
+		memcpy(&in4->sin_port, c.port, 2);
+		*len = sizeof(*in4);
+		return true;
+	}
+	in6->sin6_family = AF_INET6;
+	memcpy(&in6->sin6_addr, c.addr, 16);
+	memcpy(&in6->sin6_port, c.port, 2);
+	*len = sizeof(*in6);
+	return c.family == 6;
+}
+
+/* An address of a name, of kind SOCK_STREAM; gai's words, or NULL. */
+static const char *resolve(const char *host, const char *port,
+			   struct sockaddr_storage *at, socklen_t *len)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	const int rc = getaddrinfo(host, port, &hints, &found);
+
+	if (rc)
+		return gai_strerror(rc);
+	memset(at, 0, sizeof(*at));
+	memcpy(at, found->ai_addr, found->ai_addrlen);
+	*len = found->ai_addrlen;
+	freeaddrinfo(found);
+	return NULL;
+}
+
+/* The own address by which `towards` is reached, which nothing is sent to. */
+static const char *own_address(const char *towards, struct sockaddr_storage *at,
+			       socklen_t *len)
+{
+	const char *first = towards + strcspn(towards, ","), *colon = first, *why;
+	char host[256], port[16];
+	int fd, rc;
+
+	while (colon > towards && *colon != ':')
+		colon--;
+	if (colon == towards)
+		return "it is not host:port";
+	snprintf(host, sizeof(host), "%.*s", (int)(colon - towards), towards);
+	snprintf(port, sizeof(port), "%.*s", (int)(first - colon - 1), colon + 1);
+	if (host[0] == '[' && host[strlen(host) - 1] == ']') {
+		host[strlen(host) - 1] = '\0';
+		memmove(host, host + 1, strlen(host));
+	}
+	why = resolve(host, port, at, len);
+	if (why)
+		return why;
+	fd = socket(at->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return strerror(errno);
+	rc = connect(fd, (struct sockaddr *)at, *len);
+	*len = sizeof(*at);
+	if (!rc)
+		rc = getsockname(fd, (struct sockaddr *)at, len);
+	why = rc ? strerror(errno) : NULL;
+	close(fd);
+	return why;
+}
+
+static void port_clear(struct sockaddr_storage *at)
+{
+	if (at->ss_family == AF_INET)
+		((struct sockaddr_in *)at)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)at)->sin6_port = 0;
+}
+
+int meet_listen(const char *host, const char *towards, uint8_t card[FT_CARD_MAX],
+		uint32_t *card_len, char why[MEET_WHY])
+{
+	struct sockaddr_storage at;
+	socklen_t len = 0;
+	const bool named = host && *host;
+	const char *bad =
+		named ? resolve(host, NULL, &at, &len) : own_address(towards, &at, &len);
+	int fd;
+
+	if (bad) {
+		snprintf(why, MEET_WHY, "no address of this host %s %.100s: %.80s",
+			 named ? "by the name" : "to reach the coordinator at",
+			 named ? host : towards, bad);
+		return -1;
+	}
+	port_clear(&at);
+	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) || listen(fd, 1024) ||
+	    getsockname(fd, (struct sockaddr *)&at, &len) ||
+	    card_write(&at, card, card_len)) {
+		snprintf(why, MEET_WHY, "listening for other members: %.100s",
+			 strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* ---- reading and writing
+ * ----------------------------------------------------------------
+ */
+
+/* Until the socket is ready; false when it is time to give up. */
+static bool meet_poll(struct meet *m, int fd, short events, int64_t until)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	for (;;) {
+		const int rc = poll(&p, 1, boot_wait_ms(until, MEET_LOOK_MS));
+
+		if (rc > 0)
+			return true;
+		if (m->attr.stopped(m->attr.arg)) {
+			snprintf(m->why, sizeof(m->why), "the epoch is over");
+			m->missing = -1;
+			return false;
+		}
+		if (boot_clock_us() >= until) {
+			snprintf(m->why, sizeof(m->why), "no word of member %d in time",
+				 m->missing);
+			return false;
+		}
+	}
+}
+
+static bool meet_move(struct meet *m, int fd, void *buf, size_t len, bool out,
+		      int64_t until)
+{
+	char *at = buf;
+
+	while (len) {
+		ssize_t n = out ? send(fd, at, len, MSG_NOSIGNAL) : recv(fd, at, len, 0);
+
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+			snprintf(m->why, sizeof(m->why), "member %d is gone: %.80s",
+				 m->missing, n ? strerror(errno) : "it hung up");
+			m->missing = -1;
+			return false;
+		}
+		if (!meet_poll(m, fd, out ? POLLOUT : POLLIN, until))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the root -------------------------------------------------------------------------
+ */
+
+static bool hello_is_good(const struct meet *m, const struct meet_hello *h)
+{
+	const struct ft_roster *roster = m->attr.roster;
+	const uint32_t rank = be32toh(h->rank);
+
+	return be32toh(h->magic) == MEET_MAGIC &&
+	       memcmp(h->job, m->attr.job, MEET_JOB_LEN) == 0 &&
+	       be64toh(h->term) == roster->epoch.term &&
+	       be64toh(h->seq) == roster->epoch.seq && rank > 0 && rank < roster->count &&
+	       be64toh(h->id) == roster->entry[rank].id;
+}
+
+/* Reads on; takes the connection over, or closes it, when it has said who it is. */
+static void pending_read(struct meet *m, struct meet_pending *p)
+{
+	const ssize_t n =
+		recv(p->fd, (char *)&p->hello + p->got, sizeof(p->hello) - p->got, 0);
+	uint32_t rank;
+
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+		return;
+	if (n > 0)
+		p->got += (size_t)n;
+	if (n > 0 && p->got < sizeof(p->hello))
+		return;
+	rank = be32toh(p->hello.rank);
+	if (n <= 0 || !hello_is_good(m, &p->hello)) {
+		close(p->fd);
+	} else {
+		/* Somebody whose connection broke comes again. */
+		if (m->fd[rank] >= 0)
+			close(m->fd[rank]);
+		m->fd[rank] = p->fd;
+	}
+	p->fd = -1;
+}
+
+static int prepare(int fd)
+{
+	const int one = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
+}
+
+/* Whoever is missing, or -1. */
+static int32_t root_missing(const struct meet *m)
+{
+	for (int32_t i = 1; i < m->size; i++) {
+		if (m->fd[i] < 0)
+			return i;
+	}
+	return -1;
+}
+
+static void root_accept(struct meet *m, struct meet_pending pending[MEET_PENDING])
+{
+	for (int i = 0; i < MEET_PENDING; i++) {
+		int fd;
+
+		if (pending[i].fd >= 0)
+			continue;
+		fd = accept4(m->attr.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		pending[i] = (struct meet_pending){.fd = prepare(fd),
+						   .since = boot_clock_us()};
+	}
+}
+
+static void root_turn(struct meet *m, struct meet_pending pending[MEET_PENDING])
+{
+	struct pollfd p[MEET_PENDING + 1];
+	int64_t now;
+
+	p[0] = (struct pollfd){.fd = m->attr.listener, .events = POLLIN};
+	for (int i = 0; i < MEET_PENDING; i++)
+		p[i + 1] = (struct pollfd){.fd = pending[i].fd, .events = POLLIN};
+	(void)poll(p, MEET_PENDING + 1, MEET_LOOK_MS);
+	now = boot_clock_us();
+	for (int i = 0; i < MEET_PENDING; i++) {
+		if (pending[i].fd >= 0 && p[i + 1].revents)
+			pending_read(m, &pending[i]);
+		if (pending[i].fd >= 0 && now - pending[i].since > MEET_STRANGER_US) {
+			close(pending[i].fd);
+			pending[i].fd = -1;
+		}
+	}
+	root_accept(m, pending);
+}
+
+/* All others come. */
+static bool root_join(struct meet *m)
+{
+	struct meet_pending pending[MEET_PENDING];
+	bool good = true;
+
+	for (int i = 0; i < MEET_PENDING; i++)
+		pending[i].fd = -1;
+	while (good && (m->missing = root_missing(m)) >= 0) {
+		root_turn(m, pending);
+		if (m->attr.stopped(m->attr.arg)) {
+			snprintf(m->why, sizeof(m->why), "the epoch is over");
+			m->missing = -1;
+			good = false;
+		} else if (boot_clock_us() >= m->attr.until) {
+			snprintf(m->why, sizeof(m->why),
+				 "member %d of the epoch did not come", m->missing);
+			good = false;
+		}
+	}
+	for (int i = 0; i < MEET_PENDING; i++) {
+		if (pending[i].fd >= 0)
+			close(pending[i].fd);
+	}
+	return good;
+}
+
+/* ---- the others -----------------------------------------------------------------------
+ */
+
+static bool leaf_say_hello(struct meet *m)
+{
+	const struct ft_roster *roster = m->attr.roster;
+	struct meet_hello h = {.magic = htobe32(MEET_MAGIC),
+			       .rank = htobe32((uint32_t)m->rank),
+			       .term = htobe64(roster->epoch.term),
+			       .seq = htobe64(roster->epoch.seq),
+			       .id = htobe64(m->attr.id)};
+
+	memcpy(h.job, m->attr.job, MEET_JOB_LEN);
+	return meet_move(m, m->fd[0], &h, sizeof(h), true, m->attr.until);
+}
+
+static bool leaf_connect_once(struct meet *m)
+{
+	struct sockaddr_storage at;
+	socklen_t len = 0;
+	int rc, error = 0;
+	socklen_t error_len = sizeof(error);
+
+	m->missing = 0;
+	if (!card_read(&m->attr.roster->entry[0], &at, &len)) {
+		snprintf(m->why, sizeof(m->why), "the card of member 0 is none");
+		return false;
+	}
+	m->fd[0] = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (m->fd[0] < 0) {
+		snprintf(m->why, sizeof(m->why), "socket: %.80s", strerror(errno));
+		return false;
+	}
+	prepare(m->fd[0]);
+	rc = connect(m->fd[0], (struct sockaddr *)&at, len);
+	if (rc && errno == EINPROGRESS &&
+	    meet_poll(m, m->fd[0], POLLOUT, m->attr.until)) {
+		rc = getsockopt(m->fd[0], SOL_SOCKET, SO_ERROR, &error, &error_len);
+		if (!rc && error) {
+			errno = error;
+			rc = -1;
+		}
+	}
+	if (!rc)
+		return leaf_say_hello(m);
+	snprintf(m->why, sizeof(m->why), "connecting to member 0: %.80s",
+		 strerror(errno));
+	return false;
+}
+
+/* The root may not know of the epoch yet: it hangs up then, which shows when the first
+ * all-gather is held; so it answers the hello by a byte when all are there. */
+static bool leaf_join(struct meet *m)
+{
+	uint8_t there = 0;
+
+	for (;;) {
+		const struct timespec nap = {.tv_nsec = MEET_AGAIN_US * 1000};
+
+		if (leaf_connect_once(m) &&
+		    meet_move(m, m->fd[0], &there, 1, false,
+			      boot_deadline_later(m->attr.until, MEET_GRACE_US)))
+			return true;
+		if (m->fd[0] >= 0)
+			close(m->fd[0]);
+		m->fd[0] = -1;
+		m->missing = 0;
+		if (m->attr.stopped(m->attr.arg)) {
+			m->missing = -1;
+			return false;
+		}
+		if (boot_clock_us() >= m->attr.until)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+}
+
+/* ---- both -----------------------------------------------------------------------------
+ */
+
+static bool meet_join(struct meet *m)
+{
+	uint8_t there = 1;
+
+	if (m->rank)
+		return leaf_join(m);
+	if (!root_join(m))
+		return false;
+	for (int32_t i = 1; i < m->size; i++) {
+		m->missing = i;
+		if (!meet_move(m, m->fd[i], &there, 1, true, m->attr.until))
+			return false;
+	}
+	return true;
+}
+
+struct meet *meet_open(const struct meet_attr *attr, uint64_t *suspect,
+		       char why[MEET_WHY])
+{
+	struct meet *m = calloc(1, sizeof(*m));
+
+	*suspect = 0;
+	if (!m) {
+		snprintf(why, MEET_WHY, "no memory");
+		return NULL;
+	}
+	m->attr = *attr;
+	m->size = (int32_t)attr->roster->count;
+	m->rank = ft_roster_find(attr->roster, attr->id);
+	m->missing = -1;
+	m->fd = malloc((size_t)m->size * sizeof(*m->fd));
+	for (int32_t i = 0; m->fd && i < m->size; i++)
+		m->fd[i] = -1;
+	if (!m->fd || m->rank < 0)
+		snprintf(m->why, sizeof(m->why), "%s",
+			 m->fd ? "this member is not of the epoch" : "no memory");
+	else if (meet_join(m))
+		return m;
+	snprintf(why, MEET_WHY, "%s", m->why);
+	if (m->missing >= 0)
+		*suspect = attr->roster->entry[m->missing].id;
+	meet_close(m);
+	return NULL;
+}
+
+void meet_close(struct meet *m)
+{
+	if (!m)
+		return;
+	for (int32_t i = 0; m->fd && i < m->size; i++) {
+		if (m->fd[i] >= 0)
+			close(m->fd[i]);
+	}
+	free(m->fd);
+	free(m);
+}
+
+int32_t meet_rank(const struct meet *m)
+{
+	return m->rank;
+}
+
+int meet_allgather(void *arg, const void *in, void *out, size_t len, int64_t timeout_us)
+{
+	struct meet *m = arg;
+	const int64_t until = boot_deadline(timeout_us);
+	char *all = out;
+
+	m->missing = 0;
+	if (m->rank)
+		return meet_move(m, m->fd[0], (void *)in, len, true, until) &&
+				       meet_move(m, m->fd[0], out, len * (size_t)m->size,
+						 false, until)
+			       ? 0
+			       : 1;
+	memcpy(all, in, len);
+	for (m->missing = 1; m->missing < m->size; m->missing++) {
+		if (!meet_move(m, m->fd[m->missing], all + (size_t)m->missing * len, len,
+			       false, until))
+			return 1;
+	}
+	for (m->missing = 1; m->missing < m->size; m->missing++) {
+		if (!meet_move(m, m->fd[m->missing], out, len * (size_t)m->size, true,
+			       until))
+			return 1;
+	}
+	return 0;
+}

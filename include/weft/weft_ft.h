@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A part of <weft/weft.h>: an all-reduce that survives the death of members. The rules at
+ * the top of that header hold here. */
+#ifndef WEFT_WEFT_FT_H
+#define WEFT_WEFT_FT_H
+
+#include <weft/weft.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Members are processes that a coordinator knows (`weft coordinator`), with no context or
+ * job in common: they die, are stopped or leave, and others come, while the rest goes on.
+ * Their all-reduces are steps, numbered from 1. A step counts for all members that go on
+ * or for none: it is run from an input that stays as it is, voted upon, and run again
+ * among those that live, when one of them was lost before everybody had voted.
+ */
+struct weft_ft;
+
+struct weft_ft_opts {
+	size_t size;		 /* sizeof(struct weft_ft_opts) */
+	const char *coordinator; /* "host:port", or several, separated by commas, of which
+				  * one at a time serves */
+	const char *job;     /* the coordinator's secret, 64 bytes at most; NULL: "" */
+	const char *address; /* name or address of this host by which other members reach
+			      * it; NULL: that by which it reaches the coordinator */
+	uint32_t group;	     /* members of one group come and go together */
+	uint64_t sign;	     /* a number that all members must have alike, for what they
+			      * reduce: who comes with another one is refused */
+	const char *provider, *domain; /* as in weft_ctx_opts */
+	int64_t timeout_us;	       /* default deadline of every call */
+	int64_t attempt_us; /* in which a step must be run once; then it is run again, and
+			     * who kept it waiting twice is excluded; 0: 10 s */
+	size_t chunk; /* bytes that are reduced at a time, a multiple of 4096, the same
+		       * for all members; 0: 1 MiB */
+};
+#define WEFT_FT_OPTS_INIT                           \
+	{                                           \
+		.size = sizeof(struct weft_ft_opts) \
+	}
+
+/*
+ * Joins, and waits until it takes part. A newcomer is let in between two steps of the
+ * others: weft_ft_info.step is the last that they did, and its first call is the next.
+ * Until it has the state that belongs to that step it calls with src NULL: it contributes
+ * nothing, gets the results that its state lacks, and nobody waits for it. Errors: ARG,
+ * BOOTSTRAP, FENCED (refused: the detail says why), TIMEOUT (the coordinator is not
+ * there, or too few members), NOMEM.
+ */
+WEFT_API enum weft_result weft_ft_open(const struct weft_ft_opts *opts,
+				       struct weft_ft **ft);
+
+/*
+ * The next step. src: count elements, or NULL: nothing is contributed, with sum, avg, bor
+ * and bxor. dst: count elements. All members give the same count, type and op. An average
+ * divides by the members that contributed to the step that counted. All members get the
+ * same bits. In place when src equals dst; otherwise they do not overlap, and dst is
+ * undefined unless the result is SUCCESS (in place it is the input as long as the step
+ * does not count).
+ *
+ * TIMEOUT: the step is undecided when the deadline passes. It is still open: the buffers
+ * are in use, and the same call again goes on with it (any other gives BUSY).
+ * FENCED: this member takes no part any more: the others have declared it dead, or went
+ * on without it; a process that wants in again opens another handle. Errors also: ARG,
+ * UNSUPPORTED, MISMATCH (members disagree about the call: the handle is good for nothing
+ * more, and some may go on without the one that differs), NOMEM, BUSY. One call at a time
+ * on one handle.
+ */
+WEFT_API enum weft_result weft_ft_allreduce(struct weft_ft *ft, const void *src,
+					    void *dst, uint64_t count,
+					    enum weft_type type, enum weft_op op,
+					    int64_t timeout_us);
+
+struct weft_ft_info {
+	size_t size;	       /* sizeof(struct weft_ft_info), set by the caller */
+	uint64_t id;	       /* of this member, in what coordinator and others say */
+	uint64_t step;	       /* the last that counts */
+	uint32_t members;      /* that it was run by */
+	uint32_t contributors; /* and had an input */
+	uint64_t runs;	       /* of steps, by this member; more than steps: again */
+	uint64_t epochs;       /* whose members this one has met */
+	uint32_t buried; /* networks of old epochs that peers may still write into */
+};
+WEFT_API enum weft_result weft_ft_info(struct weft_ft *ft, struct weft_ft_info *info);
+
+/* Leaves, between two steps, and waits until the others know: they do not wait for a
+ * member that has left. TIMEOUT, BUSY (a step is open). */
+WEFT_API enum weft_result weft_ft_leave(struct weft_ft *ft, int64_t timeout_us);
+
+/* Closes the handle. To the others a member that has not left is dead soon after. Memory
+ * of the library that a stopped peer may still write stays allocated. */
+WEFT_API enum weft_result weft_ft_close(struct weft_ft *ft);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
