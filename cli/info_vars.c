@@ -13,6 +13,7 @@
 #include "coll/api/error.h"
 #include "coll/boot/boot_env.h"
 #include "coll/comm/force.h"
+#include "coll/exec/lines_mem.h"
 #include "coll/exec/nodes.h"
 #include "coll/tune/tune.h"
 
@@ -21,7 +22,7 @@ static const char *const own_names[] = {
 	"WEFT_RANK", "WEFT_SIZE",	"WEFT_ROOT",	      "WEFT_ROOT_FD",
 	"WEFT_JOB",  "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE",    "WEFT_TTY",
 	"WEFT_ALGO", "WEFT_PROGRESS",	"WEFT_PROGRESS_CPUS", "WEFT_NODES",
-	"WEFT_TUNE", "WEFT_TRACE",
+	"WEFT_TUNE", "WEFT_TRACE",	"WEFT_LINES",
 };
 
 static bool is_ours(const char *name)
@@ -122,6 +123,16 @@ static const char *judge_nodes(const char *value, char text[INFO_NOTE_TEXT])
 	return text;
 }
 
+static const char *judge_lines(const char *value, char text[INFO_NOTE_TEXT])
+{
+	enum lines_wish wish;
+
+	if (lines_read(value, &wish) == WEFT_SUCCESS)
+		return NULL;
+	snprintf(text, INFO_NOTE_TEXT, "%s", weft_error_detail());
+	return text;
+}
+
 static const char *judge_tune(const char *value, char text[INFO_NOTE_TEXT])
 {
 	struct tune *tune;
@@ -163,6 +174,8 @@ const char *info_vars_judge(const struct info_vars *vars, const char *name,
 		return judge_tune(value, text);
 	if (strcmp(name, "WEFT_NODES") == 0)
 		return judge_nodes(value, text);
+	if (strcmp(name, "WEFT_LINES") == 0)
+		return judge_lines(value, text);
 	if (strncmp(name, "FI_", 3) != 0)
 		return judge_own(name);
 	for (int i = 0; i < vars->params; i++)

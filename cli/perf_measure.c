@@ -221,6 +221,7 @@ static void algorithm_why(const struct perf *p, const struct perf_op *op, uint64
 		.in_place = p->opts->in_place && op->in_place,
 		.fetches = exec_fetches(p->ctx->exec),
 		.crowded = exec_is_crowded(p->ctx->exec),
+		.lines = p->comm->lines,
 		.nodes = p->comm->nodes,
 	};
 

@@ -28,7 +28,7 @@ rows() { # PATTERN COUNT NAME: that many rows of the table are good
 
 # ---- tables
 status 0 "one rank alone" "$weft" perf all --sizes 8:64K --budget 1
-rows "(binomial|ring|recursive-(doubling|halving)|halving-doubling|dissemination|flat|direct|pairwise) .*" 65 "65 good rows"
+rows "(binomial|ring|recursive-(doubling|halving)|halving-doubling|dissemination|flat|direct|pairwise|lines) .*" 65 "65 good rows"
 says out '^weft [0-9.]+, 1 rank on .*, provider tcp.*: weft perf all --sizes 8:64K' "head"
 ok "the last line has the figures" \
 	grep -qE '^1 rank over .*: 65 measurements in .* 0 wrong; fastest barrier' <(tail -n 1 "$tmp/out")
@@ -39,7 +39,7 @@ status 0 "three ranks" "$weft" run -n 3 "$weft" perf all --sizes 4:5000 --iters 
 rows ".* 4\\* .*" 57 "57 good rows of 4 calls"
 says out "^.0. \\* fewer than 5 calls" "which are few, and marked"
 ok "rank 0 alone reports" is_empty "$(grep -v '^\[0\]' "$tmp/out")"
-says out '^\[0\] +4 flat' "the first size is what was asked for"
+says out '^\[0\] +4 (flat|lines)' "the first size is what was asked for"
 ok "the last line tells fastest and best" grep -qE \
 	'0 wrong; fastest barrier [0-9.]+ us; best bus GB/s: broadcast [0-9.]+, allgather [0-9.]+, allreduce' \
 	<(tail -n 1 "$tmp/out")
@@ -205,7 +205,10 @@ explain() {
 		>"$tmp/why" 2>&1
 }
 ok "--explain runs" explain
-ok "and says what the library goes by" grep -q 'ok  a short vector takes the fewest rounds' "$tmp/why"
+ok "and says what the library goes by" \
+	grep -qE 'ok  (short, and its ranks share memory|a short vector takes the fewest rounds)' "$tmp/why"
+WEFT_LINES=off ok "without lines" explain
+ok "it goes by messages" grep -q 'ok  a short vector takes the fewest rounds' "$tmp/why"
 explain --algo ring
 ok "or who named it" grep -q 'ok  --algo names it' "$tmp/why"
 

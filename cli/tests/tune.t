@@ -7,6 +7,8 @@ set -u
 build=${WEFT_TOP_BUILDDIR:-.}
 weft=$build/weft
 export FI_PROVIDER=tcp
+# Tables and terms are about messages.
+export WEFT_LINES=off
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 n=0

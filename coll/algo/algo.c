@@ -80,6 +80,11 @@ static bool few_ranks(const struct plan_call *call)
 	return call->size >= 1 && call->size <= BUILD_FLAT_RANKS;
 }
 
+static bool few_commute(const struct plan_call *call)
+{
+	return few_ranks(call) && !call->ordered;
+}
+
 const struct algo algo_table[] = {
 	{"barrier", "dissemination", "ceil(log2 n) rounds of empty messages: log2 n * a",
 	 PLAN_GOAL_BARRIER, any_size, barrier_dissemination_build, false},
@@ -91,6 +96,8 @@ const struct algo algo_table[] = {
 	{"barrier", "hierarchical",
 	 "up and down within nodes of s, rounds between N: 2 log4 s * a + log2 N * a",
 	 PLAN_GOAL_BARRIER, any_size, barrier_nodes_build, false},
+	{"barrier", "lines", "each rank's line is read by all: a + (n-1) o",
+	 PLAN_GOAL_BARRIER, few_ranks, barrier_lines_build, false},
 	{"broadcast", "binomial",
 	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
 	 PLAN_GOAL_BROADCAST, any_size, broadcast_binomial_build, false},
@@ -110,6 +117,8 @@ const struct algo algo_table[] = {
 	 "+ "
 	 "m b",
 	 PLAN_GOAL_BROADCAST, any_size, broadcast_nodes_build, false},
+	{"broadcast", "lines", "the root's lines are read by all: a + m b",
+	 PLAN_GOAL_BROADCAST, few_ranks, broadcast_lines_build, false},
 	{"allgather", "ring", "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
 	 PLAN_GOAL_ALLGATHER, any_size, allgather_ring_build, false},
 	{"allgather", "recursive-doubling",
@@ -125,6 +134,8 @@ const struct algo algo_table[] = {
 	 "a ring of N nodes for each of their ranks, handed round within: (N-1)(a + s m "
 	 "b)",
 	 PLAN_GOAL_ALLGATHER, allgather_nodes_can, allgather_nodes_build, false},
+	{"allgather", "lines", "each rank's lines are read by all: a + (n-1)(o + m b)",
+	 PLAN_GOAL_ALLGATHER, few_ranks, allgather_lines_build, false},
 	{"allreduce", "ring",
 	 "reduce-scatter and all-gather between neighbours, in chunks: 2(n-1)(a + m/n b)",
 	 PLAN_GOAL_ALLREDUCE, commutes, allreduce_ring_build, false},
@@ -144,18 +155,26 @@ const struct algo algo_table[] = {
 	 "trees within nodes of s ranks, doubling between N: (2 log4 s + log2 N)(a + m "
 	 "b)",
 	 PLAN_GOAL_ALLREDUCE, commutes, allreduce_nodes_build, false},
+	{"allreduce", "lines",
+	 "each rank's lines are read and added up by all: a + (n-1)(o + m (b + g))",
+	 PLAN_GOAL_ALLREDUCE, few_ranks, allreduce_lines_build, false},
 	{"reduce_scatter", "ring",
 	 "n - 1 steps between neighbours, in chunks: (n-1)(a + m b)",
 	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_ring_build, false},
 	{"reduce_scatter", "recursive-halving",
 	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
 	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_halving_build, false},
+	{"reduce_scatter", "lines",
+	 "as allreduce, a block of each: a + (n-1)(o + m (b + g))",
+	 PLAN_GOAL_REDUCE_SCATTER, few_commute, reducescatter_lines_build, false},
 	{"alltoall", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",
 	 PLAN_GOAL_ALLTOALL, any_size, alltoall_pairwise_build, false},
 	{"alltoall", "direct", "as pairwise, 8 blocks at a time: (n-1)(a/8 + m b)",
 	 PLAN_GOAL_ALLTOALL, any_size, alltoall_direct_build, false},
 	{"alltoall", "bruck", "ceil(log2 n) rounds of n/2 blocks: log2 n * (a + n/2 m b)",
 	 PLAN_GOAL_ALLTOALL, any_size, alltoall_bruck_build, false},
+	{"alltoall", "lines", "each rank's lines are read by all: a + (n-1)(o + m b)",
+	 PLAN_GOAL_ALLTOALL, few_ranks, alltoall_lines_build, false},
 	{"reduce", "binomial",
 	 "a tree of ceil(log2 n) levels, chunks in a pipeline: log2 n * (a + m b)",
 	 PLAN_GOAL_REDUCE, commutes, reduce_binomial_build, false},
@@ -170,14 +189,21 @@ const struct algo algo_table[] = {
 	{"reduce", "hierarchical",
 	 "trees within nodes of s ranks, one of N nodes: (log4 s + log4 N)(a + 3 m b)",
 	 PLAN_GOAL_REDUCE, commutes, reduce_nodes_build, false},
+	{"reduce", "lines",
+	 "the root reads and adds up each rank's lines: a + (n-1)(o + m (b + g))",
+	 PLAN_GOAL_REDUCE, few_ranks, reduce_lines_build, false},
 	{"gather", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
 	 PLAN_GOAL_GATHER, any_size, gather_binomial_build, false},
 	{"gather", "direct", "every rank to the root, 8 at a time: a + (n-1)(o + m b)",
 	 PLAN_GOAL_GATHER, any_size, gather_direct_build, false},
+	{"gather", "lines", "the root reads each rank's lines: a + (n-1)(o + m b)",
+	 PLAN_GOAL_GATHER, few_ranks, gather_lines_build, false},
 	{"scatter", "binomial", "a tree of ceil(log2 n) levels: log2 n * a + (n-1) m b",
 	 PLAN_GOAL_SCATTER, any_size, scatter_binomial_build, false},
 	{"scatter", "direct", "the root to every rank, 8 at a time: a + (n-1)(o + m b)",
 	 PLAN_GOAL_SCATTER, any_size, scatter_direct_build, false},
+	{"scatter", "lines", "the root's lines are read by all: a + m b",
+	 PLAN_GOAL_SCATTER, few_ranks, scatter_lines_build, false},
 	{"allgatherv", "ring", "n - 1 steps between neighbours: (n-1)(a + m b)",
 	 PLAN_GOAL_ALLGATHER, any_size, allgatherv_ring_build, true},
 	{"allgatherv", "recursive-doubling",
@@ -294,10 +320,27 @@ static struct choice preferred_alltoall(uint64_t bytes, uint64_t n)
 	return (struct choice){"pairwise", "of long blocks a link carries one at a time"};
 }
 
+bool algo_goes_by_lines(const char *coll, const struct plan_call *call)
+{
+	const struct algo *algo =
+		call->lines && call->size > 1 ? algo_find(coll, ALGO_LINES) : NULL;
+
+	if (!algo || !algo->supports(call))
+		return false;
+	return algo->goal == PLAN_GOAL_BARRIER ||
+	       (call->count &&
+		lines_fit(call, algo->goal == PLAN_GOAL_ALLTOALL ||
+					algo->goal == PLAN_GOAL_SCATTER ||
+					algo->goal == PLAN_GOAL_REDUCE_SCATTER));
+}
+
 static struct choice preferred(const char *coll, const struct plan_call *call)
 {
 	uint64_t bytes = product(call->count, call->elem_size);
 	uint64_t n = call->size > 0 ? (uint64_t)call->size : 1;
+
+	if (algo_goes_by_lines(coll, call))
+		return (struct choice){ALGO_LINES, "short, and its ranks share memory"};
 
 	if (!strcmp(coll, "allreduce"))
 		return preferred_allreduce(bytes, n);

@@ -37,6 +37,11 @@ const struct algo *algo_at(const char *coll, uint8_t index);
 /* The default choice for a call; never NULL for a collective that exists. */
 const struct algo *algo_choose(const char *coll, const struct plan_call *call);
 
+/* Whether that choice is the one of this name, since the ranks have lines and the call
+ * is short enough for them. */
+#define ALGO_LINES "lines"
+bool algo_goes_by_lines(const char *coll, const struct plan_call *call);
+
 /* What that choice goes by, in words. */
 const char *algo_why(const char *coll, const struct plan_call *call);
 

@@ -89,6 +89,27 @@ int allgather_streamed_build(const struct plan_call *call, struct plan **plan,
 			     const char **why);
 int allgather_nodes_build(const struct plan_call *call, struct plan **plan,
 			  const char **why);
+int barrier_lines_build(const struct plan_call *call, struct plan **plan,
+			const char **why);
+int broadcast_lines_build(const struct plan_call *call, struct plan **plan,
+			  const char **why);
+int allgather_lines_build(const struct plan_call *call, struct plan **plan,
+			  const char **why);
+int allreduce_lines_build(const struct plan_call *call, struct plan **plan,
+			  const char **why);
+int reducescatter_lines_build(const struct plan_call *call, struct plan **plan,
+			      const char **why);
+int alltoall_lines_build(const struct plan_call *call, struct plan **plan,
+			 const char **why);
+int reduce_lines_build(const struct plan_call *call, struct plan **plan,
+		       const char **why);
+int gather_lines_build(const struct plan_call *call, struct plan **plan,
+		       const char **why);
+int scatter_lines_build(const struct plan_call *call, struct plan **plan,
+			const char **why);
+/* Whether a call is short enough that lines carry it; blocks: a rank gives away one to
+ * each. */
+bool lines_fit(const struct plan_call *call, bool blocks);
 /* Whether a plan of a step for each block is not too long. */
 bool allgather_nodes_can(const struct plan_call *call);
 

@@ -10,7 +10,7 @@ COLL_SOURCES += %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
 	%D%/scatter_direct.c %D%/allreduce_halving.c %D%/barrier_flat.c %D%/broadcast_flat.c \
 	%D%/tree.h %D%/tree.c %D%/broadcast_tree.c %D%/reduce_tree.c %D%/allreduce_tree.c \
 	%D%/allreduce_nodes.c %D%/barrier_tree.c %D%/allgather_streamed.c \
-	%D%/allgather_nodes.c
+	%D%/allgather_nodes.c %D%/lines.c
 EXTRA_DIST += %D%/README.md
 
 check_PROGRAMS += %D%/tests/test_algo

@@ -581,6 +581,8 @@ static enum exec_state call_wait_rounds(struct weft_req *req, int64_t until,
 	struct exec_idle idle = {0};
 	int64_t drain_until = INT64_MAX;
 
+	if (exec_ends_by_lines(req->exec))
+		return EXEC_DONE;
 	for (uint32_t round = 1;; round++) {
 		const bool moved = call_look(ctx) || exec_progress(ctx->exec);
 		const enum exec_state state = exec_req_state(req->exec);

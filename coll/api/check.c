@@ -514,7 +514,8 @@ static enum weft_result check_algorithm(const struct tune *tune, const char *nam
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "%s%s%s does not keep the order of ranks, which an "
 				 "operation with WEFT_OP_ORDERED needs: allreduce "
-				 "(recursive-doubling) and reduce (chain) do",
+				 "(recursive-doubling, lines) and reduce (chain, lines) "
+				 "do",
 				 coll, name ? " by " : "", name ? name : "");
 	algo_list(coll, list, sizeof(list));
 	if (out->algo)
@@ -688,6 +689,7 @@ static enum weft_result call_check_all(struct weft_comm *comm,
 		.root = row->rooted ? call->root : 0,
 		.fetches = exec_fetches(comm->ctx->exec),
 		.crowded = exec_is_crowded(comm->ctx->exec),
+		.lines = comm->lines,
 		.nodes = comm->nodes,
 		.average = row->reduces && call->op == WEFT_AVG,
 	};

@@ -39,15 +39,23 @@ uint32_t comm_opts_groups(const struct weft_comm_opts *opts)
 /* What ranks tell each other of a communicator of all of them. */
 struct comm_card {
 	uint32_t next_comm, created;
+	uint32_t lines; /* exec_has_lines() */
 };
+
+static bool card_has_lines(const void *cards, int32_t rank)
+{
+	return ((const struct comm_card *)cards)[rank].lines;
+}
 
 /* Numbers come from counting: the least that no rank has used, since two communicators of
  * one number would take each other's data. Ranks that are in several groups count
  * further; communicators of all ranks every rank must create in the same order. */
+LOCK_HELD(lock_context)
 static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 {
 	const int32_t size = boot_size(ctx->boot);
-	const struct comm_card own = {ctx->next_comm, ctx->created};
+	const struct comm_card own = {ctx->next_comm, ctx->created,
+				      exec_has_lines(ctx->exec)};
 	const struct comm_card *all;
 	struct boot_view view;
 	enum weft_result result;
@@ -67,6 +75,8 @@ static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 					   i, all[i].created, boot_rank(ctx->boot),
 					   own.created);
 	}
+	if (result == WEFT_SUCCESS && !ctx->created)
+		exec_agree_lines(ctx->exec, card_has_lines, all);
 	boot_view_end(&view);
 	return result;
 }
@@ -105,6 +115,7 @@ enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks
 		free(comm);
 		return result;
 	}
+	comm->lines = exec_lines_open(ctx->exec, number);
 	list_init(&comm->plans);
 	list_init(&comm->free_reqs);
 	list_init(&comm->held_reqs);

@@ -85,7 +85,8 @@ struct weft_comm {
 	int32_t rank, size;
 	int32_t *ranks;		  /* of the context, by rank here; NULL: the same */
 	struct plan_nodes *nodes; /* NULL: all its ranks share one */
-	struct list plans;	  /* struct comm_plan, most recently used first */
+	bool lines;	   /* they share memory for short calls, exec_lines_open() */
+	struct list plans; /* struct comm_plan, most recently used first */
 	int plan_count;
 	struct comm_choice choice[WEFT_COLL_COUNT];
 	struct list free_reqs;	/* kept for reuse, of no plan in particular */

@@ -8,6 +8,7 @@
 
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
+#include "coll/exec/lines_mem.h"
 #include "coll/exec/nodes.h"
 #include "coll/trace/recorder.h"
 
@@ -69,6 +70,7 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 	struct weft_ctx *ctx = calloc(1, sizeof(*ctx));
 	struct progress_attr progress;
 	struct net_attr attr = *net;
+	enum lines_wish lines = LINES_AUTO;
 	enum weft_result result;
 
 	if (!ctx)
@@ -80,6 +82,10 @@ enum weft_result ctx_open(const struct weft_ctx_opts *opts, const struct net_att
 		result = force_read(getenv("WEFT_ALGO"), ctx->force);
 	if (result == WEFT_SUCCESS)
 		result = nodes_read(getenv("WEFT_NODES"), &attr.node_ranks);
+	if (result == WEFT_SUCCESS)
+		result = lines_read(getenv("WEFT_LINES"), &lines);
+	if (attr.lines == LINES_AUTO)
+		attr.lines = (uint8_t)lines;
 	if (result == WEFT_SUCCESS)
 		result = tune_open(getenv("WEFT_TUNE"), &ctx->tune);
 	attr.choices = ctx->tune ? ctx->tune->hash : 0;

@@ -13,6 +13,7 @@
 #include "coll/api/error.h"
 #include "coll/exec/crowd.h"
 #include "coll/exec/engine.h"
+#include "coll/exec/lines_req.h"
 #include "coll/exec/name.h"
 #include "coll/exec/nodes.h"
 #include "coll/exec/pair.h"
@@ -39,18 +40,18 @@ struct engine_card {
 			struct crowd_place place;
 		};
 	};
-	uint32_t name_len;
-	uint32_t result; /* enum weft_result of its net_open() */
+	uint16_t name_len;
+	uint16_t result;     /* enum weft_result of its net_open() */
+	uint32_t node_ranks; /* WEFT_NODES */
 	uint64_t message_max;
 	uint64_t long_max;
 	uint8_t put;
 	uint8_t put_pieces;
 	uint8_t data;
 	uint8_t get;
-	uint8_t pad[4];
-	uint64_t node_ranks; /* WEFT_NODES */
-	uint64_t choices;    /* WEFT_TUNE */
-	uint64_t job;	     /* that of rank 0 is taken */
+	struct lines_card lines;
+	uint64_t choices; /* WEFT_TUNE */
+	uint64_t job;	  /* that of rank 0 is taken */
 };
 
 _Static_assert(sizeof(struct engine_card) == 512, "there are as many as ranks");
@@ -117,6 +118,7 @@ static void engine_free(struct exec *x)
 	mem_fini(&x->mem);
 	net_close(&x->net);
 	wins_fini(x);
+	lines_mem_close(&x->lines);
 	for (int32_t i = 0; x->handles && i < x->size; i++)
 		free(x->handles[i]);
 	free(x->handles);
@@ -148,6 +150,7 @@ static struct exec *engine_alloc(struct boot *boot)
 	pool_init(&x->readys, sizeof(struct ready));
 	pool_init(&x->peers, sizeof(struct exec_peer));
 	pool_init(&x->stashes, sizeof(struct stash));
+	x->lines.fd = -1;
 	x->handles = calloc((size_t)x->size, sizeof(*x->handles));
 	x->trace = recorder_open(x->rank, x->size);
 	if (!x->handles || !x->trace) {
@@ -162,17 +165,21 @@ static struct exec *engine_alloc(struct boot *boot)
 static void engine_card_fill(struct exec *x, enum weft_result result,
 			     const struct net_attr *attr, struct engine_card *card)
 {
+	uint32_t name_len = 0;
+
 	memset(card, 0, sizeof(*card));
 	card->node_ranks = attr->node_ranks;
 	card->choices = attr->choices;
+	lines_mem_open(&x->lines, (enum lines_wish)attr->lines, &card->lines);
 	if (result == WEFT_SUCCESS)
-		result = net_name(&x->net, card->name, &card->name_len);
+		result = net_name(&x->net, card->name, &name_len);
+	card->name_len = (uint16_t)name_len;
 	if (result == WEFT_SUCCESS && x->rank == 0 &&
 	    getrandom(&card->job, sizeof(card->job), 0) != (ssize_t)sizeof(card->job))
 		result = error_set(WEFT_ERR_BOOTSTRAP,
 				   "no random word for the job: getrandom: %s",
 				   strerror(errno));
-	card->result = result;
+	card->result = (uint16_t)result;
 	if (result != WEFT_SUCCESS) {
 		snprintf(card->detail, sizeof(card->detail), "%.383s",
 			 weft_error_detail());
@@ -253,6 +260,11 @@ static const struct crowd_place *card_place(const void *cards, int32_t rank)
 	return &((const struct engine_card *)cards)[rank].place;
 }
 
+static const struct lines_card *card_lines(const void *cards, int32_t rank)
+{
+	return &((const struct engine_card *)cards)[rank].lines;
+}
+
 static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
 				    struct boot *boot, enum weft_result result,
 				    int64_t timeout_us)
@@ -288,6 +300,9 @@ static enum weft_result engine_meet(struct exec *x, const struct net_attr *attr,
 		if (!x->lead)
 			met = error_set(WEFT_ERR_NOMEM, "no memory for %d ranks",
 					x->size);
+		else
+			lines_mem_map(&x->lines, x->lead, card_lines, cards, x->size,
+				      x->rank);
 	}
 	boot_view_end(&view);
 	return met;
@@ -457,6 +472,7 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 	if (comm < x->comms_max) {
 		x->comms[comm].state = COMM_CLOSED;
 		pairs_free(x, comm);
+		lines_comm_close(&x->comms[comm]);
 		free(x->comms[comm].ranks);
 		x->comms[comm].ranks = NULL;
 		x->comms[comm].members = 0;
@@ -477,6 +493,17 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 const int32_t *exec_leads(const struct exec *x)
 {
 	return x->lead;
+}
+
+bool exec_has_lines(const struct exec *x)
+{
+	return x->lines.whole;
+}
+
+void exec_agree_lines(struct exec *x, bool (*has)(const void *arg, int32_t rank),
+		      const void *arg)
+{
+	lines_mem_agree(&x->lines, x->lead, x->rank, has, arg);
 }
 
 bool exec_is_crowded(const struct exec *x)
@@ -646,6 +673,38 @@ bool exec_progress(struct exec *x)
 bool exec_look(struct exec *x)
 {
 	return engine_round(x, false);
+}
+
+/* Looks before the rest of the engine gets its turn, some microseconds of them; and calls
+ * in a row that may end without the network being looked at. */
+#define LINES_LOOKS 200
+#define LINES_CALLS 32
+
+static void processor_rests(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+bool exec_ends_by_lines(struct exec_req *req)
+{
+	struct exec *x = req->x;
+
+	if (++x->unseen % LINES_CALLS == 0 || !list_empty(&x->wins) || ctl_io_waits(x) ||
+	    exec_has_words(x))
+		return false;
+	if (req->line.el && !x->tight && x->reqs.next == &req->link &&
+	    x->reqs.prev == &req->link) {
+		for (int i = 0; i < LINES_LOOKS && req->state == EXEC_RUNNING; i++) {
+			if (!req_run(req))
+				processor_rests();
+		}
+	}
+	return req->state == EXEC_DONE && req->result == WEFT_SUCCESS &&
+	       list_empty(&x->reqs);
 }
 
 bool exec_is_tight(const struct exec *x)

@@ -8,6 +8,7 @@
 
 #include "coll/exec/ctl.h"
 #include "coll/exec/exec.h"
+#include "coll/exec/lines_mem.h"
 #include "coll/exec/mem.h"
 #include "coll/exec/net.h"
 #include "coll/exec/pool.h"
@@ -135,6 +136,21 @@ struct accord {
 	char text[CTL_TEXT_MAX];
 };
 
+struct exec_lines;
+
+/* What a request knows that goes by lines (lines_req.h). */
+struct req_line {
+	struct exec_lines *el; /* of its communicator; NULL: it does not go by lines */
+	struct list link;      /* exec_lines.queue */
+	bool published;
+	uint8_t does;	   /* with what it reads */
+	int32_t next, end; /* ranks of the communicator that it reads yet */
+	size_t bytes;	   /* that a rank publishes, at most */
+	size_t gives;	   /* and that this one does */
+	size_t block;
+	const void *first; /* what the lowest rank has given */
+};
+
 struct exec_req {
 	struct list link;   /* exec.reqs */
 	struct list bucket; /* exec.bucket */
@@ -172,6 +188,8 @@ struct exec_req {
 	struct plan_binding bind;
 	const uint64_t **bind_disp;
 	uint64_t *bind_memory;
+
+	struct req_line line;
 
 	/* peers */
 	struct exec_peer **peer_of; /* by rank */
@@ -217,6 +235,7 @@ struct exec_comm {
 	int32_t *ranks;		  /* of the context, by rank here; NULL: the same */
 	int32_t members;	  /* 0 when closed, or unknown */
 	int32_t self;		  /* our rank here */
+	struct exec_lines *lines; /* NULL: its calls go by messages */
 };
 
 /* The context's number of a rank of a communicator. */
@@ -251,6 +270,8 @@ struct exec {
 	bool tight;	      /* ranks share our processors */
 	bool crowded;	      /* some ranks share some; the same on all ranks */
 	int32_t *lead;	      /* by rank: the lowest of its node; the same on all ranks */
+	struct lines_mem lines;
+	uint32_t unseen; /* calls by lines since the network was looked at */
 	struct weft_stats stats;
 	struct peer_handle **handles; /* [rank][id], NULL until the peer told one */
 	struct exec_comm *comms;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coll/exec/engine.h"
+#include "coll/exec/lines_req.h"
 #include "coll/exec/name.h"
 #include "coll/exec/pair.h"
 
@@ -116,6 +117,11 @@ static void event_ready(struct exec_req *req, const struct ctl_msg *msg)
 
 	if (msg->sig != req->sig) {
 		accord_signature(req, msg->src, msg->sig);
+		return;
+	}
+	/* The same call has no places there either. */
+	if (req->line.el) {
+		req->x->garbage++;
 		return;
 	}
 	for (int i = 0; i < msg->ready.entries; i++) {
@@ -385,8 +391,12 @@ void event_stashed(struct exec_req *req)
  * ------------------------------------------------------------- */
 
 /* Whether the request still needs the peer. */
-static bool req_needs(const struct exec_req *req, const struct exec_peer *peer)
+static bool req_needs(const struct exec_req *req, int32_t rank)
 {
+	const struct exec_peer *peer = req->peer_of[rank];
+
+	if (req->line.el)
+		return lines_needs(req, rank);
 	for (uint64_t i = req->base; i < req->next; i++) {
 		const struct slot *slot = &req->slot[i & (req->slots - 1)];
 
@@ -403,13 +413,13 @@ void event_peer_lost(struct exec *x, int32_t rank, const char *why)
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 		struct exec_peer *peer = req->peer_of[rank];
 
-		if (!peer)
+		if (!peer && !req->line.el)
 			continue;
-		if (req->state == EXEC_RUNNING && req_needs(req, peer))
+		if (req->state == EXEC_RUNNING && req_needs(req, rank))
 			req_fail(req, WEFT_ERR_PEER, rank, "rank %d is lost in %s: %s",
 				 rank, exec_req_what(req), why);
 		/* Nothing of it arrives any more: its places are safe. */
-		if (req->state == EXEC_DRAINING)
+		if (req->state == EXEC_DRAINING && peer)
 			req_revoked(req, peer);
 	}
 }

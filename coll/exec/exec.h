@@ -43,6 +43,15 @@ bool exec_is_crowded(const struct exec *x);
 #define EXEC_CROWD_RANKS 16
 /* By rank of the context the lowest rank of its node; the same on all ranks. */
 const int32_t *exec_leads(const struct exec *x);
+/* All have opened their contexts: whether this rank has mapped the memory of all ranks of
+ * its node, and, from what all ranks say, whether a node is to use it. Before the first
+ * communicator. */
+bool exec_has_lines(const struct exec *x);
+LOCK_HELD(lock_context)
+void exec_agree_lines(struct exec *x, bool (*has)(const void *arg, int32_t rank),
+		      const void *arg);
+/* The communicator's ranks have lines in common (lines.h); the same on all its ranks. */
+LOCK_HELD(lock_context) bool exec_lines_open(struct exec *x, uint32_t comm);
 /* The provider pins registered memory, so that nothing is remembered across calls. */
 bool exec_registers_per_call(const struct exec *x);
 
@@ -102,6 +111,10 @@ LOCK_HELD(lock_context) bool exec_progress(struct exec *x);
 /* The same, but for deadlines where nothing moved: for a few looks in a row, with
  * exec_progress() soon. */
 LOCK_HELD(lock_context) bool exec_look(struct exec *x);
+/* Before a wait begins: whether the request has ended, or, where its call goes by lines,
+ * ends within a moment, so that the network need not be looked at. Now and then it says
+ * no: what peers say shall be heard by who calls nothing else. */
+LOCK_HELD(lock_context) bool exec_ends_by_lines(struct exec_req *req);
 /* Ranks share this one's processors: looking on keeps them from working. */
 bool exec_is_tight(const struct exec *x);
 

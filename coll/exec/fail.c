@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "coll/exec/engine.h"
+#include "coll/exec/lines_req.h"
 #include "coll/exec/pair.h"
 
 /* Without movement for so long we ask the rank that we wait for what it does; and again
@@ -86,6 +87,10 @@ static void req_tell(struct exec_req *req, int32_t culprit, bool again)
 		msg.fail.result = comm->failed;
 	snprintf(msg.fail.text, sizeof(msg.fail.text), "%.*s", CTL_TEXT_MAX - 1,
 		 req->result == WEFT_ERR_COMM ? comm->text : req->text);
+	if (req->line.el) {
+		lines_tell(req, &msg);
+		return;
+	}
 	list_foreach (pos, &req->peers) {
 		struct exec_peer *peer = container_of(pos, struct exec_peer, link);
 
@@ -224,6 +229,8 @@ static bool slot_waits(const struct slot *slot)
 
 int32_t req_waits_for(const struct exec_req *req, struct slot **out)
 {
+	if (req->line.el)
+		return lines_waits_for(req);
 	for (uint64_t i = req->base; i < req->next; i++) {
 		struct slot *slot = &req->slot[i & (req->slots - 1)];
 
@@ -267,6 +274,10 @@ static void req_timed_out(struct exec_req *req)
 			 "%s",
 			 req->call.call, req->call.comm, exec_req_what(req),
 			 (double)req->call.timeout_us * 1e-6, order);
+		return;
+	}
+	if (req->line.el && rank >= 0) {
+		lines_timed_out(req);
 		return;
 	}
 	if (!slot) {
@@ -315,6 +326,8 @@ static void req_probe_all(struct exec_req *req, int64_t now)
 	int left = PROBE_RANKS_MAX;
 
 	req->probed = now;
+	if (req->line.el)
+		lines_probe(req);
 	for (uint64_t i = req->base; i < req->next && left; i++) {
 		struct slot *slot = &req->slot[i & (req->slots - 1)];
 

@@ -14,7 +14,8 @@ check_PROGRAMS += %D%/tests/bench_reduce
 %C%_tests_bench_reduce_LDADD = coll/libcoll.la
 
 COLL_SOURCES += %D%/ctl.c %D%/ctl.h %D%/ctl_io.c %D%/engine.c %D%/engine.h \
-	%D%/block.c %D%/block.h %D%/crowd.c %D%/crowd.h %D%/nodes.c %D%/nodes.h %D%/events.c %D%/exec.h %D%/fail.c %D%/local.c %D%/mem.c %D%/mem.h \
+	%D%/block.c %D%/block.h %D%/crowd.c %D%/crowd.h %D%/nodes.c %D%/nodes.h %D%/events.c %D%/exec.h %D%/fail.c %D%/lines.h %D%/lines.c %D%/lines_mem.h %D%/lines_mem.c \
+	%D%/lines_req.h %D%/lines_req.c %D%/local.c %D%/mem.c %D%/mem.h \
 	%D%/name.h %D%/net.c %D%/net.h %D%/net_list.c %D%/net_pick.c %D%/net_pick.h %D%/pair.c %D%/pair.h %D%/pool.c \
 	%D%/pool.h %D%/req.c %D%/revoke.c %D%/rx.c %D%/sig.c %D%/sig.h %D%/accord.c %D%/order.c %D%/sink.c %D%/tx.c \
 	%D%/twin.c %D%/twin.h %D%/win.c %D%/win.h
@@ -28,3 +29,9 @@ check_PROGRAMS += %D%/tests/test_crowd
 TESTS += %D%/tests/test_crowd
 %C%_tests_test_crowd_SOURCES = %D%/tests/test_crowd.c
 %C%_tests_test_crowd_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_lines
+TESTS += %D%/tests/test_lines
+THREAD_TESTS += %D%/tests/test_lines
+%C%_tests_test_lines_SOURCES = %D%/tests/test_lines.c
+%C%_tests_test_lines_LDADD = coll/libcoll.la

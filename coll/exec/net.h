@@ -51,6 +51,7 @@ struct net_attr {
 	bool per_call;	      /* tests: as if the provider pinned what is registered */
 	size_t message_max;   /* tests: bytes, also of long ones; 0: from the provider */
 	uint64_t choices;     /* hash of what algorithms are chosen by; 0: built in */
+	uint8_t lines;	      /* enum lines_wish */
 	uint32_t node_ranks;  /* so many are taken for a node; 0: those of one kernel */
 };
 

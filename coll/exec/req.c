@@ -13,6 +13,7 @@
 #include "coll/algo/algo.h"
 #include "coll/api/error.h"
 #include "coll/exec/engine.h"
+#include "coll/exec/lines_req.h"
 #include "coll/exec/name.h"
 #include "coll/exec/pair.h"
 
@@ -71,6 +72,7 @@ struct exec_req *exec_req_alloc(struct exec *x)
 	list_init(&req->runnable);
 	list_init(&req->retry);
 	list_init(&req->local_queue);
+	list_init(&req->line.link);
 	return req;
 }
 
@@ -172,7 +174,10 @@ void req_settle(struct exec_req *req)
 	struct exec *x = req->x;
 
 	req_buffers_put(req);
-	if (req_stays_warm(req)) {
+	if (req->line.el) {
+		lines_end(req);
+		exec_req_forget(req);
+	} else if (req_stays_warm(req)) {
 		req->warm = req->call.plan;
 	} else {
 		req_slots_clear(req);
@@ -309,7 +314,7 @@ static enum weft_result req_buffers(struct exec_req *req, const struct exec_call
 	req->buf[PLAN_SRC] = call->src;
 	req->buf[PLAN_DST] = call->dst;
 	req->buf[PLAN_SCRATCH] = NULL;
-	if (!elements || call->twin)
+	if (!elements || call->twin || lines_take(req->x, call))
 		return WEFT_SUCCESS;
 	req->scratch = stage_get(req->x, elements * req->elem_size);
 	if (!req->scratch)
@@ -363,14 +368,18 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call)
 {
-	const bool warm = req->warm == call->plan && !call->follow;
 	enum weft_result result = WEFT_SUCCESS;
+	bool warm, lines;
 
 	if (call->comm >= req->x->comms_max ||
 	    req->x->comms[call->comm].state != COMM_OPEN)
 		return error_set(WEFT_ERR_NOMEM, "communicator %u has no place",
 				 call->comm);
-	if (!warm) {
+	lines = lines_take(req->x, call);
+	warm = !lines && req->warm == call->plan && !call->follow;
+	if (lines) {
+		exec_req_forget(req);
+	} else if (!warm) {
 		exec_req_forget(req);
 		/* Both now, so that it cannot fail between them. */
 		if (call->follow)
@@ -389,6 +398,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 	req_reset(req, call);
 	if (call->twin)
 		twin_start(req);
+	if (lines)
+		lines_begin(req);
 	if (req->x->times) {
 		req->x->times->begin = exec_now_ns();
 		req->x->times->ready = req->x->times->begin;
@@ -743,6 +754,8 @@ bool req_run(struct exec_req *req)
 	bool moved = false;
 	struct list *node;
 
+	if (req_works(req) && req->line.el)
+		return lines_run(req);
 	if (!req_works(req) || (!req->awake && list_empty(&req->retry)))
 		return false;
 	req->awake = false;

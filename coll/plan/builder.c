@@ -343,6 +343,12 @@ void plan_prefer_puts(struct plan_builder *b)
 		b->plan->puts = true;
 }
 
+void plan_by_lines(struct plan_builder *b)
+{
+	if (b && !b->error)
+		b->plan->lines = true;
+}
+
 static void dep_add(struct plan_builder *b, uint32_t step, uint32_t on, int32_t trip0,
 		    int32_t advance, bool proof)
 {

@@ -288,6 +288,11 @@ static int header_check(struct check_job *job, int32_t r)
 				   "rank %d: the plan prefers %s, the one of rank 0 the "
 				   "other",
 				   r, p->puts ? "puts" : "messages");
+	if (p->lines != job->check->plans[0]->lines)
+		return check_fault(job,
+				   "rank %d: the plan is %s lines, the one of rank 0 is "
+				   "the other",
+				   r, p->lines ? "for" : "not for");
 	if (job->call->average && p->divisor != (uint64_t)job->size)
 		return check_fault(job,
 				   "rank %d: the plan divides by %" PRIu64

@@ -145,12 +145,12 @@ void plan_print(const struct plan *plan, void (*line)(void *arg, const char *tex
 	struct text t = {.len = 0};
 
 	text_add(&t,
-		 "%s: rank %d of %d%s%s, %" PRIu64 " instances, src %" PRIu64
+		 "%s: rank %d of %d%s%s%s, %" PRIu64 " instances, src %" PRIu64
 		 " dst %" PRIu64 " scratch %" PRIu64 " elements",
 		 plan->algorithm, plan->rank, plan->size,
 		 plan->in_place ? ", in place" : "", plan->puts ? ", puts" : "",
-		 plan->instances, plan->buf_len[PLAN_SRC], plan->buf_len[PLAN_DST],
-		 plan->buf_len[PLAN_SCRATCH]);
+		 plan->lines ? ", lines" : "", plan->instances, plan->buf_len[PLAN_SRC],
+		 plan->buf_len[PLAN_DST], plan->buf_len[PLAN_SCRATCH]);
 	line(arg, t.line);
 	for (uint32_t i = 0; i < plan->part_count; i++) {
 		t.len = 0;

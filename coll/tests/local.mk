@@ -95,6 +95,11 @@ THREAD_TESTS += %D%/test_async
 %C%_test_async_SOURCES = %D%/test_async.c %D%/ranks.c %D%/reference.c %D%/run_case.c
 %C%_test_async_LDADD = coll/libcoll.la -lm
 
+check_PROGRAMS += %D%/test_lines
+TESTS += %D%/test_lines
+%C%_test_lines_SOURCES = %D%/test_lines.c %D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_lines_LDADD = coll/libcoll.la -lm
+
 check_PROGRAMS += %D%/test_nodes
 TESTS += %D%/test_nodes
 %C%_test_nodes_SOURCES = %D%/test_nodes.c %D%/ranks.c %D%/reference.c %D%/run_case.c

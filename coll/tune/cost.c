@@ -176,8 +176,8 @@ static wide root_direct_cost(const struct cost *c)
 	return c->a + (c->n - 1) * (c->a / ONE_MORE + c->m * c->b);
 }
 
-/* What is not here (hierarchical: its two levels have terms of their own) is not chosen
- * by the model. */
+/* What is not here (hierarchical: its two levels have terms of their own; lines: they are
+ * no messages) is not chosen by the model. */
 static const struct {
 	const char *coll, *name;
 	cost_fn *cost;

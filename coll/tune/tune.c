@@ -334,7 +334,19 @@ const struct tune_choice *tune_find(const struct tune *tune, const char *coll,
 		if (!found || c->ranks != found->ranks || found->up_to < bytes)
 			found = c;
 	}
-	return found && found->algo->supports(call) ? found : NULL;
+	if (!found || !found->algo->supports(call))
+		return NULL;
+	/* Measured where ranks share memory, asked where these do not. */
+	return strcmp(found->algo->name, ALGO_LINES) == 0 && !call->lines ? NULL : found;
+}
+
+/* The model is of messages. */
+static const struct algo *tune_by_cost(const struct tune *tune, const char *coll,
+				       const struct plan_call *call)
+{
+	return tune && !algo_goes_by_lines(coll, call)
+		       ? cost_choose(&tune->cost, coll, call, NULL)
+		       : NULL;
 }
 
 const struct algo *tune_choose(const struct tune *tune, const char *coll,
@@ -343,8 +355,8 @@ const struct algo *tune_choose(const struct tune *tune, const char *coll,
 	const struct tune_choice *choice = tune_find(tune, coll, call);
 	const struct algo *algo = choice ? choice->algo : NULL;
 
-	if (!algo && tune)
-		algo = cost_choose(&tune->cost, coll, call, NULL);
+	if (!algo)
+		algo = tune_by_cost(tune, coll, call);
 	return algo ? algo : algo_choose(coll, call);
 }
 
@@ -353,7 +365,7 @@ void tune_say(const struct tune *tune, const char *coll, const struct plan_call 
 {
 	if (tune_find(tune, coll, call))
 		snprintf(text, len, "WEFT_TUNE has it as the fastest");
-	else if (tune && cost_choose(&tune->cost, coll, call, NULL))
+	else if (tune_by_cost(tune, coll, call))
 		cost_say(&tune->cost, coll, call, text, len);
 	else
 		snprintf(text, len, "%s", algo_why(coll, call));

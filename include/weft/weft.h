@@ -352,8 +352,9 @@ struct weft_op_opts {
  * An operation for the reductions of a context, of elements of any type. Local; ranks
  * create (and destroy) the operations of a context in the same order, so that the same
  * value means the same everywhere. One with WEFT_OP_ORDERED can be used where an
- * algorithm keeps the order of ranks: all-reduce (recursive-doubling) and reduce (chain);
- * elsewhere it gives UNSUPPORTED. Errors: ARG, UNSUPPORTED (more than 24 at a time).
+ * algorithm keeps the order of ranks: all-reduce (recursive-doubling, lines) and reduce
+ * (chain, lines); elsewhere it gives UNSUPPORTED. Errors: ARG, UNSUPPORTED (more than 24
+ * at a time).
  */
 WEFT_API enum weft_result weft_op_create(struct weft_ctx *ctx,
 					 const struct weft_op_opts *opts,

@@ -330,10 +330,36 @@ static void choice_tests(void)
 	       "names belong to a collective");
 	algo_list("allgather", text, sizeof(text));
 	tap_is_str(text,
-		   "ring, recursive-doubling, ffbruck, streamed-doubling, hierarchical",
+		   "ring, recursive-doubling, ffbruck, streamed-doubling, hierarchical, "
+		   "lines",
 		   "the list of a collective");
 	algo_list("allgather", text, 6);
 	tap_is_str(text, "ring,", "a short buffer cuts the list");
+}
+
+static void lines_tests(void)
+{
+	struct plan_call c = {.size = 8, .count = 64, .elem_size = 8, .lines = true};
+
+	tap_is_str(algo_choose("allreduce", &c)->name, "lines",
+		   "where ranks share memory a short all-reduce goes by it");
+	tap_is_str(algo_choose("alltoall", &c)->name, "lines",
+		   "so do blocks that are short together");
+	c.count++;
+	tap_is_str(algo_choose("alltoall", &c)->name, "direct", "and not longer ones");
+	c.count = 513;
+	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",
+		   "nor a long all-reduce");
+	c.count = 0;
+	tap_is_str(algo_choose("barrier", &c)->name, "lines", "a barrier does");
+	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",
+		   "an all-reduce of nothing meets nobody");
+	c = (struct plan_call){
+		.size = 8, .count = 4, .elem_size = 8, .lines = true, .ordered = true};
+	tap_is_str(algo_choose("reduce", &c)->name, "lines",
+		   "it keeps the order of ranks");
+	c = (struct plan_call){.size = 17, .elem_size = 4, .lines = true};
+	tap_ok(!algo_find("barrier", "lines")->supports(&c), "and is for few ranks");
 }
 
 /* What an algorithm must refuse. */
@@ -421,6 +447,7 @@ int main(void)
 	seed += !seed;
 	tap_diag("seed %" PRIu64 " (repeat with WEFT_SEED=%" PRIu64 ")", seed, seed);
 	choice_tests();
+	lines_tests();
 	refusal_tests();
 	economy_tests();
 	results_tests(&seed);

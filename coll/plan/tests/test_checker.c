@@ -355,6 +355,10 @@ static void header_tests(void)
 	set_expect(&s, "rank 1: the plan prefers puts, the one of rank 0",
 		   "ranks that go different ways");
 	s = broadcast_make(RIGHT);
+	s.plans[1]->lines = true;
+	set_expect(&s, "rank 1: the plan is for lines, the one of rank 0",
+		   "ranks that disagree about lines");
+	s = broadcast_make(RIGHT);
 	s.plans[1]->rank = 0;
 	set_expect(&s, "the plan is of rank 0 of 2", "a plan of another rank");
 	s = broadcast_make(RIGHT);
