@@ -4,11 +4,13 @@
  * barrier, a call takes as long as its slowest rank, the median over the calls. Built by
  * bench/coll with the MPI's own compiler, not by make.
  *
- *   coll_mpi FIRST LAST BUDGET_MS
+ *   coll_mpi FIRST LAST BUDGET_MS [allv]
  *
  * Sizes from FIRST to LAST bytes by factors of 4, LAST included, as weft perf has them:
  * bytes per rank for all-gather, of the vector otherwise; fp32, sum. For each, rank 0
- * prints "operation bytes median_us p99_us calls".
+ * prints "operation bytes median_us p99_us calls". allv: those with counts, which are all
+ * the same. MPI has no dynamic all-to-allv: its receivers must know counts, so that a
+ * program first sends them by an MPI_Alltoall, as it does here.
  */
 #include "config.h"
 
@@ -30,6 +32,8 @@ enum {
 struct bench {
 	int rank, size;
 	float *src, *dst;
+	int *counts, *places; /* of blocks, by rank */
+	int *got, *got_places;
 	int64_t *times, *slowest;
 	int64_t begin_ns, budget_ns;
 	int left; /* measurements */
@@ -100,6 +104,50 @@ static int scatter_call(struct bench *b, int count)
 			   MPI_COMM_WORLD);
 }
 
+static int allgatherv_call(struct bench *b, int count)
+{
+	return MPI_Allgatherv(b->src, count, MPI_FLOAT, b->dst, b->counts, b->places,
+			      MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static int reduce_scatterv_call(struct bench *b, int count)
+{
+	(void)count;
+	return MPI_Reduce_scatter(b->src, b->dst, b->counts, MPI_FLOAT, MPI_SUM,
+				  MPI_COMM_WORLD);
+}
+
+static int alltoallv_call(struct bench *b, int count)
+{
+	(void)count;
+	return MPI_Alltoallv(b->src, b->counts, b->places, MPI_FLOAT, b->dst, b->counts,
+			     b->places, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static int alltoallv_dynamic_call(struct bench *b, int count)
+{
+	int rc = MPI_Alltoall(b->counts, 1, MPI_INT, b->got, 1, MPI_INT, MPI_COMM_WORLD);
+
+	for (int r = 0, at = 0; r < b->size && rc == MPI_SUCCESS; at += count, r++)
+		b->got_places[r] = at;
+	if (rc != MPI_SUCCESS)
+		return rc;
+	return MPI_Alltoallv(b->src, b->counts, b->places, MPI_FLOAT, b->dst, b->got,
+			     b->got_places, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static int gatherv_call(struct bench *b, int count)
+{
+	return MPI_Gatherv(b->src, count, MPI_FLOAT, b->dst, b->counts, b->places,
+			   MPI_FLOAT, 0, MPI_COMM_WORLD);
+}
+
+static int scatterv_call(struct bench *b, int count)
+{
+	return MPI_Scatterv(b->src, b->counts, b->places, MPI_FLOAT, b->dst, count,
+			    MPI_FLOAT, 0, MPI_COMM_WORLD);
+}
+
 static const struct operation operation_table[] = {
 	{"barrier", 0, barrier_call},
 	{"broadcast", 1, broadcast_call},
@@ -110,9 +158,18 @@ static const struct operation operation_table[] = {
 	{"reduce", 1, reduce_call},
 	{"gather", 1, gather_call},
 	{"scatter", 1, scatter_call},
+	{NULL, 0, NULL},
 };
 
-enum { OPERATIONS = sizeof(operation_table) / sizeof(operation_table[0]) };
+static const struct operation counted_table[] = {
+	{"allgatherv", 1, allgatherv_call},
+	{"reduce_scatterv", 1, reduce_scatterv_call},
+	{"alltoallv", 1, alltoallv_call},
+	{"alltoallv_dynamic", 1, alltoallv_dynamic_call},
+	{"gatherv", 1, gatherv_call},
+	{"scatterv", 1, scatterv_call},
+	{NULL, 0, NULL},
+};
 
 static int by_value(const void *a, const void *b)
 {
@@ -147,6 +204,10 @@ static void measure(struct bench *b, const struct operation *op, int count)
 	int64_t budget = (b->budget_ns - (begin - b->begin_ns)) / b->left--;
 	int done = 0, batch;
 
+	for (int r = 0; r < b->size; r++) {
+		b->counts[r] = count;
+		b->places[r] = r * count;
+	}
 	op->call(b, count); /* connections and buffers of the library */
 	while ((batch = batch_agree(b, done, now_ns() - begin, budget)) > 0) {
 		for (int end = done + batch; done < end; done++) {
@@ -192,8 +253,19 @@ static int number(const char *text, uint64_t most, uint64_t *value)
 	       *value <= most;
 }
 
+static void operations_measure(struct bench *b, const struct operation *table,
+			       const int *counts, int sizes)
+{
+	for (const struct operation *op = table; op->name; op++)
+		b->left += op->sized ? sizes : 1;
+	for (const struct operation *op = table; op->name; op++)
+		for (int s = 0; s < (op->sized ? sizes : 1); s++)
+			measure(b, op, op->sized ? counts[s] : 0);
+}
+
 int main(int argc, char **argv)
 {
+	const int counted = argc == 5 && strcmp(argv[4], "allv") == 0;
 	uint64_t first, last, ms;
 	int counts[SIZES_MOST], sizes;
 	struct bench b = {0};
@@ -201,28 +273,29 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &b.size);
-	if (argc != 4 || !number(argv[1], LAST_MOST, &first) ||
+	if ((argc != 4 && !counted) || !number(argv[1], LAST_MOST, &first) ||
 	    !number(argv[2], LAST_MOST, &last) || !number(argv[3], 3600000, &ms)) {
-		fprintf(stderr, "usage: coll_mpi FIRST LAST BUDGET_MS\n");
+		fprintf(stderr, "usage: coll_mpi FIRST LAST BUDGET_MS [allv]\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	b.src = calloc((size_t)b.size, last + sizeof(float));
 	b.dst = calloc((size_t)b.size, last + sizeof(float));
 	b.times = calloc(CALLS_MOST, sizeof(*b.times));
 	b.slowest = calloc(CALLS_MOST, sizeof(*b.slowest));
-	if (!b.src || !b.dst || !b.times || !b.slowest) {
+	b.counts = calloc((size_t)b.size * 4, sizeof(*b.counts));
+	if (!b.src || !b.dst || !b.times || !b.slowest || !b.counts) {
 		fprintf(stderr, "coll_mpi: no memory for %d x %llu bytes\n", 2 * b.size,
 			(unsigned long long)last);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
+	b.places = b.counts + b.size;
+	b.got = b.places + b.size;
+	b.got_places = b.got + b.size;
 	sizes = counts_make(first, last, counts);
 	b.begin_ns = now_ns();
 	b.budget_ns = (int64_t)ms * 1000000;
-	b.left = 1 + (OPERATIONS - 1) * sizes;
-	for (int o = 0; o < OPERATIONS; o++)
-		for (int s = 0; s < (operation_table[o].sized ? sizes : 1); s++)
-			measure(&b, &operation_table[o],
-				operation_table[o].sized ? counts[s] : 0);
+	operations_measure(&b, counted ? counted_table : operation_table, counts, sizes);
+	free(b.counts);
 	free(b.src);
 	free(b.dst);
 	free(b.times);

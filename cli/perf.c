@@ -24,7 +24,10 @@ static const char help_head[] = "usage: weft perf OPERATION|all [OPTIONS]\n"
 				"\n"
 				"Measures collectives on the ranks that weft run started "
 				"(alone: on one rank), and\n"
-				"checks the result of each on every rank. Operations:";
+				"checks the result of each on every rank. Operations "
+				"(all: those without\n"
+				"counts; allv: those whose blocks have counts, which are "
+				"all the same here):";
 
 static const char help_text[] =
 	"\n"
@@ -206,7 +209,8 @@ static const char *take_option(struct perf_opts *o, int c, const char *value,
 
 static bool op_wanted(const struct perf_opts *o, const struct perf_op *op)
 {
-	return strcmp(o->operation, "all") == 0 || strcmp(o->operation, op->name) == 0;
+	return strcmp(o->operation, op->counts ? "allv" : "all") == 0 ||
+	       strcmp(o->operation, op->name) == 0;
 }
 
 /* 0, or the status after saying which option does nothing for what is to be measured. */
@@ -321,7 +325,7 @@ static int parse_args(int argc, char **argv, struct perf_opts *o)
 	for (size_t i = 0; i < perf_op_count; i++)
 		known = known || op_wanted(o, &perf_op_table[i]);
 	if (!known)
-		return wrong("OPERATION must be one that --help lists, or all, not",
+		return wrong("OPERATION must be one that --help lists, all or allv, not",
 			     o->operation);
 	status = check_options(o, given);
 	if (!status && given & GIVEN(OPT_SIZES))
@@ -405,7 +409,8 @@ enum outcome { GOOD, NOT_GOOD, CALL_FAILED };
 static enum outcome measure_all(struct perf *p)
 {
 	const struct perf_opts *o = p->opts;
-	bool all = strcmp(o->operation, "all") == 0, any = false;
+	bool all = strcmp(o->operation, "all") == 0 || strcmp(o->operation, "allv") == 0,
+	     any = false;
 	uint64_t counts[SIZES_MAX];
 	struct perf_report report;
 	const char *why = "";
@@ -458,7 +463,9 @@ static bool perf_alloc(struct perf *p)
 	p->dst = len <= SIZE_MAX / dst ? malloc(len * dst) : NULL;
 	p->times = malloc(times);
 	p->all = calloc((size_t)p->size, times);
-	if (p->src && p->dst && p->times && p->all)
+	p->even = calloc((size_t)p->size, sizeof(*p->even));
+	p->got = calloc((size_t)p->size, sizeof(*p->got));
+	if (p->src && p->dst && p->times && p->all && p->even && p->got)
 		return true;
 	fprintf(stderr,
 		"weft perf: rank %" PRId32
@@ -506,6 +513,8 @@ bool perf_close(struct perf *p)
 	free(p->dst);
 	free(p->times);
 	free(p->all);
+	free(p->even);
+	free(p->got);
 	if (result)
 		perf_say_error(p, "close", result);
 	return result == WEFT_SUCCESS;

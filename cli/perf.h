@@ -39,10 +39,14 @@ struct perf {
 	void *src, *dst; /* for the largest size */
 	size_t elem;	 /* bytes */
 	struct data data;
-	int64_t begin_us;	 /* of all measurements */
-	uint64_t round;		 /* of the data; never the same twice */
-	int64_t *times;		 /* [PERF_ITERS_MAX + PERF_FLAGS], ns; first the flags */
-	int64_t *all;		 /* those of all ranks */
+	int64_t begin_us; /* of all measurements */
+	uint64_t round;	  /* of the data; never the same twice */
+	int64_t *times;	  /* [PERF_ITERS_MAX + PERF_FLAGS], ns; first the flags */
+	int64_t *all;	  /* those of all ranks */
+	uint64_t *even;	  /* counts of blocks, one per rank, all the same */
+	uint64_t *got;	  /* what a dynamic one says that came */
+	struct weft_counts counts; /* even */
+	struct weft_dynamic dynamic;
 	struct weft_stats moved; /* by the measured calls of the operation that is on */
 	uint64_t moved_calls;
 };
@@ -89,6 +93,7 @@ struct perf_op {
 	bool sized;		/* else one measurement, without data */
 	bool reduces;		/* type and operation matter, else type alone */
 	bool in_place;		/* may have source and destination in one */
+	bool counts;		/* counts say how long its blocks are: not in "all" */
 	const char *size_means; /* for the table's title */
 	/* The call itself. */
 	enum weft_result (*call)(struct perf *p, uint64_t count,
@@ -116,6 +121,10 @@ bool perf_close(struct perf *p);
 /* Measures one size. False: a call failed, its error detail was said. */
 bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 		  int64_t budget_us, struct perf_row *row);
+
+/* Blocks of `count` elements for all ranks, for ops with counts: into p->counts and
+ * p->dynamic. */
+void perf_counts_fill(struct perf *p, uint64_t count);
 
 /* The call in its general form. Rank 0 is the root of those that have one. */
 void perf_call(struct perf *p, const struct perf_op *op, uint64_t count,

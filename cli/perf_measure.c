@@ -189,6 +189,16 @@ void perf_call(struct perf *p, const struct perf_op *op, uint64_t count,
 	call->op = p->opts->op;
 	call->src = (struct weft_buf){.addr = p->src, .count = src, .type = type};
 	call->dst = (struct weft_buf){.addr = p->dst, .count = dst, .type = type};
+	if (op->counts) {
+		perf_counts_fill(p, count);
+		if (!op->src_blocks)
+			call->send_counts = &p->counts;
+		if (!op->dst_blocks && op->coll != WEFT_COLL_ALLTOALLV_DYNAMIC)
+			call->recv_counts = &p->counts;
+		if (op->coll == WEFT_COLL_ALLTOALLV_DYNAMIC)
+			call->dynamic = &p->dynamic;
+		return;
+	}
 	if (op->coll == WEFT_COLL_BROADCAST ||
 	    (p->opts->in_place && op->src_blocks == op->dst_blocks))
 		call->src.addr = p->dst;
@@ -223,6 +233,7 @@ static void algorithm_why(const struct perf *p, const struct perf_op *op, uint64
 		.crowded = exec_is_crowded(p->ctx->exec),
 		.lines = p->comm->lines,
 		.nodes = p->comm->nodes,
+		.vector = op->counts,
 	};
 
 	if (p->opts->algorithm)

@@ -95,6 +95,63 @@ static enum weft_result scatter_call(struct perf *p, uint64_t count,
 	return weft_scatter(p->comm, p->src, dst, count, p->opts->type, 0, opts);
 }
 
+/* ---- calls with counts ------------------------------------------------------------ */
+
+void perf_counts_fill(struct perf *p, uint64_t count)
+{
+	p->counts = (struct weft_counts){.counts = p->even};
+	p->dynamic = (struct weft_dynamic)WEFT_DYNAMIC_INIT;
+	p->dynamic.max_count = count;
+	p->dynamic.recv_counts = p->got;
+	for (int32_t r = 0; r < p->size; r++)
+		p->even[r] = count;
+}
+
+static enum weft_result allgatherv_call(struct perf *p, uint64_t count,
+					const struct weft_opts *opts)
+{
+	return weft_allgatherv(p->comm, p->src, count, p->dst, &p->counts, p->opts->type,
+			       opts);
+}
+
+static enum weft_result reduce_scatterv_call(struct perf *p, uint64_t count,
+					     const struct weft_opts *opts)
+{
+	return weft_reduce_scatterv(p->comm, p->src, &p->counts, p->dst, count,
+				    p->opts->type, p->opts->op, opts);
+}
+
+static enum weft_result alltoallv_call(struct perf *p, uint64_t count,
+				       const struct weft_opts *opts)
+{
+	(void)count;
+	return weft_alltoallv(p->comm, p->src, &p->counts, p->dst, &p->counts,
+			      p->opts->type, opts);
+}
+
+static enum weft_result alltoallv_dynamic_call(struct perf *p, uint64_t count,
+					       const struct weft_opts *opts)
+{
+	const uint64_t all = count * (uint64_t)p->size;
+
+	return weft_alltoallv_dynamic(p->comm, p->src, all, &p->counts, p->dst, all,
+				      &p->dynamic, p->opts->type, opts);
+}
+
+static enum weft_result gatherv_call(struct perf *p, uint64_t count,
+				     const struct weft_opts *opts)
+{
+	return weft_gatherv(p->comm, p->src, count, p->dst, &p->counts, p->opts->type, 0,
+			    opts);
+}
+
+static enum weft_result scatterv_call(struct perf *p, uint64_t count,
+				      const struct weft_opts *opts)
+{
+	return weft_scatterv(p->comm, p->src, &p->counts, p->dst, count, p->opts->type, 0,
+			     opts);
+}
+
 /* ---- data ------------------------------------------------------------------------- */
 
 static bool found_in(struct perf *p, const struct data_view *v, enum data_kind kind,
@@ -315,6 +372,28 @@ static bool reduce_scatter_check(struct perf *p, uint64_t count, bool sampled)
 			"reduce_scatter");
 }
 
+/* What came is said by the call, too. */
+static void dynamic_prepare(struct perf *p, uint64_t count, bool sampled)
+{
+	memset(p->got, 0xff, (size_t)p->size * sizeof(*p->got));
+	alltoall_prepare(p, count, sampled);
+}
+
+static bool dynamic_check(struct perf *p, uint64_t count, bool sampled)
+{
+	for (int32_t r = 0; r < p->size; r++) {
+		if (p->got[r] == count)
+			continue;
+		fprintf(stderr,
+			"weft perf: rank %" PRId32 ": alltoallv_dynamic: %" PRIu64
+			" elements of rank %" PRId32 " are counted, it sent %" PRIu64
+			"\n",
+			p->rank, p->got[r], r, count);
+		return false;
+	}
+	return alltoall_check(p, count, sampled);
+}
+
 /* ---- figures ---------------------------------------------------------------------- */
 
 static double bytes_none(double per_rank, double ranks)
@@ -448,6 +527,71 @@ const struct perf_op perf_op_table[] = {
 	 .in_place = true,
 	 .size_means = "size: bytes each rank gets",
 	 .call = scatter_call,
+	 .prepare = scatter_prepare,
+	 .check = scatter_check,
+	 .bytes = bytes_all,
+	 .bus_factor = bus_allgather,
+	 .dst_blocks = 1},
+	{.name = "allgatherv",
+	 .coll = WEFT_COLL_ALLGATHERV,
+	 .sized = true,
+	 .counts = true,
+	 .size_means = "size: bytes each rank gives",
+	 .call = allgatherv_call,
+	 .prepare = allgather_prepare,
+	 .check = allgather_check,
+	 .bytes = bytes_all,
+	 .bus_factor = bus_allgather,
+	 .src_blocks = 1},
+	{.name = "reduce_scatterv",
+	 .coll = WEFT_COLL_REDUCE_SCATTERV,
+	 .sized = true,
+	 .reduces = true,
+	 .counts = true,
+	 .size_means = "size: bytes each rank gets",
+	 .call = reduce_scatterv_call,
+	 .prepare = reduce_scatter_prepare,
+	 .check = reduce_scatter_check,
+	 .bytes = bytes_all,
+	 .bus_factor = bus_allgather,
+	 .dst_blocks = 1},
+	{.name = "alltoallv",
+	 .coll = WEFT_COLL_ALLTOALLV,
+	 .sized = true,
+	 .counts = true,
+	 .size_means = "size: bytes for each rank",
+	 .call = alltoallv_call,
+	 .prepare = alltoall_prepare,
+	 .check = alltoall_check,
+	 .bytes = bytes_all,
+	 .bus_factor = bus_allgather},
+	{.name = "alltoallv_dynamic",
+	 .coll = WEFT_COLL_ALLTOALLV_DYNAMIC,
+	 .sized = true,
+	 .counts = true,
+	 .size_means = "size: bytes for each rank, which it learns by the call",
+	 .call = alltoallv_dynamic_call,
+	 .prepare = dynamic_prepare,
+	 .check = dynamic_check,
+	 .bytes = bytes_all,
+	 .bus_factor = bus_allgather},
+	{.name = "gatherv",
+	 .coll = WEFT_COLL_GATHERV,
+	 .sized = true,
+	 .counts = true,
+	 .size_means = "size: bytes each rank gives",
+	 .call = gatherv_call,
+	 .prepare = gather_prepare,
+	 .check = gather_check,
+	 .bytes = bytes_all,
+	 .bus_factor = bus_allgather,
+	 .src_blocks = 1},
+	{.name = "scatterv",
+	 .coll = WEFT_COLL_SCATTERV,
+	 .sized = true,
+	 .counts = true,
+	 .size_means = "size: bytes each rank gets",
+	 .call = scatterv_call,
 	 .prepare = scatter_prepare,
 	 .check = scatter_check,
 	 .bytes = bytes_all,

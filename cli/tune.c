@@ -62,7 +62,8 @@ static int wrong(const char *what, const char *value)
 
 static bool op_wanted(const struct tune_opts *o, const struct perf_op *op)
 {
-	return !strcmp(o->perf.operation, "all") || !strcmp(o->perf.operation, op->name);
+	return !op->counts && (!strcmp(o->perf.operation, "all") ||
+			       !strcmp(o->perf.operation, op->name));
 }
 
 static int sizes_check(const struct perf_opts *o)
@@ -125,8 +126,8 @@ static int parse_args(int argc, char **argv, struct tune_opts *o)
 	for (size_t i = 0; i < perf_op_count; i++)
 		known = known || op_wanted(o, &perf_op_table[i]);
 	if (!known)
-		return wrong("OPERATION must be one that weft perf --help lists, or "
-			     "all, not",
+		return wrong("OPERATION must be one without counts that weft perf "
+			     "--help lists, or all, not",
 			     o->perf.operation);
 	c = sizes_check(&o->perf);
 	return c ? c : -1;

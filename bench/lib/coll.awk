@@ -46,13 +46,13 @@ function report_text(    i, k, p) {
 	print ENVIRON["COLL_HEAD"]
 	printf "Times in us: of the slowest rank, median of the calls, median of %d round%s\n", \
 		rounds, (rounds == 1 ? "" : "s")
-	printf "%5s %-14s %6s %10s", "ranks", "operation", "size", "weft"
+	printf "%5s %-17s %6s %10s", "ranks", "operation", "size", "weft"
 	for (k = 1; k <= peers; k++)
 		printf " %10s", name[k]
 	printf " %8s\n", "ratio"
 	for (i = 1; i <= cells; i++) {
 		split(cell[i], p, " ")
-		printf "%5d %-14s %6s %10s", p[1], p[2], size_text(p[3]), figure(weft[i])
+		printf "%5d %-17s %6s %10s", p[1], p[2], size_text(p[3]), figure(weft[i])
 		for (k = 1; k <= peers; k++)
 			printf " %10s", figure(each[i, k])
 		printf " %8.2f%s\n", weft[i] / other[i], \

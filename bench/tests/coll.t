@@ -18,6 +18,11 @@ ok "it runs on one processor" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
 ok "every cell says that there were more ranks" \
 	test "$(grep -cE '^ +2 [a-z_]+ .*\(more ranks than processors\)$' "$tmp/out")" = 17
 
+# Those with counts: six of them.
+"$top/bench/coll" --quick --sizes 8:8 --counts >"$tmp/out" 2>"$tmp/err"
+ok "it runs with counts" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"
+ok "every cell of these is there" test "$(grep -cE '^ +2 (allgatherv|reduce_scatterv|alltoallv|alltoallv_dynamic|gatherv|scatterv) ' "$tmp/out")" = 6
+
 # Both peers, side by side; MPICH is there where somebody installed it.
 "$top/bench/coll" --quick --sizes 8:8 --vs openmpi,mpich >"$tmp/out" 2>"$tmp/err"
 status=$?

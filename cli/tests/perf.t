@@ -45,6 +45,9 @@ ok "the last line tells fastest and best" grep -qE \
 	<(tail -n 1 "$tmp/out")
 says out ' [0-9.]+[kMG] +[0-9.]+[kMG] +ok$' "bandwidths have a unit"
 says out '^\[0\] +5000 flat' "the last size is what was asked for"
+status 0 "with counts" "$weft" run -n 3 "$weft" perf allv --sizes 4:5000 --iters 4
+rows ".* 4\\* .*" 42 "42 good rows of those"
+says out '^.0. alltoallv_dynamic, fp32' "the dynamic one is among them"
 status 0 "in place" "$weft" run -n 3 "$weft" perf all --in-place --sizes 8:20000 --iters 3
 says out 'allreduce, fp32 sum, in place' "says so"
 status 0 "another type and operation" "$weft" run -n 3 "$weft" perf allreduce --type bf16 \
@@ -140,6 +143,7 @@ status 0 "info --help" "$weft" info --help
 status 2 "an unknown algorithm" "$weft" run -n 2 "$weft" perf allreduce --algo fast
 says err 'there are ring, recursive-doubling, halving-doubling, double-tree.*but no "fast"' "lists those there are"
 ok "and only rank 0 says it" test "$(grep -c 'weft perf:' "$tmp/err")" = 1
+status 2 "in place with counts" "$weft" perf allv --in-place
 status 2 "an algorithm that nobody has" "$weft" perf all --algo fast
 status 1 "a pair that is not supported" "$weft" perf allreduce --op band
 says err 'band of fp32 is not supported.*sum, prod' "lists those there are"
