@@ -137,6 +137,12 @@ TESTS += %D%/own/contend
 %C%_own_contend_SOURCES = %D%/own/contend.c $(fabtests_own)
 %C%_own_contend_LDADD = $(LIBFABRIC_LIBS) -lpthread
 
+# Run by emuverbs/tests/atomics.t.
+check_PROGRAMS += %D%/own/native
+TEST_HELPERS += %D%/own/native
+%C%_own_native_SOURCES = %D%/own/native.c $(fabtests_own)
+%C%_own_native_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/shared
 TESTS += %D%/own/shared
 %C%_own_shared_SOURCES = %D%/own/shared.c %D%/own/remote.c %D%/own/remote.h \

@@ -77,7 +77,7 @@ THREAD_TESTS += %D%/tests/test_qp %D%/tests/test_mixed %D%/tests/test_faults \
 	%D%/tests/test_objects %D%/tests/test_threads
 
 TESTS += %D%/tests/run.t %D%/tests/failover.t %D%/tests/rekey.t %D%/tests/cut.t \
-	%D%/tests/shown.t %D%/tests/absent.t
+	%D%/tests/shown.t %D%/tests/absent.t %D%/tests/atomics.t
 EXTRA_DIST += %D%/tests/run.t %D%/tests/failover.t %D%/tests/rekey.t %D%/tests/cut.t \
-	%D%/tests/shown.t %D%/tests/absent.t
+	%D%/tests/shown.t %D%/tests/absent.t %D%/tests/atomics.t
 endif

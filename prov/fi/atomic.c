@@ -6,6 +6,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/fi/domain.h"
 #include "prov/fi/limits.h"
 #include "prov/proto/atomic_op.h"
 
@@ -18,13 +19,22 @@ int wfi_atomic_valid(uint32_t mode, enum fi_datatype type, enum fi_op op, size_t
 	return 0;
 }
 
+int wfi_atomic_native(uint32_t mode, enum fi_datatype type, enum fi_op op, size_t *count)
+{
+	if ((type != FI_INT64 && type != FI_UINT64) ||
+	    op != (mode == ATOMIC_COMPARE ? FI_CSWAP : FI_SUM))
+		return -FI_EOPNOTSUPP;
+	if (count)
+		*count = 1;
+	return 0;
+}
+
 int wfi_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op,
 		     struct fi_atomic_attr *attr, uint64_t flags)
 {
 	uint32_t mode = ATOMIC_BASE;
 	int rc;
 
-	(void)domain;
 	if (!attr)
 		return -FI_EINVAL;
 	if (flags & FI_TAGGED) /* tagged receives as targets */
@@ -41,7 +51,9 @@ int wfi_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_o
 	default:
 		return -FI_EBADFLAGS;
 	}
-	rc = wfi_atomic_valid(mode, type, op, &attr->count);
+	rc = wfi_domain_of(domain)->native
+		     ? wfi_atomic_native(mode, type, op, &attr->count)
+		     : wfi_atomic_valid(mode, type, op, &attr->count);
 	if (!rc)
 		attr->size = atomic_type_size((uint32_t)type);
 	return rc;

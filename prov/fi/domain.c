@@ -245,6 +245,8 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	atomic_init(&d->refs, 0);
 	d->born = mem_fork_generation();
 	d->entry = entry;
+	d->native =
+		entry.wire->atomic && prov_params()->verbs_atomics == PROV_ATOMICS_NATIVE;
 	d->fabric = wfi_fabric_of(fabric);
 	d->api_version = fabric->api_version;
 	domain_take_attr(d, info);

@@ -51,6 +51,7 @@ struct wfi_domain {
 	uint32_t addr_format;	       /* of addresses inserted into its vectors */
 	uint32_t born;		/* mem_fork_generation of the process that opened it */
 	struct wfi_entry entry; /* what moves the bytes */
+	bool native;		/* atomics are carried out by devices alone (E4) */
 };
 
 /* A child got it by fork. Closing anything of it there does nothing: it is the parent's,

@@ -243,7 +243,8 @@ int wfi_ep_door(struct wfi_ep *ep)
 			ep->msg_order & (FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW |
 					 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW),
 		.atomics = ep->atomic_caps,
-		.atomic_access = ep->atomic_access,
+		/* What its device does no other may. */
+		.atomic_access = ep->domain->native ? 0 : ep->atomic_access,
 	};
 	int ret;
 

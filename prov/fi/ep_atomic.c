@@ -18,6 +18,15 @@ int wfi_ep_atomic_check(const struct wfi_ep *ep, const struct proto_atomic *a)
 	if (!(ep->atomic_caps & need)) {
 		return -FI_EOPNOTSUPP;
 	}
+	if (ep->domain->native) {
+		if (wfi_atomic_native(a->mode, a->type, a->op, NULL) ||
+		    (a->flags & PROTO_DATA)) {
+			return -FI_EOPNOTSUPP;
+		}
+		if (a->len != sizeof(uint64_t) || a->remote_count != 1) {
+			return -FI_EMSGSIZE;
+		}
+	}
 	return (a->flags & PROTO_INJECT) && operands > ep->inject_size ? -FI_EINVAL : 0;
 }
 
@@ -404,7 +413,9 @@ static int valid(struct fid_ep *fid, uint32_t mode, enum fi_datatype type, enum 
 	if (!(wfi_ep_of_ep(fid)->atomic_caps & need)) {
 		return -FI_EOPNOTSUPP;
 	}
-	return wfi_atomic_valid(mode, type, op, count);
+	return wfi_ep_of_ep(fid)->domain->native
+		       ? wfi_atomic_native(mode, type, op, count)
+		       : wfi_atomic_valid(mode, type, op, count);
 }
 
 static int atomic_writevalid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op,

@@ -25,6 +25,7 @@ static const char *const words_mr_demand[] = {"none",	  "raw", "rma_event",
 static const char *const words_monitor[] = {"auto", "userfaultfd", "disabled", NULL};
 static const char *const words_wire[] = {"auto", "shm", "verbs", "uet", NULL};
 static const char *const words_switch[] = {"auto", "off", "on", NULL};
+static const char *const words_atomics[] = {"library", "native", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
 const struct prov_param prov_param_table[] = {
@@ -247,6 +248,17 @@ const struct prov_param prov_param_table[] = {
 		.max = 255,
 		.offset = offsetof(struct prov_params, hop_limit),
 		.text = "routers that a packet to another host may pass",
+	},
+	{
+		.name = "verbs_atomics",
+		.words = words_atomics,
+		.initial = PROV_ATOMICS_LIBRARY,
+		.max = PROV_ATOMICS_NATIVE,
+		.offset = offsetof(struct prov_params, verbs_atomics),
+		.text = "who carries out atomic operations over RDMA devices: the "
+			"target's library does all of them, native lets the target's "
+			"device do 64-bit sum and compare-and-swap, and there are no "
+			"others then; wants one rail and FI_WEFT_SHM=0",
 	},
 	{
 		.name = "verbs_ooo",

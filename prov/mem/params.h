@@ -59,6 +59,9 @@ enum prov_ooo { PROV_OOO_AUTO, PROV_OOO_OFF, PROV_OOO_ON };
 /* Whether a fork must leave what devices know of memory as it is (verbs_fork.h). */
 enum prov_fork { PROV_FORK_AUTO, PROV_FORK_OFF, PROV_FORK_ON };
 
+/* Who carries out atomic operations on other hosts' memory. */
+enum prov_atomics { PROV_ATOMICS_LIBRARY, PROV_ATOMICS_NATIVE };
+
 /* How a cache of registrations hears of memory that goes away. */
 enum prov_monitor { PROV_MONITOR_AUTO, PROV_MONITOR_USERFAULTFD, PROV_MONITOR_DISABLED };
 
@@ -91,7 +94,8 @@ struct prov_params {
 	uint64_t pkey_index;
 	uint64_t service_level;
 	uint64_t hop_limit;
-	uint64_t verbs_ooo; /* enum prov_ooo */
+	uint64_t verbs_ooo;	/* enum prov_ooo */
+	uint64_t verbs_atomics; /* enum prov_atomics */
 	const char *uet_key;
 	uint64_t uet_paths;	 /* source ports */
 	uint64_t uet_timeout_ms; /* a peer of the wire over UDP that says nothing */

@@ -129,6 +129,59 @@ static bool request_send(struct proto_peer *pp, struct tx *tx)
 	return true;
 }
 
+/* By the peer's device. False: not now. */
+static bool native_send(struct proto_peer *pp, struct tx *tx)
+{
+	struct wire_link *link = pp->peer.link;
+	struct atomic_out *out = tx->out;
+	struct wire_atomic a = {.addr = tx->x.remote[0].addr,
+				.key = tx->x.remote[0].key,
+				.compare = out->mode == ATOMIC_COMPARE,
+				.cookie = pool_id(tx)};
+
+	iov_gather(tx->x.local, tx->x.local_count, 0, (char *)&a.operand,
+		   sizeof(a.operand));
+	if (a.compare) {
+		iov_gather(out->compare, out->compare_count, 0, (char *)&a.expect,
+			   sizeof(a.expect));
+	}
+	if (link_ops(link)->atomic(link, &a)) {
+		return false;
+	}
+	out->sent = tx->x.total;
+	list_remove(&tx->node);
+	list_push_back(&pp->waiting, &tx->node);
+	tx_set_state(tx, TX_WAIT_RESULT);
+	return true;
+}
+
+void proto_atomic_done(void *arg, struct wire_link *link, uint64_t cookie, uint64_t was,
+		       int err)
+{
+	struct proto_peer *pp = wire_link_base(link)->peer_ctx;
+	struct proto_ep *ep = arg;
+	struct tx *tx = pp ? tx_find(ep, pp, cookie) : NULL;
+
+	if (!tx || tx->state != TX_WAIT_RESULT) { /* of an epoch that ended */
+		return;
+	}
+	pp = tx->peer;
+	if (!err && tx->out->mode != ATOMIC_BASE) {
+		iov_scatter(tx->out->result, tx->out->result_count, 0, (const char *)&was,
+			    sizeof(was));
+	}
+	/* Messages may follow when it is done, and not when it has left (rule E2). */
+	pp->atomics_sent++;
+	pp->atomics_done++;
+	if (pp->atomics_sent == pp->atomics_posted && proto_peer_is_up(pp)) {
+		proto_unblock(pp, BLOCK_ATOMIC);
+	}
+	if (proto_peer_is_up(pp)) {
+		proto_activate(ep, pp);
+	}
+	tx_complete(ep, tx, err);
+}
+
 /* Nothing more of it will be sent. */
 static void all_sent(struct proto_peer *pp, struct tx *tx)
 {
@@ -140,20 +193,24 @@ static void all_sent(struct proto_peer *pp, struct tx *tx)
 
 int atomics_run(struct proto_peer *pp)
 {
+	bool native = wire_link_base(pp->peer.link)->caps.atomic;
 	int sent = 0;
 
 	while (!list_empty(&pp->atomics)) {
 		struct tx *tx = container_of(pp->atomics.next, struct tx, node);
 
-		if (pp->rma_done < tx->rma_barrier || !request_send(pp, tx)) {
+		if (pp->rma_done < tx->rma_barrier ||
+		    !(native ? native_send(pp, tx) : request_send(pp, tx))) {
 			return sent;
 		}
-		if (tx->out->sent == tx->x.total) {
+		if (!native && tx->out->sent == tx->x.total) {
 			all_sent(pp, tx);
 		}
 		sent++;
 	}
-	proto_unblock(pp, BLOCK_ATOMIC);
+	if (pp->atomics_sent == pp->atomics_posted) {
+		proto_unblock(pp, BLOCK_ATOMIC);
+	}
 	return sent;
 }
 
@@ -235,13 +292,11 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 	} else {
 		peer_connect(&ep->peers, &pp->peer);
 	}
-	if (!list_empty(&pp->atomics)) {
-		if (ep->order_msg_after_rma) {
-			proto_block(pp, BLOCK_ATOMIC);
-		}
-		if (proto_peer_is_up(pp)) {
-			proto_activate(ep, pp);
-		}
+	if (pp->atomics_sent != pp->atomics_posted && ep->order_msg_after_rma) {
+		proto_block(pp, BLOCK_ATOMIC);
+	}
+	if (!list_empty(&pp->atomics) && proto_peer_is_up(pp)) {
+		proto_activate(ep, pp);
 	}
 	return 0;
 }

@@ -120,6 +120,7 @@ static const struct wire_events events = {
 	.packet = eager_packet,
 	.segment_done = proto_segment_done,
 	.put_over = proto_put_over,
+	.atomic_done = proto_atomic_done,
 	.arrived = on_arrived,
 };
 

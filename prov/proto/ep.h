@@ -507,6 +507,8 @@ static inline void credit_consume(struct proto_ep *ep, struct proto_peer *pp,
 extern const struct peer_ops proto_peer_ops;
 void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err);
 void proto_put_over(void *arg, struct wire_link *link, void *cookie);
+void proto_atomic_done(void *arg, struct wire_link *link, uint64_t cookie, uint64_t was,
+		       int err);
 /* Frees peers that nobody needs any more. */
 void proto_reap(struct proto_ep *ep);
 

@@ -59,6 +59,8 @@ struct wire_caps {
 	bool lends;	  /* with `raw`: memory has a name for its peer where it was lent
 			   * (lend),       and can only be read by it */
 	bool notify;	  /* put_notify */
+	bool atomic;	  /* atomic: and the peer's memory is changed atomically by its
+			   * device alone (rule E4) */
 	size_t bulk;	  /* bytes of one of the peer's bulk slots; 0: none can be read */
 	uint32_t joints;  /* transfers that both ends may copy at once; 0: none. Where
 			   * there are any, raw segments are done in the call */
@@ -139,6 +141,16 @@ struct wire_segment {
 	void *cookie; /* handed back by segment_done */
 };
 
+/* Of 8 bytes that lie at a multiple of 8, in the byte order of both hosts. */
+struct wire_atomic {
+	uint64_t addr; /* as wire_remote */
+	uint64_t key;
+	bool compare; /* writes operand where expect is there; else adds it */
+	uint64_t operand;
+	uint64_t expect;
+	uint64_t cookie; /* handed back by atomic_done */
+};
+
 struct wire_events {
 	/*
 	 * A link is ready: one that was dialled (peer_ctx is what dial was given), or one
@@ -162,6 +174,12 @@ struct wire_events {
 	 * counter of the peer's wants to hear of; or segment_done, for any reason. Only
 	 * from wires that have put_soon. */
 	void (*put_over)(void *arg, struct wire_link *link, void *cookie);
+	/* Where caps.atomic: what was there before; err: it was not carried out, but
+	 * -FI_ECONNABORTED: nobody can say, and it may still be. In the order of the
+	 * calls.
+	 */
+	void (*atomic_done)(void *arg, struct wire_link *link, uint64_t cookie,
+			    uint64_t was, int err);
 	/* Where caps.notify: all `len` bytes of a put of the peer are in memory (rule
 	 * A8). Once for each put_notify that didn't fail there. */
 	void (*arrived)(void *arg, struct wire_link *link, const struct wire_notice *n,
@@ -246,6 +264,13 @@ struct wire_ops {
 	 */
 	int (*put_notify)(struct wire_link *link, const struct wire_segment *seg,
 			  const struct wire_notice *n);
+
+	/*
+	 * Where caps.atomic: 0: under way, atomic_done follows, from progress only, after
+	 * those of earlier calls. -FI_EAGAIN: no room now. NULL: no link of the wire has
+	 * it, whatever is asked for.
+	 */
+	int (*atomic)(struct wire_link *link, const struct wire_atomic *a);
 
 	/*
 	 * Where caps.local: makes memory of this process known to the hardware, so that

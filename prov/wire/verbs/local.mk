@@ -16,6 +16,7 @@ PROV_SOURCES += \
 if HAVE_VERBS
 PROV_SOURCES += \
 	%D%/verbs.c %D%/verbs.h \
+	%D%/verbs_atomic.c %D%/verbs_atomic.h \
 	%D%/verbs_bufs.c %D%/verbs_bufs.h \
 	%D%/verbs_chan.c %D%/verbs_chan.h \
 	%D%/verbs_connect.c %D%/verbs_connect.h \
@@ -135,6 +136,10 @@ check_PROGRAMS += %D%/tests/test_reach
 TEST_HELPERS += %D%/tests/test_reach
 %C%_tests_test_reach_SOURCES = %D%/tests/test_reach.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_reach_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/test_native
+TEST_HELPERS += %D%/tests/test_native
+%C%_tests_test_native_SOURCES = %D%/tests/test_native.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_native_LDADD = prov/libprov.la
 check_PROGRAMS += %D%/tests/test_left
 TEST_HELPERS += %D%/tests/test_left
 %C%_tests_test_left_SOURCES = %D%/tests/test_left.c %D%/tests/rig.c %D%/tests/rig.h
@@ -144,7 +149,7 @@ endif
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t \
 	%D%/tests/near.t %D%/tests/reach.t %D%/tests/asleep.t \
-	%D%/tests/dmabuf.t
-EXTRA_DIST += %D%/tests/dmabuf.t %D%/tests/asleep.t %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
+	%D%/tests/dmabuf.t %D%/tests/native.t
+EXTRA_DIST += %D%/tests/native.t %D%/tests/dmabuf.t %D%/tests/asleep.t %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh

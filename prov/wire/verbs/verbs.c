@@ -4,6 +4,7 @@
 
 #include "prov/wire/verbs/verbs.h"
 
+#include "prov/wire/verbs/verbs_atomic.h"
 #include "prov/wire/verbs/verbs_chan.h"
 #include "prov/wire/verbs/verbs_ep.h"
 #include "prov/wire/verbs/verbs_link.h"
@@ -76,6 +77,7 @@ const struct wire_ops verbs_wire_ops = {
 	.get = verbs_get,
 	.put_notify = verbs_put_notify,
 	.put_soon = verbs_put_soon,
+	.atomic = verbs_atomic,
 	.events = verbs_link_events,
 	.mem_add = wire_mem_add,
 	.mem_drop = wire_mem_drop,

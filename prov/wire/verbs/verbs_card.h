@@ -46,6 +46,8 @@ enum verbs_rail_kind {
 #define VERBS_CARD_NUMBERED 2u /* every put is numbered (FI_WEFT_NUMBERED) */
 #define VERBS_CARD_STOPS    4u /* lanes are stopped at the door (verbs_stop.h), */
 #define VERBS_CARD_SPARES   8u /* and made there (verbs_spare.h) */
+/* Its device carries out all atomics (FI_WEFT_VERBS_ATOMICS), and no one else. */
+#define VERBS_CARD_ATOMICS 16u
 
 struct verbs_card_rail {
 	uint8_t kind;	/* enum verbs_rail_kind */

@@ -107,6 +107,8 @@ int verbs_chan_open(struct verbs_link *link, uint32_t rail, struct verbs_qp **ou
 	uint32_t extra;
 	int ret;
 
+	if (ep->dom->dev->native)
+		attr.sends += VERBS_ATOMICS;
 	/* Another queue pair's: the peer has its window. */
 	if (c->ctl.grant)
 		c->grant = c->ctl.grant;
@@ -129,7 +131,9 @@ int verbs_chan_open(struct verbs_link *link, uint32_t rail, struct verbs_qp **ou
 	c->probed = false;
 	qp->receives_extra = attr.srq ? extra : 0;
 	qp->scratch = verbs_buf_get(&ep->receives);
-	if (!qp->scratch)
+	if (ep->dom->dev->native)
+		qp->results = verbs_buf_get(&ep->receives);
+	if (!qp->scratch || (ep->dom->dev->native && !qp->results))
 		ret = -FI_ENOMEM;
 	else if (!qp->srq)
 		ret = receives_own(ep, qp, attr.receives);
@@ -375,6 +379,36 @@ bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32
 	return post(link, &wr, signal ? VERBS_CHAN_READ : VERBS_CHAN_PACKET);
 }
 
+bool verbs_chan_atomic(struct verbs_link *link, uint32_t at, uint64_t addr, uint32_t rkey,
+		       const struct wire_atomic *a)
+{
+	struct verbs_chan *c = &link->chan;
+	struct ibv_sge sge = {.length = sizeof(uint64_t)};
+	struct ibv_send_wr wr = {
+		.opcode = a->compare ? IBV_WR_ATOMIC_CMP_AND_SWP
+				     : IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.atomic = {.remote_addr = addr,
+			      .rkey = rkey,
+			      .compare_add = a->compare ? a->expect : a->operand,
+			      .swap = a->operand}};
+
+	if (!can_post(c) || !c->qp->results)
+		return false;
+	sge.addr = (uintptr_t)c->qp->results->bytes + at * sizeof(uint64_t);
+	sge.lkey = c->qp->results->lkey[c->qp->rail];
+	return post(link, &wr, VERBS_CHAN_ATOMIC);
+}
+
+uint64_t verbs_chan_result(const struct verbs_link *link, uint32_t at)
+{
+	uint64_t was;
+
+	memcpy(&was, link->chan.qp->results->bytes + at * sizeof(was), sizeof(was));
+	return was;
+}
+
 void verbs_chan_probe(struct verbs_link *link)
 {
 	struct verbs_chan *c = &link->chan;
@@ -532,6 +566,12 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 	for (uint32_t i = 0; i < count; i++)
 		were |= qp->cookie[qp->sq_tail++ & qp->sq_mask];
 	if (wc->status != IBV_WC_SUCCESS) {
+		/* Those behind it were not carried out either. The device's event may
+		 * have come before. */
+		if (qp == link->chan.qp && (were & VERBS_CHAN_ATOMIC) &&
+		    (wc->status == IBV_WC_REM_ACCESS_ERR ||
+		     wc->status == IBV_WC_REM_INV_REQ_ERR))
+			link->atomics.refused = true;
 		if (qp == link->chan.qp && qp->state == VERBS_QP_READY &&
 		    !link->chan.broken) {
 			FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "control channel: %s\n",
@@ -544,6 +584,10 @@ void verbs_chan_sent(struct verbs_link *link, struct verbs_qp *qp,
 	if (were & VERBS_CHAN_BYE)
 		link->chan.bye_done = true;
 	if (qp != link->chan.qp || link->state != VERBS_LINK_UP)
+		return;
+	if (were & VERBS_CHAN_ATOMIC)
+		verbs_atomics_done(link);
+	if (link->state != VERBS_LINK_UP)
 		return;
 	if (were & VERBS_CHAN_PROBE)
 		link->chan.probed = false;

@@ -46,7 +46,8 @@ enum verbs_chan_cookie {
 	VERBS_CHAN_PACKET = 0,
 	VERBS_CHAN_READ = 1, /* of the key table */
 	VERBS_CHAN_BYE = 2,
-	VERBS_CHAN_PROBE = 4
+	VERBS_CHAN_PROBE = 4,
+	VERBS_CHAN_ATOMIC = 8
 };
 
 void verbs_chan_init(struct verbs_link *link);
@@ -75,6 +76,11 @@ bool verbs_chan_read(struct verbs_link *link, unsigned at, uint64_t addr, uint32
 void verbs_chan_probe(struct verbs_link *link);
 const void *verbs_chan_read_at(const struct verbs_link *link, unsigned at);
 #define VERBS_CHAN_READ_MAX 2048u
+
+/* A native atomic, whose result is number `at`. False: not now. */
+bool verbs_chan_atomic(struct verbs_link *link, uint32_t at, uint64_t addr, uint32_t rkey,
+		       const struct wire_atomic *a);
+uint64_t verbs_chan_result(const struct verbs_link *link, uint32_t at);
 
 /* Another queue pair is there, and the peer says what it heard. -EPROTO. */
 int verbs_chan_resume(struct verbs_link *link, uint64_t heard);

@@ -34,6 +34,8 @@ void verbs_card_fill(struct verbs_ep *ep)
 	card->features |= VERBS_CARD_STOPS | VERBS_CARD_SPARES;
 	if (prov_params()->numbered)
 		card->features |= VERBS_CARD_NUMBERED;
+	if (dev->native)
+		card->features |= VERBS_CARD_ATOMICS;
 	card->door = ep->base.addr;
 	card->incarnation = ep->incarnation;
 	card->packet = VERBS_PACKET;

@@ -63,6 +63,8 @@ void verbs_want_read(struct verbs_want *want)
 		.hop_limit = (uint8_t)p->hop_limit,
 		.ooo = (enum prov_ooo)p->verbs_ooo,
 		.fork = (enum prov_fork)p->verbs_fork,
+		.native = p->verbs_atomics == PROV_ATOMICS_NATIVE,
+		.shm = p->shm,
 	};
 }
 
@@ -417,6 +419,34 @@ static int ooo_check(struct verbs_dev *dev, const struct verbs_want *want,
 	return 0;
 }
 
+/* Whoever changes memory atomically there must be one and the same device (rule E4). */
+static int atomics_check(struct verbs_dev *dev, const struct verbs_want *want,
+			 struct verbs_error *error)
+{
+	static const char option[] = "FI_WEFT_VERBS_ATOMICS=native";
+
+	if (!want->native)
+		return 0;
+	if (want->shm)
+		return verbs_error_set(
+			error, -FI_EINVAL,
+			"%s: processes of this host would be reached by shared memory, "
+			"where processors do them: set FI_WEFT_SHM=0 as well",
+			option);
+	if (dev->rails != 1)
+		return verbs_error_set(
+			error, -FI_EINVAL,
+			"%s: a device knows nothing of another's, and there are %u "
+			"rails: name one of them by FI_WEFT_RAILS",
+			option, dev->rails);
+	if (!dev->rail[0].limits.atomic)
+		return verbs_error_set(error, -FI_EINVAL,
+				       "%s: %s has no atomic operations: unset it",
+				       option, dev->rail[0].name);
+	dev->native = true;
+	return 0;
+}
+
 static int profiles_read(const struct verbs_want *want, struct dqplb_profiles *all,
 			 struct verbs_error *error)
 {
@@ -550,7 +580,9 @@ static int dev_open(struct verbs_dev *dev, const struct verbs_want *want,
 	if (!rc)
 		rc = rails_open(dev, want, &c, error);
 	scan_close(&s);
-	return rc ? rc : ooo_check(dev, want, error);
+	if (!rc)
+		rc = ooo_check(dev, want, error);
+	return rc ? rc : atomics_check(dev, want, error);
 }
 
 int verbs_dev_open(const struct verbs_want *want, struct verbs_dev **out,

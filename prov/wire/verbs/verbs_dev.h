@@ -43,6 +43,8 @@ struct verbs_want {
 	uint8_t hop_limit;	/* FI_WEFT_HOP_LIMIT */
 	enum prov_ooo ooo;	/* FI_WEFT_VERBS_OOO */
 	enum prov_fork fork;	/* FI_WEFT_VERBS_FORK */
+	bool native;		/* FI_WEFT_VERBS_ATOMICS */
+	bool shm;		/* FI_WEFT_SHM */
 };
 
 void verbs_want_read(struct verbs_want *want);
@@ -106,6 +108,7 @@ struct verbs_dev {
 	pthread_mutex_t looking; /* asking a port; only the next is taken with it */
 	pthread_mutex_t moving;	 /* taken last, for a moment */
 	uint32_t rails;		 /* 1 to DQPLB_RAILS_MAX */
+	bool native;		 /* atomics are the device's, of the one rail (rule E4) */
 	struct verbs_rail rail[DQPLB_RAILS_MAX];
 	struct fabric_place place; /* of this host; host is always known */
 	struct dqplb_profiles profiles;

@@ -430,6 +430,8 @@ bool verbs_link_heard(struct verbs_link *link)
 	link->base.peer = link->peer.door;
 	link->base.peer_incarnation = link->peer.incarnation;
 	link->base.caps.inlined = verbs_qp_inlined(ep);
+	link->base.caps.atomic =
+		ep->dom->dev->native && (link->peer.features & VERBS_CARD_ATOMICS);
 	if (verbs_link_numbers(link))
 		link->base.caps.passive = false;
 	link->base.caps.max_packet =

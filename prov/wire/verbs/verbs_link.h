@@ -14,6 +14,7 @@
 
 #include "prov/dqplb/rx.h"
 #include "prov/dqplb/tx.h"
+#include "prov/wire/verbs/verbs_atomic.h"
 #include "prov/wire/verbs/verbs_card.h"
 #include "prov/wire/verbs/verbs_chan.h"
 #include "prov/wire/verbs/verbs_ep.h"
@@ -90,6 +91,7 @@ struct verbs_link {
 	uint64_t stops_due;    /* then */
 	struct verbs_spare spare;
 	struct verbs_rkeys rkeys;
+	struct verbs_atomics atomics;
 	uint32_t events;	  /* MEM_EVENTS_* that entries of the peer's keys said */
 	struct list ops;	  /* under way */
 	struct verbs_flush flush; /* puts that are, behind those */

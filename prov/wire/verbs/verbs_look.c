@@ -73,16 +73,17 @@ static void row_text(const struct verbs_dev *dev, size_t distance, char line[LIN
 		 (unsigned long long)p->traffic_class, tx.window);
 }
 
-static void rail_text(const struct verbs_rail *r, char line[LINE_MAX])
+static void rail_text(const struct verbs_rail *r, bool native, char line[LINE_MAX])
 {
 	static const char *const kind[] = {"?", "InfiniBand", "RoCE v2 by IPv4",
 					   "RoCE v2 by IPv6", "RoCE v1"};
 	const struct verbs_reach at = verbs_rail_reach(r);
 
 	snprintf(line, LINE_MAX,
-		 "rail %u: %s port %u, %s, GID %u, MTU %u, %llu Mbit/s, %s", r->number,
+		 "rail %u: %s port %u, %s, GID %u, MTU %u, %llu Mbit/s, %s%s", r->number,
 		 r->name, r->port, kind[at.kind], at.gid_index, 128u << at.mtu,
-		 (unsigned long long)r->speed, r->up ? "up" : "down");
+		 (unsigned long long)r->speed, native ? "native atomics, " : "",
+		 r->up ? "up" : "down");
 }
 
 static void place_text(const struct verbs_dev *dev, char line[LINE_MAX])
@@ -97,7 +98,7 @@ static void place_text(const struct verbs_dev *dev, char line[LINE_MAX])
 static bool dev_line(const struct verbs_dev *dev, uint32_t at, char line[LINE_MAX])
 {
 	if (at < dev->rails)
-		rail_text(&dev->rail[at], line);
+		rail_text(&dev->rail[at], dev->native, line);
 	else if (at == dev->rails)
 		place_text(dev, line);
 	else if (at - dev->rails - 1 < FABRIC_DISTANCES)

@@ -449,14 +449,17 @@ static struct reg *reg_find(struct verbs_dom *dom, uint64_t key)
 	return NULL;
 }
 
-static int key_access(const struct mem_region *region)
+static int key_access(const struct verbs_dom *dom, const struct mem_region *region)
 {
+	const uint64_t both = FI_REMOTE_READ | FI_REMOTE_WRITE;
 	int access = 0;
 
 	if (region->access & FI_REMOTE_READ)
 		access |= IBV_ACCESS_REMOTE_READ;
 	if (region->access & FI_REMOTE_WRITE)
 		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+	if (dom->dev->native && (region->access & both) == both)
+		access |= IBV_ACCESS_REMOTE_ATOMIC;
 	return access;
 }
 
@@ -485,8 +488,9 @@ static int reg_fill(struct verbs_dom *dom, struct reg *reg,
 		p->len = region->iov[i].iov_len;
 		if (p->len == 0)
 			continue;
-		ret = mr_add(dom, region->iov[i].iov_base, p->len, key_access(region),
-			     VERBS_MR_DEMAND, region->dmabuf, &mr);
+		ret = mr_add(dom, region->iov[i].iov_base, p->len,
+			     key_access(dom, region), VERBS_MR_DEMAND, region->dmabuf,
+			     &mr);
 		if (ret)
 			return ret;
 		list_push_back(&reg->mrs, &mr->node);

@@ -242,6 +242,8 @@ static int qp_create(struct verbs_ep *ep, struct verbs_qp *qp,
 						    IBV_ACCESS_REMOTE_WRITE};
 	int err;
 
+	if (ep->dom->dev->native)
+		to.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	qp->ib = attr->ooo ? verbs_ooo_create_qp(rail->pd, &init)
 			   : ep->lib->create_qp(rail->pd, &init);
 	if (!qp->ib)
@@ -331,6 +333,8 @@ void verbs_qp_free(struct verbs_ep *ep, struct verbs_qp *qp)
 		verbs_srq_put(ep, qp->srq, qp->receives_max, qp->receives_extra);
 	if (qp->scratch)
 		verbs_buf_put(&ep->receives, qp->scratch);
+	if (qp->results)
+		verbs_buf_put(&ep->receives, qp->results);
 	while ((b = qp->own)) {
 		qp->own = b->next;
 		verbs_buf_put(&ep->receives, b);

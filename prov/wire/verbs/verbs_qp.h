@@ -59,6 +59,7 @@ struct verbs_qp {
 	struct verbs_cq *cq;
 	struct verbs_srq *srq;	   /* NULL: receives of its own */
 	struct verbs_buf *scratch; /* control: what reads bring, acknowledgements */
+	struct verbs_buf *results; /* likewise: of native atomics; NULL: there are none */
 	struct verbs_buf *own;	   /* control, of its own receives */
 	struct list where;	   /* ep->retired */
 	uint64_t due;		   /* retired: destroyed at the latest */

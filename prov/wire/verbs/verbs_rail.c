@@ -310,12 +310,14 @@ static uint32_t some(int v)
 	return v > 0 ? (uint32_t)v : 0;
 }
 
-static void demand_read(struct ibv_context *context, struct verbs_limits *l)
+static void demand_read(struct ibv_context *context, bool native, struct verbs_limits *l)
 {
 	struct verbs_context *v = verbs_get_ctx_op(context, query_device_ex);
 	struct ibv_device_attr_ex ex;
 	uint32_t need = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE;
 
+	if (native)
+		need |= IBV_ODP_SUPPORT_ATOMIC;
 	memset(&ex, 0, sizeof(ex));
 	if (!v || v->query_device_ex(context, NULL, &ex, sizeof(ex)))
 		return;
@@ -324,8 +326,8 @@ static void demand_read(struct ibv_context *context, struct verbs_limits *l)
 	l->odp_all = l->odp && (ex.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT);
 }
 
-static int limits_read(const struct verbs_lib *lib, struct verbs_rail *rail,
-		       struct verbs_error *error)
+static int limits_read(const struct verbs_lib *lib, const struct verbs_want *want,
+		       struct verbs_rail *rail, struct verbs_error *error)
 {
 	struct verbs_limits *l = &rail->limits;
 	struct ibv_device_attr a;
@@ -351,7 +353,7 @@ static int limits_read(const struct verbs_lib *lib, struct verbs_rail *rail,
 	l->mr_size = a.max_mr_size;
 	l->port_active_event = (a.device_cap_flags & IBV_DEVICE_PORT_ACTIVE_EVENT) != 0;
 	l->atomic = a.atomic_cap != IBV_ATOMIC_NONE;
-	demand_read(rail->context, l);
+	demand_read(rail->context, want->native, l);
 	return 0;
 }
 
@@ -435,7 +437,7 @@ int verbs_rail_look(const struct verbs_lib *lib, const struct verbs_want *want,
 	if (!rc)
 		rc = pkey_read(lib, want, rail, error);
 	if (!rc)
-		rc = limits_read(lib, rail, error);
+		rc = limits_read(lib, want, rail, error);
 	if (rc)
 		return rc;
 	if (!rail->pd)

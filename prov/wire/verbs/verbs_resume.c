@@ -38,6 +38,7 @@ static void chan_qp_close(struct verbs_link *link)
 	verbs_qp_close(link->ep, link->chan.qp);
 	pthread_mutex_unlock(&link->ep->mutex);
 	link->chan.qp = NULL;
+	verbs_atomics_cut(link);
 }
 
 /* How long a link may be without a channel on which anything gets through. */
@@ -246,6 +247,7 @@ static void chan_back(struct verbs_link *link)
 	link->chan.hold = false;
 	dqplb_rx_resend(link->rx);
 	verbs_rkeys_restart(link, false);
+	verbs_atomics_run(link);
 	verbs_stop_again(link);
 	verbs_link_chore(link);
 }

@@ -153,6 +153,7 @@ static void fetch_end(struct verbs_link *link, struct verbs_rkey *k, int err)
 	}
 	while ((n = list_pop_front(&k->waiting)))
 		verbs_op_key(container_of(n, struct verbs_op, node));
+	verbs_atomics_run(link);
 	verbs_rkey_put(k);
 }
 

@@ -434,6 +434,8 @@ int verbs_ops_reap(struct verbs_link *link)
 	struct list *n;
 	int count = 0;
 
+	if (__builtin_expect(link->atomics.tail != link->atomics.posted, 0))
+		count = verbs_atomics_reap(link);
 	while (link->state == VERBS_LINK_UP && (x = dqplb_tx_take(link->tx))) {
 		verbs_op_over(container_of(x, struct verbs_op, xfer));
 		count++;
@@ -465,6 +467,7 @@ void verbs_ops_fail(struct verbs_link *link, int err, bool tell)
 		while ((x = dqplb_tx_take(link->tx)))
 			op_end(container_of(x, struct verbs_op, xfer), x->error, tell);
 	}
+	verbs_atomics_fail(link, err, tell);
 	list_fail(link, &link->ops_failed, err, tell);
 	list_fail(link, &link->ops, err, tell);
 	list_fail(link, &link->flush.waiting, err, tell);

@@ -108,11 +108,22 @@ static void on_arrived(void *arg, struct wire_link *link, const struct wire_noti
 	rig->arrived_last = n->data;
 }
 
+static void on_atomic(void *arg, struct wire_link *link, uint64_t cookie, uint64_t was,
+		      int err)
+{
+	struct rig *rig = arg;
+
+	(void)link;
+	if (rig->on_atomic)
+		rig->on_atomic(rig, cookie, was, err);
+}
+
 static const struct wire_events rig_events = {.link_up = on_up,
 					      .link_down = on_down,
 					      .packet = on_packet,
 					      .segment_done = on_segment,
 					      .put_over = on_put,
+					      .atomic_done = on_atomic,
 					      .arrived = on_arrived};
 
 static void open_with(struct rig *rig, struct mem_keytab *keys)

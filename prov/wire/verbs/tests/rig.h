@@ -50,6 +50,8 @@ struct rig {
 	/* Called first when set; true: handled. */
 	bool (*on_packet)(struct rig *rig, struct wire_link *link, const uint8_t *pkt,
 			  size_t len);
+	/* A native atomic is over. */
+	void (*on_atomic)(struct rig *rig, uint64_t cookie, uint64_t was, int err);
 	void *user;
 	/* Called for a link that is up, when set; true: it isn't kept. */
 	bool (*on_up)(struct rig *rig, struct wire_link *link);
