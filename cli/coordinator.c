@@ -28,7 +28,10 @@
 static const char help_text[] =
 	"usage: weft coordinator --listen HOST:PORT --state FILE --size N [OPTION...]\n"
 	"  --listen HOST:PORT  where members connect; port 0: any that is free\n"
-	"  --state FILE        keeps what must survive this process\n"
+	"  --state FILE        keeps what must survive this process; or\n"
+	"                      etcd://HOST:PORT/PREFIX, where several coordinators keep "
+	"it\n"
+	"                      together: one leads, the others wait to take over\n"
 	"  --size N            members that the first epoch waits for, 1 to 4096\n"
 	"  --first             the job has never had a coordinator: FILE must not be "
 	"there.\n"
@@ -114,6 +117,36 @@ static void allow_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* Opens the server; where another coordinator leads, waits until it doesn't. 1: it is
+ * open; 0: a signal ended the wait; negative: said why not. */
+static int open_server(const struct ft_server_attr *attr, struct serving *s,
+		       const sigset_t *set)
+{
+	const struct timespec pause = {.tv_sec = 1};
+	bool told = false;
+
+	for (;;) {
+		int rc = ft_server_open(attr, &s->server, s->why), signal;
+
+		if (rc == 0)
+			return 1;
+		if (rc != -EAGAIN) {
+			fprintf(stderr, "weft coordinator: %s\n", s->why);
+			return -1;
+		}
+		if (!told)
+			note(NULL, s->why);
+		told = true;
+		signal = sigtimedwait(set, NULL, &pause);
+		if (signal == SIGUSR1) {
+			printf("state=standby\n");
+			fflush(stdout);
+		} else if (signal == SIGTERM || signal == SIGINT) {
+			return 0;
+		}
+	}
+}
+
 static int run(const struct ft_server_attr *attr)
 {
 	struct serving s = {.main = pthread_self()};
@@ -130,10 +163,9 @@ static int run(const struct ft_server_attr *attr)
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	allow_files();
-	if (ft_server_open(attr, &s.server, s.why)) {
-		fprintf(stderr, "weft coordinator: %s\n", s.why);
-		return 1;
-	}
+	rc = open_server(attr, &s, &set);
+	if (rc < 1)
+		return rc < 0;
 	printf("%s\n", ft_server_address(s.server));
 	fflush(stdout);
 	rc = pthread_create(&thread, NULL, serve, &s);

@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "coll/ft/keep.h"
+#include "coll/ft/snapshot.h"
 #include "util/be.h"
 
 enum {
-	KEEP_VERSION = 1,
 	KEEP_PATH_MAX = 1024,
 	RECORD_LEN = 16,
 	RECORDS_MAX = 256, /* then a snapshot is due */
@@ -46,51 +46,6 @@ struct ft_keep {
 	struct ft_durable kept;
 	char why[FT_KEEP_WHY];
 };
-
-/* FNV-1a: finds what was cut short or garbled, not who means harm. */
-static uint64_t check_of(const void *buf, size_t len, uint64_t salt)
-{
-	const uint8_t *at = buf;
-	uint64_t sum = 0xcbf29ce484222325u ^ salt;
-
-	for (size_t i = 0; i < len; i++)
-		sum = (sum ^ at[i]) * 0x100000001b3u;
-	return sum ^ sum >> 32;
-}
-
-/*
- * A snapshot is what a STATE message would say of it, the only other place where a list
- * of members is written down: term and epoch, what counts, the sign; prior is the valid
- * term. A coordinator that has no epoch yet is written as having none, and fresh by its
- * id.
- */
-static void to_msg(const struct ft_durable *d, struct ft_msg *msg)
-{
-	*msg = (struct ft_msg){
-		.type = FT_STATE,
-		.id = d->fresh ? 2 : 1,
-		.term = d->term,
-		.prior = d->valid,
-		.sign = d->sign,
-		.active = d->active.epoch,
-		.commit = d->commit,
-		.active_list = &d->active,
-	};
-}
-
-static bool from_msg(const struct ft_msg *msg, struct ft_durable *d)
-{
-	if (msg->type != FT_STATE || msg->id > 2 || !ft_epoch_none(msg->pending) ||
-	    msg->vote.answer != FT_VOTE_NONE ||
-	    ft_epoch_cmp(msg->commit.epoch, msg->active) > 0)
-		return false;
-	d->fresh = msg->id == 2;
-	d->term = msg->term;
-	d->valid = msg->prior;
-	d->sign = msg->sign;
-	d->commit = msg->commit;
-	return ft_roster_copy(&d->active, msg->active_list);
-}
 
 static int failed(struct ft_keep *k, const char *what, const char *path)
 {
@@ -131,21 +86,10 @@ static bool sync_folder(const struct ft_keep *k)
 
 static bool write_snapshot(int fd, const struct ft_keep *k, const struct ft_durable *d)
 {
-	struct ft_msg msg;
-	struct be64 check;
-	uint8_t *buf;
 	size_t len;
-	bool good;
+	uint8_t *buf = ft_snapshot_put(d, k->job, &len);
+	bool good = buf && write_all(fd, buf, len) && fsync(fd) == 0;
 
-	to_msg(d, &msg);
-	len = ft_wire_len(&msg);
-	buf = malloc(len);
-	if (!buf)
-		return false;
-	ft_wire_put(buf, &msg, k->job);
-	check = be64_of(check_of(buf, len, KEEP_VERSION));
-	good = write_all(fd, buf, len) && write_all(fd, &check, sizeof(check)) &&
-	       fsync(fd) == 0;
 	free(buf);
 	return good;
 }
@@ -180,8 +124,8 @@ static bool save_record(struct ft_keep *k, const struct ft_durable *d)
 {
 	struct record r = {.step = be64_of(d->commit.step)};
 
-	r.check = be64_of(check_of(&r.step, sizeof(r.step),
-				   d->active.epoch.term ^ d->active.epoch.seq));
+	r.check = be64_of(ft_snapshot_check(&r.step, sizeof(r.step),
+					    d->active.epoch.term ^ d->active.epoch.seq));
 	if (!write_all(k->fd, &r, sizeof(r)) || fdatasync(k->fd)) {
 		failed(k, "can't write", k->path);
 		return false;
@@ -217,9 +161,9 @@ static size_t read_records(struct ft_durable *d, const uint8_t *at, size_t len)
 		struct record r;
 
 		memcpy(&r, at + used, sizeof(r));
-		if (be64_get(r.check) !=
-			    check_of(&r.step, sizeof(r.step),
-				     d->active.epoch.term ^ d->active.epoch.seq) ||
+		if (be64_get(r.check) != ft_snapshot_check(&r.step, sizeof(r.step),
+							   d->active.epoch.term ^
+								   d->active.epoch.seq) ||
 		    be64_get(r.step) != d->commit.step + 1)
 			break;
 		d->commit.step++;
@@ -230,27 +174,13 @@ static size_t read_records(struct ft_durable *d, const uint8_t *at, size_t len)
 
 static const char *parse(struct ft_keep *k, const uint8_t *buf, size_t len, size_t *whole)
 {
-	struct ft_inbox inbox = {0};
-	struct ft_msg msg;
-	struct be64 check;
-	size_t head = len >= FT_HDR_LEN ? ft_wire_whole(buf, k->job) : 0;
-	bool good;
+	const char *fault = ft_snapshot_get(buf, len, k->job, &k->kept, whole);
+	size_t head = *whole;
 
-	if (head == 0)
-		return "is not what a coordinator of this job kept";
-	if (len < head + sizeof(check))
-		return "is cut short";
-	memcpy(&check, buf + head, sizeof(check));
-	if (be64_get(check) != check_of(buf, head, KEEP_VERSION))
-		return "is damaged, or of another version";
-	good = ft_wire_get(buf, head, k->job, &msg, &inbox) == FT_FAULT_NONE &&
-	       from_msg(&msg, &k->kept);
-	ft_inbox_fini(&inbox);
-	if (!good)
-		return "says what no coordinator keeps";
-	*whole = head + sizeof(check);
-	*whole += read_records(&k->kept, buf + *whole, len - *whole);
-	k->records = (uint32_t)((*whole - head - sizeof(check)) / RECORD_LEN);
+	if (fault)
+		return fault;
+	*whole += read_records(&k->kept, buf + head, len - head);
+	k->records = (uint32_t)((*whole - head) / RECORD_LEN);
 	return NULL;
 }
 

@@ -3,7 +3,8 @@ COLL_SOURCES += %D%/roster.h %D%/roster.c %D%/ft_wire.h %D%/ft_wire.c \
 	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/rebuild.c \
 	%D%/keep.h %D%/keep.c %D%/frame.h %D%/frame.c %D%/stream.h %D%/stream.c \
 	%D%/dial.h %D%/dial.c %D%/link.h %D%/link.c %D%/conns.h %D%/conns.c \
-	%D%/server.h %D%/server.c
+	%D%/server.h %D%/server.c %D%/snapshot.h %D%/snapshot.c %D%/store.h %D%/store.c \
+	%D%/http.h %D%/http.c %D%/etcd.h %D%/etcd.c
 
 check_PROGRAMS += %D%/tests/test_ft_wire
 TESTS += %D%/tests/test_ft_wire
@@ -20,6 +21,11 @@ check_PROGRAMS += %D%/tests/test_keep
 TESTS += %D%/tests/test_keep
 %C%_tests_test_keep_SOURCES = %D%/tests/test_keep.c
 %C%_tests_test_keep_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_http
+TESTS += %D%/tests/test_http
+%C%_tests_test_http_SOURCES = %D%/tests/test_http.c
+%C%_tests_test_http_LDADD = coll/libcoll.la
 
 check_PROGRAMS += %D%/tests/test_link %D%/tests/test_server
 TESTS += %D%/tests/test_link %D%/tests/test_server

@@ -25,8 +25,8 @@
 #include "coll/boot/boot_io.h"
 #include "coll/ft/conns.h"
 #include "coll/ft/dial.h"
-#include "coll/ft/keep.h"
 #include "coll/ft/server.h"
+#include "coll/ft/store.h"
 
 enum {
 	TICK_US = 50000,
@@ -48,7 +48,7 @@ struct ft_server {
 	int listen_fd, epoll_fd, wake_fd;
 	bool deaf; /* no descriptors are left: not listening */
 	char address[FT_SERVER_ADDRESS];
-	struct ft_keep *keep;
+	struct ft_store *store;
 	struct ft_coord coord;
 	struct ft_conns conns;
 	struct ft_conn *hearing; /* whose message is heard */
@@ -92,7 +92,7 @@ static bool save(void *arg, enum ft_saved what, const struct ft_durable *d)
 {
 	struct ft_server *s = arg;
 
-	return ft_keep_save(s->keep, what, d);
+	return ft_store_save(s->store, what, d);
 }
 
 /* What a connection says must come from one member, and be what members say. */
@@ -299,6 +299,10 @@ static void tick(struct ft_server *s)
 /* Whether run() goes on. */
 static bool goes_on(struct ft_server *s, int *rc)
 {
+	if (ft_store_lost(s->store)) {
+		*rc = -ESTALE;
+		return false;
+	}
 	switch (s->coord.state) {
 	case FT_COORD_OVER:
 		*rc = -ESTALE;
@@ -335,13 +339,15 @@ static void round_of(struct ft_server *s, const struct epoll_event *events, int 
 static void say_why(const struct ft_server *s, int rc, char why[FT_SERVER_WHY])
 {
 	*why = '\0';
-	if (rc == -ESTALE)
+	if (rc == -ESTALE && ft_store_lost(s->store))
+		snprintf(why, FT_SERVER_WHY, "%.500s", ft_store_why(s->store));
+	else if (rc == -ESTALE)
 		snprintf(why, FT_SERVER_WHY,
 			 "another coordinator of the job has taken over: its members "
 			 "don't listen to this one any more");
 	else if (rc == -EIO)
 		snprintf(why, FT_SERVER_WHY, "%.500s",
-			 *ft_keep_why(s->keep) ? ft_keep_why(s->keep) : "no memory");
+			 *ft_store_why(s->store) ? ft_store_why(s->store) : "no memory");
 	else if (rc)
 		snprintf(why, FT_SERVER_WHY, "waiting for connections: %s",
 			 strerror(-rc));
@@ -446,10 +452,11 @@ static int open_listener(struct ft_server *s, char *why)
 	return 0;
 }
 
-static int open_keep(struct ft_server *s, const struct ft_durable **kept, char *why)
+static int open_store(struct ft_server *s, const struct ft_durable **kept, char *why)
 {
-	int rc = ft_keep_open(s->attr.state ? s->attr.state : "", s->attr.job, &s->keep,
-			      kept, why);
+	int rc = ft_store_open(s->attr.state ? s->attr.state : "",
+			       s->attr.listen ? s->attr.listen : "", s->attr.job,
+			       &s->store, kept, why);
 
 	if (rc == 0 && s->attr.first && *kept) {
 		snprintf(why, FT_SERVER_WHY,
@@ -531,7 +538,7 @@ int ft_server_open(const struct ft_server_attr *attr, struct ft_server **server,
 	pthread_mutex_init(&s->lock, NULL);
 	s->listen_fd = s->epoll_fd = s->wake_fd = -1;
 	/* The file is written last: what failed before leaves nothing. */
-	rc = open_keep(s, &kept, why);
+	rc = open_store(s, &kept, why);
 	if (rc == 0)
 		rc = open_listener(s, why);
 	if (rc == 0)
@@ -571,7 +578,7 @@ void ft_server_close(struct ft_server *s)
 		return;
 	ft_conns_fini(&s->conns);
 	ft_coord_fini(&s->coord);
-	ft_keep_close(s->keep);
+	ft_store_close(s->store);
 	if (s->listen_fd >= 0)
 		close(s->listen_fd);
 	if (s->epoll_fd >= 0)

@@ -19,7 +19,8 @@ enum { FT_SERVER_WHY = 600, FT_SERVER_ADDRESS = 80 };
 
 struct ft_server_attr {
 	const char *listen;	 /* "host:port"; port 0: the system chooses */
-	const char *state;	 /* the file in which it keeps what it must */
+	const char *state;	 /* the file in which it keeps what it must, or
+				  * "etcd://host:port/prefix" */
 	uint8_t job[FT_JOB_LEN]; /* the secret, padded with zeros */
 	bool first; /* the job never had a coordinator: the file must not be there. Else
 		     * one that isn't there is lost, and the state comes from the members
@@ -57,7 +58,7 @@ struct ft_server_status {
 };
 
 /* Takes the file and the address; the machine is on from here. Negative errno, and why
- * as a sentence. */
+ * as a sentence; -EAGAIN: another coordinator leads, by the store that they share. */
 int ft_server_open(const struct ft_server_attr *attr, struct ft_server **server,
 		   char why[FT_SERVER_WHY]);
 
