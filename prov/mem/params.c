@@ -288,6 +288,13 @@ const struct prov_param prov_param_table[] = {
 			"its packets over their links",
 	},
 	{
+		.name = "uet_rails",
+		.absent = "one",
+		.offset = offsetof(struct prov_params, uet_rails),
+		.text = "interfaces over which an endpoint over UDP spreads its packets, "
+			"by name or address, as in eth0,eth1",
+	},
+	{
 		.name = "uet_timeout",
 		.unit = "ms",
 		.initial = PROV_UET_TIMEOUT_MS,

@@ -98,6 +98,7 @@ struct prov_params {
 	uint64_t verbs_atomics; /* enum prov_atomics */
 	const char *uet_key;
 	uint64_t uet_paths;	 /* source ports */
+	const char *uet_rails;	 /* interfaces or addresses of this host */
 	uint64_t uet_timeout_ms; /* a peer of the wire over UDP that says nothing */
 	const char *uet_shim;	 /* a bad network, for tests (wire/uet/uet_shim.h) */
 	uint64_t verbs_fork;	 /* enum prov_fork */

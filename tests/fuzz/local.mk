@@ -128,6 +128,15 @@ TESTS += %D%/test_uet_wire
 %C%_test_uet_wire_SOURCES = %D%/uet_wire.c %D%/random.c
 %C%_test_uet_wire_LDADD = prov/libprov.la
 
+FUZZERS += %D%/fuzz_uet_hello
+%C%_fuzz_uet_hello_SOURCES = %D%/uet_hello.c %D%/engine.c
+%C%_fuzz_uet_hello_LDADD = prov/libprov.la
+%C%_fuzz_uet_hello_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_uet_hello
+TESTS += %D%/test_uet_hello
+%C%_test_uet_hello_SOURCES = %D%/uet_hello.c %D%/random.c
+%C%_test_uet_hello_LDADD = prov/libprov.la
+
 FUZZERS += %D%/fuzz_uet_pds
 %C%_fuzz_uet_pds_SOURCES = %D%/uet_pds.c %D%/engine.c
 %C%_fuzz_uet_pds_LDADD = prov/libprov.la

@@ -8,6 +8,7 @@ PROV_SOURCES += \
 	%D%/uet_helper.c %D%/uet_helper.h \
 	%D%/uet_lend.c %D%/uet_lend.h \
 	%D%/uet_link.c %D%/uet_link.h \
+	%D%/uet_rails.c %D%/uet_rails.h \
 	%D%/uet_recv.c %D%/uet_recv.h \
 	%D%/uet_replay.h \
 	%D%/uet_rma.c %D%/uet_rma.h \
@@ -60,6 +61,13 @@ THREAD_TESTS += %D%/tests/test_uet_secret
 %C%_tests_test_uet_secret_SOURCES = \
 	%D%/tests/test_uet_secret.c %D%/tests/uet_side.c %D%/tests/uet_side.h
 %C%_tests_test_uet_secret_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet_rails
+TESTS += %D%/tests/test_uet_rails
+THREAD_TESTS += %D%/tests/test_uet_rails
+%C%_tests_test_uet_rails_SOURCES = \
+	%D%/tests/test_uet_rails.c %D%/tests/uet_side.c %D%/tests/uet_side.h
+%C%_tests_test_uet_rails_LDADD = prov/libprov.la
 
 check_PROGRAMS += %D%/tests/test_uet_bad
 TESTS += %D%/tests/test_uet_bad

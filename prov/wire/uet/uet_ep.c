@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -104,9 +105,10 @@ static size_t head_of(const struct wire_ep *ep)
 	return PACKET_HEAD + (ep->secret ? UET_SECRET_EXTRA : UET_CRC_BYTES);
 }
 
-uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err)
+uint32_t uet_ep_part(struct wire_ep *ep, unsigned path, const struct wire_addr *to,
+		     int *err)
 {
-	size_t room = uet_sock_room(ep->sock, 0, to, err);
+	size_t room = uet_sock_room(ep->sock, path, to, err);
 
 	if (!room)
 		return 0;
@@ -120,29 +122,24 @@ uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err)
 
 /* ---- leaving ----------------------------------------------------------------------- */
 
-/* The receiver's, as far as it said. */
-static uint64_t incarnation_of(const struct uet_pdc *pdc)
-{
-	const struct wire_link *link = pdc ? uet_pdc_ctx(pdc) : NULL;
-
-	return link ? link->base.peer_incarnation : 0;
-}
-
 static void prepare(struct wire_ep *ep, uint32_t i)
 {
 	struct uet_ep_out *o = &ep->out[i];
 	const struct uet_out *out = &o->out;
 	uint8_t type = out->head[0] >> 3;
 	struct uet_tx *tx = &ep->tx[i];
+	const struct wire_link *link = out->pdc ? uet_pdc_ctx(out->pdc) : NULL;
+	uint8_t path = uet_ways_path(ep, link, out);
 	uint32_t crc;
 
-	uet_ep_door(&out->peer, ep->sock->family, &o->to);
+	if (link && link->ways)
+		o->to = link->ways->to[path];
+	else
+		uet_ep_door(&out->peer, ep->sock->family, &o->to);
 	*tx = (struct uet_tx){
 		.to = &o->to,
 		.len = out->head_len + out->payload_len,
-		.path = (uint8_t)((out->path == UET_PATH_ECHO ? out->entropy
-							      : out->path) %
-				  ep->sock->paths),
+		.path = path,
 		.tos = out->cls == UET_CLASS_DATA ? UET_ECN_ECT : 0,
 		.kind = type == UET_ACK || type == UET_ACK_CC ? UET_TX_ACK : UET_TX_DATA};
 	tx->iov[tx->iov_count++] =
@@ -151,7 +148,8 @@ static void prepare(struct wire_ep *ep, uint32_t i)
 		tx->iov[tx->iov_count++] =
 			(struct iovec){(void *)(uintptr_t)out->payload, out->payload_len};
 	if (ep->secret) {
-		uet_secret_put(ep->secret, i, incarnation_of(out->pdc), tx);
+		/* The receiver's, as far as it said. */
+		uet_secret_put(ep->secret, i, link ? link->base.peer_incarnation : 0, tx);
 		return;
 	}
 	crc = uet_crc(0, out->head, out->head_len);
@@ -312,22 +310,11 @@ static struct wire_link *link_to(struct wire_ep *ep, const struct wire_addr *to)
 	list_foreach (pos, &ep->links) {
 		struct wire_link *link = container_of(pos, struct wire_link, node);
 
-		if (wire_addr_equal(&link->base.peer, to))
+		/* Those that are over are passed by: another may be at that address. */
+		if (link->state != UET_LINK_OVER && uet_ways_lead_to(link, to, true))
 			return link;
 	}
 	return NULL;
-}
-
-/* The way is that to a host, whatever the port: our own kernel doesn't name it. */
-static bool is_way_to(const struct wire_link *link, const struct wire_addr *to)
-{
-	struct wire_addr peer = link->base.peer;
-
-	if (peer.sa.sa_family == AF_INET6)
-		peer.in6.sin6_port = to->in6.sin6_port;
-	else
-		peer.in.sin_port = to->in.sin_port;
-	return wire_addr_equal(&peer, to);
 }
 
 /* A way is narrower than it was: what was made for it before is cut by the kernel. */
@@ -339,7 +326,9 @@ static void narrower(struct wire_ep *ep, const struct uet_sock_news *news)
 	list_foreach (pos, &ep->links) {
 		struct wire_link *link = container_of(pos, struct wire_link, node);
 
-		if (is_way_to(link, &news->to) && news->room - head_of(ep) < link->part)
+		/* Whatever the port: our own kernel doesn't name it. */
+		if (uet_ways_lead_to(link, &news->to, false) &&
+		    news->room - head_of(ep) < link->part)
 			link->part = (uint32_t)(news->room - head_of(ep));
 	}
 }
@@ -359,7 +348,7 @@ static void look_for_news(struct wire_ep *ep, bool all)
 		/* Only a host that is there says that nobody listens. */
 		if (news.err != -FI_ECONNREFUSED)
 			continue;
-		while ((link = link_to(ep, &news.to)) && link->state != UET_LINK_OVER)
+		while ((link = link_to(ep, &news.to)))
 			uet_link_refused(link);
 	}
 }
@@ -540,15 +529,41 @@ static uint64_t random_number(void *arg)
 	return n;
 }
 
-static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
+/* One that is asked for and can't be had isn't left out. */
+static int open_rails(struct wire_ep *ep, const struct wire_ep_attr *attr,
+		      struct uet_rails *rails)
 {
+	const char *text = prov_params()->uet_rails;
+	char why[160];
+	int ret = uet_rails_find(text, &attr->addr, attr->addr_any, rails, why);
+
+	if (!ret && rails->count > UET_EP_PATHS) {
+		ret = -FI_EINVAL;
+		snprintf(why, sizeof(why), "%u are more than FI_WEFT_UET_PATHS=%u",
+			 rails->count, UET_EP_PATHS);
+	}
+	if (ret)
+		FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "FI_WEFT_UET_RAILS=%s: %s\n",
+			text, why);
+	memcpy(ep->rail_bits, rails->bits, sizeof(rails->bits));
+	return ret;
+}
+
+static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr,
+		     const struct uet_rails *rails)
+{
+	/* What comes to the other rails' addresses comes to the same door. */
+	bool many = rails->count > 1;
 	struct uet_sock_config config = {.door = attr->addr,
-					 .any = attr->addr_any,
+					 .any = attr->addr_any || many,
+					 .rails = rails->rail,
+					 .rail_count = rails->count,
 					 .paths = UET_EP_PATHS,
 					 .rcvbuf = RCVBUF,
 					 .sndbuf = SNDBUF,
 					 .tos = UET_ECN_ECT,
-					 .want_to = ep->secret && attr->addr_any};
+					 .want_to =
+						 ep->secret && (attr->addr_any || many)};
 	int ret = uet_sock_open(&config, &ep->sock);
 
 	if (ret)
@@ -556,6 +571,8 @@ static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr)
 	if (ep->sock->warning[0])
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL, "%s\n", ep->sock->warning);
 	ep->base.addr = ep->sock->addr;
+	if (rails->count)
+		uet_rails_name(rails, &ep->base.addr);
 	if (!wire_addr_has_host(&ep->base.addr))
 		wire_addr_find_host(&ep->base.addr);
 	return 0;
@@ -585,6 +602,9 @@ static int open_pds(struct wire_ep *ep)
 		.events = &uet_link_events,
 		.arg = ep};
 
+	/* The first rail's; the others' when it is known where they lead. */
+	for (unsigned i = 0; i < UET_EP_PATHS; i += ep->sock->rails)
+		config.path.first |= UINT32_C(1) << i;
 	ep->ping_ns = gone / 8 < PING_NS ? gone / 8 : PING_NS;
 	return uet_pds_open(&config, &ep->pds);
 }
@@ -645,6 +665,7 @@ static void ep_free(struct wire_ep *ep)
 int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 {
 	struct wire_ep *ep;
+	struct uet_rails rails;
 	int ret;
 
 	if (attr->addr.context) {
@@ -671,7 +692,9 @@ int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 	if (!ret)
 		ret = uet_secret_open(&ep->secret);
 	if (!ret)
-		ret = open_sock(ep, attr);
+		ret = open_rails(ep, attr, &rails);
+	if (!ret)
+		ret = open_sock(ep, attr, &rails);
 	if (!ret)
 		ret = open_pds(ep);
 	if (!ret)

@@ -10,6 +10,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/uet/uet_crc.h"
 #include "prov/wire/uet/uet_pds.h"
+#include "prov/wire/uet/uet_rails.h"
 #include "prov/wire/uet/uet_secret.h"
 #include "prov/wire/uet/uet_send.h"
 #include "prov/wire/uet/uet_shim.h"
@@ -44,6 +45,7 @@ struct wire_ep {
 	struct mem_keytab *keys;
 	struct mem_keyview *view;
 	struct uet_sock *sock;
+	uint8_t rail_bits[UET_SOCK_RAILS]; /* of each rail: its network's */
 	struct uet_pds *pds;
 	struct uet_shim *shim;	   /* NULL: none */
 	struct uet_secret *secret; /* NULL: no key */
@@ -80,8 +82,9 @@ void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len);
 /* The host of a peer, as the delivery machine wants it, and the address of its door. */
 void uet_ep_peer(const struct wire_addr *addr, struct uet_peer *peer);
 void uet_ep_door(const struct uet_peer *peer, int family, struct wire_addr *addr);
-/* Payload of one packet on the way to a peer; 0: it can't be reached, *err says why. */
-uint32_t uet_ep_part(struct wire_ep *ep, const struct wire_addr *to, int *err);
+/* Payload of one packet by a path to a peer; 0: it can't be reached, *err says why. */
+uint32_t uet_ep_part(struct wire_ep *ep, unsigned path, const struct wire_addr *to,
+		     int *err);
 
 /* Datagrams that the helper takes before it looks whether the application is back. */
 #define UET_STAND_IN_BUDGET 64

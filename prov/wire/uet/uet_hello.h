@@ -4,8 +4,9 @@
  * when it ends: messages to resource index 0, one packet each. Big-endian fields, one
  * validator.
  *
- *   HELLO	the dialler: who it is, what it can take; the first packet of a context
- *   ANSWER	whoever was dialled, with what both can take
+ *   HELLO	the dialler: who it is, what it can take, its other addresses; the
+ *		first packet of a context
+ *   ANSWER	whoever was dialled: what both can take, its other addresses
  *   READY	the dialler has the answer: from here on the link is up at both ends
  *   REFUSE	instead of ANSWER; `err` says why
  *   PING	whoever says it is there, and wants to know whether the other is; or how
@@ -22,7 +23,10 @@
 #include "util/be.h"
 
 #define UET_HELLO_MAGIC	  0x57465545u /* "WFUE" */
-#define UET_HELLO_VERSION 2
+#define UET_HELLO_VERSION 3
+/* Addresses that the ends of a link may name besides the one they dial from, or are
+ * dialled at. */
+#define UET_HELLO_RAILS 7u
 
 enum uet_said {
 	UET_SAID_HELLO = 1,
@@ -47,6 +51,15 @@ struct uet_hello_bytes {
 
 _Static_assert(sizeof(struct uet_hello_bytes) == 32, "uet_hello_bytes");
 
+/* One of its sender's other addresses: as many follow as the length has room for. IPv4 as
+ * ::ffff:a.b.c.d. */
+struct uet_host_bytes {
+	uint8_t bytes[16];
+};
+
+#define UET_HELLO_MAX \
+	(sizeof(struct uet_hello_bytes) + UET_HELLO_RAILS * sizeof(struct uet_host_bytes))
+
 /* Smallest and largest that can be agreed on. */
 #define UET_PART_MIN 512u
 #define UET_PART_MAX 8192u
@@ -58,9 +71,13 @@ struct uet_hello {
 	uint64_t to;	      /* HELLO: 0; else never 0 */
 	uint32_t part;	      /* HELLO, ANSWER: in range; else 0 */
 	uint32_t packet;      /* HELLO, ANSWER: at least 4096; else 0 */
+	uint32_t rails;	      /* HELLO, ANSWER: at most UET_HELLO_RAILS; else 0 */
+	/* Each of one host, all of one family, no two alike. */
+	struct uet_host_bytes rail[UET_HELLO_RAILS];
 };
 
-void uet_hello_put(struct uet_hello_bytes *to, const struct uet_hello *hello);
+/* Returns how many bytes, at most UET_HELLO_MAX. */
+size_t uet_hello_put(void *to, const struct uet_hello *hello);
 /* False: nothing that uet_hello_put writes. */
 bool uet_hello_parse(const void *bytes, size_t len, struct uet_hello *hello);
 

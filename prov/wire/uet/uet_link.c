@@ -73,6 +73,7 @@ void uet_link_free(struct wire_link *link)
 	for (unsigned i = 0; i < UET_ANSWERS; i++)
 		free(link->answer[i].bytes);
 	uet_loans_end(link);
+	free(link->ways);
 	free(link);
 }
 
@@ -132,7 +133,7 @@ void uet_link_refused(struct wire_link *link)
 
 /* ---- what the ends say to each other ----------------------------------------------- */
 
-static int say_bytes(struct wire_link *link, struct uet_hello_bytes *bytes, uint64_t now)
+static int say_bytes(struct wire_link *link, void *bytes, size_t len, uint64_t now)
 {
 	struct uet_ses_req req = {.op = UET_OP_SEND,
 				  .som = true,
@@ -141,14 +142,14 @@ static int say_bytes(struct wire_link *link, struct uet_hello_bytes *bytes, uint
 				  .index = UET_INDEX_LINK,
 				  .initiator = uet_door_port(&link->base.ep->base.addr),
 				  .match = link->in,
-				  .length = sizeof(*bytes),
-				  .part = sizeof(*bytes)};
+				  .length = (uint32_t)len,
+				  .part = (uint32_t)len};
 	uint8_t ses[UET_SES_MAX];
 	struct uet_send send = {.ses = ses,
 				.next = UET_NEXT_REQ_STD,
 				.ar = true,
 				.payload = bytes,
-				.payload_len = sizeof(*bytes),
+				.payload_len = (uint32_t)len,
 				.cookie = bytes};
 	int ret;
 
@@ -159,8 +160,8 @@ static int say_bytes(struct wire_link *link, struct uet_hello_bytes *bytes, uint
 	return ret;
 }
 
-static void hello_fill(const struct wire_link *link, uint8_t kind, uint16_t err,
-		       struct uet_hello_bytes *bytes)
+static size_t hello_fill(const struct wire_link *link, uint8_t kind, uint16_t err,
+			 void *bytes)
 {
 	bool sizes = kind == UET_SAID_HELLO || kind == UET_SAID_ANSWER;
 	struct uet_hello hello = {.kind = kind,
@@ -170,19 +171,22 @@ static void hello_fill(const struct wire_link *link, uint8_t kind, uint16_t err,
 				  .part = sizes ? link->part : 0,
 				  .packet = sizes ? UET_PACKET : 0};
 
-	uet_hello_put(bytes, &hello);
+	if (sizes)
+		uet_ways_say(link->base.ep, &hello);
+	return uet_hello_put(bytes, &hello);
 }
 
 int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t now)
 {
-	struct uet_hello_bytes *bytes = malloc(sizeof(*bytes));
+	uint8_t *bytes = malloc(UET_HELLO_MAX);
+	size_t len;
 	int ret;
 
 	if (!bytes)
 		return -FI_ENOMEM;
-	hello_fill(link, kind, err, bytes);
+	len = hello_fill(link, kind, err, bytes);
 	/* Outside of the link: on_done frees it. */
-	ret = say_bytes(link, bytes, now);
+	ret = say_bytes(link, bytes, len, now);
 	if (ret)
 		free(bytes);
 	return ret;
@@ -190,7 +194,7 @@ int uet_link_say(struct wire_link *link, uint8_t kind, uint16_t err, uint64_t no
 
 int uet_link_ping(struct wire_link *link, uint64_t now)
 {
-	return say_bytes(link, &link->ping, now);
+	return say_bytes(link, &link->ping, sizeof(link->ping), now);
 }
 
 /* The peer has handed up so many of our messages. */
@@ -203,8 +207,9 @@ static bool taken(struct wire_link *link, uint64_t count)
 	return true;
 }
 
-static void link_up(struct wire_link *link)
+static void link_up(struct wire_link *link, uint64_t now)
 {
+	uet_ways_open(link, now);
 	link->state = UET_LINK_UP;
 	link->base.caps = uet_wire_ops.caps;
 	hello_fill(link, UET_SAID_PING, 0, &link->ping);
@@ -228,17 +233,19 @@ static enum uet_verdict said(struct wire_link *link, const struct uet_pkt *pkt)
 	if (h.kind == UET_SAID_HELLO && link->state == UET_LINK_ANSWERED) {
 		/* What both ends can take. */
 		link->part = h.part < link->part ? h.part : link->part;
+		uet_ways_hear(link, &h);
 		if (uet_link_say(link, UET_SAID_ANSWER, 0, now))
 			uet_link_over(link, -FI_ECONNRESET);
 	} else if (h.kind == UET_SAID_ANSWER && link->state == UET_LINK_DIALLED &&
 		   h.part <= link->part) {
 		link->part = h.part;
 		link->base.peer_incarnation = h.incarnation;
-		link_up(link);
+		uet_ways_hear(link, &h);
+		link_up(link, now);
 		if (uet_link_say(link, UET_SAID_READY, 0, now))
 			uet_link_over(link, -FI_ECONNRESET);
 	} else if (h.kind == UET_SAID_READY && link->state == UET_LINK_ANSWERED) {
-		link_up(link);
+		link_up(link, now);
 	} else if (h.kind == UET_SAID_REFUSE) {
 		uet_link_over(link, -(int)h.err);
 	} else if (h.kind == UET_SAID_BYE) {
@@ -427,7 +434,7 @@ static void on_done(void *arg, struct uet_pdc *pdc, void *cookie, int err,
 		uet_give_done(cookie);
 		uet_link_has_work(link);
 	} else if (cookie != &link->ping) {
-		uet_ep_forget(ep, cookie, sizeof(struct uet_hello_bytes));
+		uet_ep_forget(ep, cookie, UET_HELLO_MAX);
 		free(cookie);
 	}
 }
@@ -452,7 +459,7 @@ static int on_opened(void *arg, struct uet_pdc *pdc, const struct uet_pkt *pkt)
 		return -ENOMEM;
 	link->state = UET_LINK_ANSWERED;
 	link->base.peer_incarnation = h.incarnation;
-	link->part = uet_ep_part(ep, &door, &err);
+	link->part = uet_ep_part(ep, 0, &door, &err);
 	if (!link->part) {
 		uet_link_free(link);
 		return -EHOSTUNREACH;
@@ -576,7 +583,7 @@ int uet_dial(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
 	/* Endpoints with contexts aren't there: see README.md. */
 	if (to->sa.sa_family != ep->base.addr.sa.sa_family || to->context)
 		return -FI_EHOSTUNREACH;
-	part = uet_ep_part(ep, to, &err);
+	part = uet_ep_part(ep, 0, to, &err);
 	if (!part)
 		return -FI_EHOSTUNREACH;
 	link = uet_link_new(ep, to);

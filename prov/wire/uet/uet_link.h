@@ -119,6 +119,10 @@ struct wire_link {
 	uint32_t at;	   /* of `next`: bytes that were cut */
 	uint64_t in, told; /* messages that were handed up; of them: the peer knows of */
 	struct uet_hello_bytes ping; /* the same for all that are sent */
+	/* The peer's other addresses; NULL: it is reached by one way. */
+	uint32_t rails;
+	struct wire_addr rail[UET_HELLO_RAILS];
+	struct uet_ways *ways;
 	struct uet_msg_out out_msg[UET_MSGS];
 	struct uet_msg_in in_msg[UET_MSGS];
 	/* Memory of messages that are over: what was used last is used next. */

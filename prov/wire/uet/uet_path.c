@@ -32,23 +32,50 @@ static uint32_t round_of(const struct uet_paths *p)
 bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 		    uint64_t seed)
 {
+	uint32_t all =
+		config->paths < 32 ? (UINT32_C(1) << config->paths) - 1 : UINT32_MAX;
+
 	if (config->paths == 0 || config->paths > UET_PATHS_MAX || config->burst == 0 ||
 	    config->strikes == 0 || config->retry_min == 0 ||
-	    config->retry_max < config->retry_min)
+	    config->retry_max < config->retry_min || config->first & ~all)
 		return false;
 	memset(p, 0, sizeof(*p));
 	p->config = *config;
+	p->used = config->first ? config->first : all;
+	for (uint32_t i = 0; i < config->paths; i++)
+		p->ways += p->used >> i & 1;
 	p->burst = config->burst;
 	p->random = seed | 1;
 	p->mask = (uint32_t)draw(p) & (round_of(p) - 1);
 	return true;
 }
 
+static bool is_used(const struct uet_paths *p, uint32_t path)
+{
+	return p->used >> path & 1;
+}
+
+void uet_paths_try(struct uet_paths *p, uint32_t path_no, uint64_t now)
+{
+	struct uet_path *path = &p->path[path_no];
+
+	if (!is_used(p, path_no)) {
+		p->used |= UINT32_C(1) << path_no;
+		p->ways++;
+	}
+	if (!path->retired)
+		p->retired++;
+	path->retired = true;
+	path->trying = false;
+	path->retry = p->config.retry_min;
+	path->retry_at = now;
+}
+
 /* Each path has work while the others have their turns, or bursts would leave some of
  * them idle, and look like losses on those. */
 void uet_paths_window(struct uet_paths *p, uint64_t packets, uint64_t piece)
 {
-	uint64_t burst = packets / (SHARE * (uint64_t)p->config.paths);
+	uint64_t burst = packets / (SHARE * (uint64_t)p->ways);
 
 	burst = burst < p->config.burst_max ? burst : p->config.burst_max;
 	if (piece && burst > piece)
@@ -89,11 +116,13 @@ static bool try_again(struct uet_path *path, uint64_t now)
 /* Nobody is free of penalties: who has been retired the longest, or has the least. */
 static uint32_t least_bad(const struct uet_paths *p)
 {
-	uint32_t best = 0;
+	uint32_t best = (uint32_t)__builtin_ctz(p->used);
 
-	for (uint32_t i = 1; i < p->config.paths; i++) {
+	for (uint32_t i = best + 1; i < p->config.paths; i++) {
 		const struct uet_path *a = &p->path[i], *b = &p->path[best];
 
+		if (!is_used(p, i))
+			continue;
 		if (a->retired != b->retired ? b->retired
 		    : a->retired	     ? a->retry_at < b->retry_at
 					     : a->penalty < b->penalty)
@@ -108,6 +137,8 @@ static uint32_t choose(struct uet_paths *p, uint64_t now)
 		uint32_t i = next_turn(p);
 		struct uet_path *path = &p->path[i];
 
+		if (!is_used(p, i))
+			continue;
 		p->left = p->burst;
 		if (path->retired) {
 			if (!try_again(path, now))
@@ -138,10 +169,10 @@ uint32_t uet_paths_control(struct uet_paths *p)
 		uint64_t r = draw(p) >> 32;
 		uint32_t i = (uint32_t)r % p->config.paths;
 
-		if (!p->path[i].retired || r >> 28 == 0)
+		if (is_used(p, i) && (!p->path[i].retired || r >> 28 == 0))
 			return i;
 	}
-	return p->now;
+	return is_used(p, p->now) ? p->now : least_bad(p);
 }
 
 static void came_through(struct uet_paths *p, struct uet_path *path, uint32_t number,
@@ -180,14 +211,14 @@ static void all_back(struct uet_paths *p)
 		path->retired = path->trying = false;
 		path->strikes = path->penalty = 0;
 	}
-	p->retired = 0;
+	p->retired = 0; /* those that aren't used never were */
 }
 
 static void strike(struct uet_paths *p, struct uet_path *path, uint64_t now)
 {
-	if (++path->strikes < p->config.strikes || p->config.paths == 1)
+	if (++path->strikes < p->config.strikes || p->ways == 1)
 		return;
-	if (p->retired + 1 == p->config.paths)
+	if (p->retired + 1 == p->ways)
 		all_back(p);
 	path->retired = true;
 	path->trying = false;
@@ -238,7 +269,7 @@ void uet_paths_news(struct uet_paths *p, uint32_t path_no, uint32_t number,
 		break;
 	case UET_PATH_TIMEOUT:
 		/* Of the last that is left it does: the others are there to be tried. */
-		if (p->retired + 1 == p->config.paths)
+		if (p->retired + 1 == p->ways)
 			went_missing(p, path, number, now);
 		uet_paths_turn(p);
 		break;

@@ -15,6 +15,7 @@
 
 struct uet_path_config {
 	uint32_t paths;	    /* 1 to UET_PATHS_MAX */
+	uint32_t first;	    /* a bit for each that is used from the start; 0: all */
 	uint32_t burst;	    /* packets in a row on one path, so that they can leave in one
 			     * call; at least 1 */
 	uint32_t burst_max; /* where so many are still less than half of a path's share of
@@ -55,7 +56,9 @@ struct uet_paths {
 	uint32_t now;	  /* the one in use */
 	uint32_t left;	  /* of its burst */
 	uint32_t burst;	  /* as long as the window is as it is */
-	uint32_t retired; /* how many */
+	uint32_t used;	  /* a bit for each that may be */
+	uint32_t ways;	  /* how many those are */
+	uint32_t retired; /* of them */
 	uint64_t retirements;
 	uint64_t returns;
 };
@@ -63,6 +66,8 @@ struct uet_paths {
 /* False: configuration. `seed`: any number, drawn. */
 bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 		    uint64_t seed);
+/* That one is used, too, once a packet has come through it; or no more until one has. */
+void uet_paths_try(struct uet_paths *p, uint32_t path, uint64_t now);
 /* The path for a packet that leaves now, and the packet's number on it. */
 uint32_t uet_paths_pick(struct uet_paths *p, uint64_t now, uint32_t *number);
 /* The path for a packet that isn't counted: any, retired ones now and then. */

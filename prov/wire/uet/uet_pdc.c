@@ -86,6 +86,7 @@ static struct uet_pdc *take(struct uet_pds *pds, const struct uet_peer *peer,
 	pdc->id = id;
 	pdc->peer_id = 0;
 	pdc->peer = *peer;
+	pdc->hosts = 0;
 	pdc->turn = 0;
 	pdc->state_end = UET_NEVER;
 	list_push_back(&pds->by_id[id & (pds->buckets - 1)], &pdc->by_id);

@@ -121,6 +121,14 @@ static void clear(struct uet_pdc *pdc, uint32_t upto)
 	rx->ack_due = true; /* the peer waits for the numbers that were held back */
 }
 
+/* What answers a packet goes the way that it came. */
+static uint32_t way_of(const struct uet_pdc *pdc, const struct uet_in *in)
+{
+	int host = pdc->hosts ? uet_pdc_host(pdc, in) : 0;
+
+	return (host > 0 ? (uint32_t)host << 16 : 0) | in->entropy;
+}
+
 static void refuse(struct uet_pdc *pdc, const struct uet_in *in,
 		   const struct uet_pds_head *h, uint8_t code, uint32_t psn)
 {
@@ -128,7 +136,7 @@ static void refuse(struct uet_pdc *pdc, const struct uet_in *in,
 
 	if (rx->nacks < UET_NACKS)
 		rx->nack[rx->nacks++] =
-			(struct uet_nack_due){code, h->retx, in->entropy, psn};
+			(struct uet_nack_due){code, h->retx, way_of(pdc, in), psn};
 }
 
 /* The next ack answers this packet. */
@@ -144,7 +152,7 @@ static void answer(struct uet_pdc *pdc, const struct uet_in *in,
 	rx->mark |= in->ce;
 	rx->retx = h->retx;
 	rx->ack_psn = h->psn;
-	rx->entropy = in->entropy;
+	rx->entropy = way_of(pdc, in);
 	rx->stamp = in->stamp && in->stamp < now ? in->stamp : now;
 }
 
@@ -342,7 +350,7 @@ void uet_rx_control(struct uet_pdc *pdc, const struct uet_in *in,
 		rx->probe = true;
 		rx->probe_opaque = h->opaque;
 		rx->probe_base = h->payload;
-		rx->probe_entropy = in->entropy;
+		rx->probe_entropy = way_of(pdc, in);
 		rx->probe_stamp = in->stamp && in->stamp < now ? in->stamp : now;
 		break;
 	default:
@@ -403,7 +411,7 @@ static struct uet_pds_head ack_head(const struct uet_pdc *pdc, uint32_t base,
 	};
 }
 
-static bool leave(struct uet_pdc *pdc, const struct uet_pds_head *h, uint16_t entropy,
+static bool leave(struct uet_pdc *pdc, const struct uet_pds_head *h, uint32_t entropy,
 		  struct uet_out *out)
 {
 	out->peer = pdc->peer;

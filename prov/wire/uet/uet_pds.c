@@ -346,10 +346,29 @@ bool uet_pds_next(struct uet_pds *pds, uint64_t now, struct uet_out *out)
 	return false;
 }
 
-/* The packet is from where the context's peer is. Only the host: a path is a port. */
-static bool from_peer(const struct uet_pdc *pdc, const struct uet_in *in)
+/* Only the host: a path is a port. */
+int uet_pdc_host(const struct uet_pdc *pdc, const struct uet_in *in)
 {
-	return memcmp(pdc->peer.host, in->from.host, sizeof(pdc->peer.host)) == 0;
+	if (memcmp(pdc->peer.host, in->from.host, sizeof(pdc->peer.host)) == 0)
+		return 0;
+	for (uint32_t i = 0; i < pdc->hosts; i++) {
+		if (memcmp(pdc->host[i], in->from.host, sizeof(pdc->host[i])) == 0)
+			return (int)i + 1;
+	}
+	return -1;
+}
+
+int uet_pdc_add_host(struct uet_pdc *pdc, const uint8_t host[16])
+{
+	if (pdc->hosts == UET_HOSTS_MORE)
+		return -ENOSPC;
+	memcpy(pdc->host[pdc->hosts++], host, sizeof(pdc->host[0]));
+	return 0;
+}
+
+void uet_pdc_try_path(struct uet_pdc *pdc, uint32_t path, uint64_t now)
+{
+	uet_paths_try(&pdc->paths, path, now);
 }
 
 /* The peer has used our id, so it gets what we send; and it may have told us its own. */
@@ -374,7 +393,7 @@ static struct uet_pdc *context_of(struct uet_pds *pds, const struct uet_in *in,
 {
 	struct uet_pdc *pdc = uet_pdc_find(pds, h->dpdcid);
 
-	if (!pdc || !from_peer(pdc, in))
+	if (!pdc || uet_pdc_host(pdc, in) < 0)
 		return NULL;
 	if (h->spdcid != pdc->peer_id && pdc->peer_id != 0)
 		return h->type == UET_NACK && h->spdcid == 0 ? pdc : NULL;

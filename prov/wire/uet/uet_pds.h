@@ -37,6 +37,8 @@ struct uet_pdc;
 #define UET_REPLY_MAX  48u
 #define UET_WINDOW_MIN 8u
 #define UET_WINDOW_MAX 4096u
+/* Addresses that a peer may have besides the one that it is known by. */
+#define UET_HOSTS_MORE 7u
 
 /* Who sent a packet. `host` must be right in every packet (the datagram's source
  * address); `fep` tells the endpoints of a host apart. A packet with SYN needs both; in
@@ -141,9 +143,10 @@ struct uet_out {
 	struct uet_peer peer;
 	struct uet_pdc *pdc; /* NULL: an answer to somebody without a context */
 	enum uet_class cls;
-	uint32_t path; /* of config.path.paths; UET_PATH_ECHO: of the packet that it
-			* answers, which came with `entropy` */
-	uint16_t entropy;
+	uint32_t path;	  /* of config.path.paths; UET_PATH_ECHO: of the packet that it
+			   * answers, which came with `entropy` */
+	uint32_t entropy; /* its low half; the high: from which of the peer's addresses, 0
+			   * that it is known by, 1 the first of uet_pdc_add_host */
 	uint32_t head_len;
 	uint8_t head[UET_HEAD_MAX];
 	const void *payload; /* as given to uet_pdc_send */
@@ -220,6 +223,12 @@ void uet_pdc_close(struct uet_pdc *pdc, uint64_t now);
 /* Ends it from this side at once: `done` for all that is open and `closed`, both with
  * err, from inside. */
 void uet_pdc_abort(struct uet_pdc *pdc, int err, uint64_t now);
+
+/* Packets of the peer may come from that address, too: who says so must be the peer, by
+ * this context. -ENOSPC: there are UET_HOSTS_MORE. */
+int uet_pdc_add_host(struct uet_pdc *pdc, const uint8_t host[16]);
+/* uet_paths_try */
+void uet_pdc_try_path(struct uet_pdc *pdc, uint32_t path, uint64_t now);
 
 /* A packet that uet_pkt_parse accepted. Raises events. */
 void uet_pds_rx(struct uet_pds *pds, const struct uet_in *in, const struct uet_pkt *pkt,

@@ -111,7 +111,7 @@ struct uet_gtd {
 struct uet_nack_due {
 	uint8_t code;
 	bool retx;
-	uint16_t entropy;
+	uint32_t entropy; /* uet_out.entropy */
 	uint32_t psn;
 };
 
@@ -136,12 +136,12 @@ struct uet_rx {
 	uint32_t hi;
 	uint32_t ack_psn;
 	uint64_t stamp;
-	uint16_t entropy;
-	bool probe; /* a probe's ack is due */
+	uint32_t entropy; /* uet_out.entropy */
+	bool probe;	  /* a probe's ack is due */
 	uint16_t probe_opaque;
 	uint32_t probe_base;
 	uint64_t probe_stamp;
-	uint16_t probe_entropy;
+	uint32_t probe_entropy;
 	uint32_t nacks; /* that are due */
 	struct uet_nack_due nack[UET_NACKS];
 	uint32_t ooo_psn;   /* ROD: what a refusal was sent for ... */
@@ -159,6 +159,8 @@ struct uet_pdc {
 	uint16_t id;
 	uint16_t peer_id; /* 0: not known */
 	struct uet_peer peer;
+	uint32_t hosts; /* its other addresses */
+	uint8_t host[UET_HOSTS_MORE][16];
 	struct list ready;
 	struct list by_id;
 	struct list by_peer; /* not the initiator */
@@ -203,6 +205,9 @@ struct uet_pds {
 struct uet_pdc *uet_pdc_find(struct uet_pds *pds, uint16_t id);
 void uet_pds_ready(struct uet_pdc *pdc);
 void uet_pds_timer(struct uet_pdc *pdc);
+/* Which of its peer's addresses a packet is from, as uet_out.entropy has it; less than 0:
+ * from none of them. */
+int uet_pdc_host(const struct uet_pdc *pdc, const struct uet_in *in);
 /* Refuses a packet that has no context. */
 void uet_pds_refuse(struct uet_pds *pds, const struct uet_in *in,
 		    const struct uet_pds_head *to, uint8_t code);

@@ -6,7 +6,7 @@
 #include "prov/wire/uet/uet_hello.h"
 #include "util/tap.h"
 
-static const uint8_t golden[32] = {0x57, 0x46, 0x55, 0x45, 0x02, 0x02, 0x00, 0x00,
+static const uint8_t golden[32] = {0x57, 0x46, 0x55, 0x45, 0x03, 0x02, 0x00, 0x00,
 				   0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
 				   0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
 				   0x00, 0x00, 0x05, 0x78, 0x00, 0x00, 0x20, 0x00};
@@ -38,23 +38,82 @@ static void test_golden(void)
 	tap_ok(!uet_hello_parse(&b, sizeof(b), &back), "that says no reason is none");
 }
 
+static struct uet_hello with_rails(void)
+{
+	struct uet_hello h = {.kind = UET_SAID_HELLO,
+			      .incarnation = 5,
+			      .part = 1400,
+			      .packet = 8192,
+			      .rails = 2};
+
+	h.rail[0] = h.rail[1] = (struct uet_host_bytes){{[10] = 0xff, [11] = 0xff}};
+	memcpy(h.rail[0].bytes + 12, "\x0a\x62\x01\x02", 4);
+	memcpy(h.rail[1].bytes + 12, "\x0a\x62\x02\x02", 4);
+	return h;
+}
+
+static bool accepted_as(const struct uet_hello *h)
+{
+	uint8_t b[UET_HELLO_MAX];
+	struct uet_hello back;
+	size_t len = uet_hello_put(b, h);
+
+	return uet_hello_parse(b, len, &back) && back.rails == h->rails &&
+	       memcmp(back.rail, h->rail, sizeof(h->rail)) == 0;
+}
+
+/* Other addresses of who says it. */
+static void test_rails(void)
+{
+	static const uint8_t many[] = "\xe0\x00\x00\x01", nobody[4];
+	struct uet_hello h = with_rails(), back;
+	uint8_t b[UET_HELLO_MAX + 16] = {0};
+	size_t len = uet_hello_put(b, &h);
+
+	tap_is_int(len, 64, "two addresses are 32 bytes more");
+	tap_is_mem(b + 32, h.rail, 32, "as they are");
+	tap_ok(accepted_as(&h), "and are read again");
+	tap_ok(!uet_hello_parse(b, len - 1, &back) &&
+		       !uet_hello_parse(b, len + 1, &back) &&
+		       !uet_hello_parse(b, sizeof(b), &back),
+	       "none is half there, nor are there too many");
+	h.rail[1] = h.rail[0];
+	tap_ok(!accepted_as(&h), "nor two that are one");
+	h = with_rails();
+	memcpy(h.rail[1].bytes + 12, many, 4);
+	tap_ok(!accepted_as(&h), "nor one of many hosts");
+	memcpy(h.rail[1].bytes + 12, nobody, 4);
+	tap_ok(!accepted_as(&h), "nor nobody's");
+	h.rail[1] = (struct uet_host_bytes){{0xfd, [15] = 1}};
+	tap_ok(!accepted_as(&h), "nor one of another kind than the other's");
+	h.rail[0] = (struct uet_host_bytes){{0xfd, [15] = 2}};
+	tap_ok(accepted_as(&h), "those of IPv6 are");
+	h.rail[0] = (struct uet_host_bytes){{0xff, [15] = 2}};
+	tap_ok(!accepted_as(&h), "but not of many hosts");
+	h = with_rails();
+	h.kind = UET_SAID_PING;
+	h.to = 6;
+	h.part = h.packet = 0;
+	tap_ok(!accepted_as(&h), "where nothing begins there are none");
+}
+
 /* What is accepted has one spelling and is in range. */
 static void test_mutations(void)
 {
-	struct uet_hello_bytes again;
+	struct uet_hello h = with_rails();
+	uint8_t good[UET_HELLO_MAX], again[UET_HELLO_MAX], b[UET_HELLO_MAX];
+	size_t len = uet_hello_put(good, &h);
 	unsigned bad = 0, accepted = 0;
-	struct uet_hello h;
-	uint8_t b[32];
 
-	for (unsigned bit = 0; bit < sizeof(b) * 8; bit++) {
-		memcpy(b, golden, sizeof(b));
+	for (unsigned bit = 0; bit < len * 8; bit++) {
+		memcpy(b, good, len);
 		b[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		if (!uet_hello_parse(b, sizeof(b), &h))
+		if (!uet_hello_parse(b, len, &h))
 			continue;
 		accepted++;
-		uet_hello_put(&again, &h);
-		bad += memcmp(&again, b, sizeof(b)) != 0 || h.part > UET_PART_MAX ||
-		       h.part < UET_PART_MIN || h.packet < 4096 || !h.incarnation;
+		bad += uet_hello_put(again, &h) != len || memcmp(again, b, len) != 0 ||
+		       h.part > UET_PART_MAX || h.part < UET_PART_MIN ||
+		       h.packet < 4096 || !h.incarnation;
 	}
 	tap_ok(accepted > 100 && !bad, "what is accepted is in range, with one spelling");
 }
@@ -94,6 +153,7 @@ static void test_crc(void)
 int main(void)
 {
 	test_golden();
+	test_rails();
 	test_mutations();
 	test_crc();
 	return tap_done();

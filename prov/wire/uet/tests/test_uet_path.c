@@ -42,6 +42,49 @@ static void test_spread(void)
 	tap_ok(true, "each of 1 to 32 paths gets its share");
 }
 
+/* One that isn't used from the start is when a packet has come through it. */
+static void test_try(void)
+{
+	struct uet_path_config c = eight;
+	uint32_t used[8] = {0}, number, tried = 0;
+	struct uet_paths p;
+
+	c.first = 0x55;
+	p = start(&c);
+	for (uint32_t i = 0; i < 400; i++)
+		used[uet_paths_pick(&p, 0, &number)]++;
+	tap_ok(used[0] == 100 && used[2] == 100 && used[4] == 100 && used[6] == 100,
+	       "four of eight paths from the start");
+	for (uint32_t i = 0; i < 400; i++)
+		tried += uet_paths_control(&p) % 2;
+	tap_is_int(tried, 0, "also for what isn't counted");
+	uet_paths_try(&p, 3, 5 * MS);
+	for (uint32_t i = 0; i < 100; i++) {
+		uint32_t path = uet_paths_pick(&p, 5 * MS, &number);
+
+		tried += path % 2;
+		if (path == 3)
+			used[3] = number;
+	}
+	tap_ok(tried == 1 && used[3] == 1, "another is tried with one packet");
+	uet_paths_news(&p, 3, used[3], UET_PATH_SILENT, 6 * MS);
+	for (uint32_t i = 0; i < 100; i++)
+		tried += uet_paths_pick(&p, 7 * MS, &number) % 2;
+	tap_is_int(tried, 1, "and left alone while nothing comes through");
+	for (uint32_t i = 0; i < 10; i++) {
+		uint32_t path = uet_paths_pick(&p, 40 * MS, &number);
+
+		if (path == 3)
+			uet_paths_news(&p, 3, number, UET_PATH_DELIVERED, 40 * MS);
+	}
+	tried = 0;
+	for (uint32_t i = 0; i < 500; i++)
+		tried += uet_paths_pick(&p, 40 * MS, &number) % 2;
+	tap_ok(tried >= 99 && tried <= 101, "then it has its share");
+	c.first = 0x100;
+	tap_ok(!uet_paths_init(&p, &c, 1), "there is no ninth");
+}
+
 static void test_burst(void)
 {
 	struct uet_path_config c = eight;
@@ -220,6 +263,7 @@ static void test_config(void)
 int main(void)
 {
 	test_spread();
+	test_try();
 	test_burst();
 	test_window();
 	test_retire();
