@@ -24,6 +24,15 @@ EXTRA_DIST += %D%/chaos/README.md %D%/chaos/model %D%/chaos/tests/model.t
 TESTS += %D%/chaos/tests/model.t
 PLAIN_TESTS += %D%/chaos/tests/model.t
 
+# Ranks that die while they reduce (fabtests/chaos/run, by hand, and a short form here).
+check_PROGRAMS += %D%/chaos/chaos
+TEST_HELPERS += %D%/chaos/chaos
+%C%_chaos_chaos_SOURCES = %D%/chaos/chaos.c %D%/chaos/chaos.h %D%/chaos/rank.c
+%C%_chaos_chaos_LDADD = libweft.la
+EXTRA_DIST += %D%/chaos/run %D%/chaos/tests/chaos.t
+TESTS += %D%/chaos/tests/chaos.t
+PLAIN_TESTS += %D%/chaos/tests/chaos.t
+
 # The uet wire on good networks and bad ones (by quickstart check).
 EXTRA_DIST += %D%/uet/README.md %D%/uet/congestion %D%/uet/congestion.awk %D%/uet/suite %D%/uet/tests/uet.t
 TESTS += %D%/uet/tests/uet.t
