@@ -1,6 +1,6 @@
 # Benchmarks beside peers: see the README.md. The programs are built with everything else, so
 # that they always compile; coll_mpi.c and mpi_pair.c are built by bench/coll and bench/mpi, with an MPI's compiler.
-bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe %D%/startup %D%/trace
+bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe %D%/startup %D%/ftar %D%/trace
 EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/mpi_pair.c %D%/lib/common.sh %D%/lib/floor.sh %D%/lib/ucx.sh %D%/lib/p2p_uet.sh \
 	%D%/lib/p2p.awk %D%/lib/coll.awk %D%/lib/mpi.awk
 
@@ -30,6 +30,11 @@ noinst_PROGRAMS += %D%/startup_rank
 %C%_startup_rank_SOURCES = %D%/startup_rank.c $(bench_say)
 %C%_startup_rank_LDADD = libweft.la
 
+# One rank of bench/ftar.
+noinst_PROGRAMS += %D%/ftar_rank
+%C%_ftar_rank_SOURCES = %D%/ftar_rank.c $(bench_say)
+%C%_ftar_rank_LDADD = libweft.la
+
 # Of prov/dqplb alone, from inside.
 noinst_PROGRAMS += %D%/dqplb
 %C%_dqplb_SOURCES = %D%/dqplb.c $(bench_say)
@@ -39,7 +44,7 @@ CLEANFILES += %D%/coll_mpi %D%/mpi_pair
 
 bench_tests = %D%/tests/trace.t %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t \
 	%D%/tests/mpi.t %D%/tests/dqplb.t %D%/tests/moe.t \
-	%D%/tests/startup.t
+	%D%/tests/startup.t %D%/tests/ftar.t
 PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 
