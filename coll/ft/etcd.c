@@ -76,7 +76,7 @@ static char *post(struct ft_etcd *e, const char *path, char *body, int64_t us)
 				      why);
 	free(body);
 	if (!answer)
-		snprintf(e->why, sizeof(e->why), "etcd at %.200s:%s: %s", e->host,
+		snprintf(e->why, sizeof(e->why), "etcd at %.150s:%s: %.250s", e->host,
 			 e->port, why);
 	return answer;
 }

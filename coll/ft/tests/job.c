@@ -29,20 +29,22 @@ static int64_t now_s(void)
 
 struct job *job_make(uint32_t size)
 {
+	char folder[sizeof(((struct job *)0)->folder)];
 	struct job *job = mmap(NULL, sizeof(*job), PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (job == MAP_FAILED)
 		tap_bail("mmap: %s", strerror(errno));
-	snprintf(job->folder, sizeof(job->folder), "%s/weft-ft-XXXXXX",
+	snprintf(folder, sizeof(folder), "%s/weft-ft-XXXXXX",
 		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	if (!mkdtemp(job->folder))
-		tap_bail("%s: %s", job->folder, strerror(errno));
-	snprintf((char *)job->secret, sizeof(job->secret), "%.60s", job->folder);
+	if (!mkdtemp(folder))
+		tap_bail("%s: %s", folder, strerror(errno));
+	memcpy(job->folder, folder, sizeof(folder));
+	snprintf((char *)job->secret, sizeof(job->secret), "%.60s", folder);
 	for (int i = 0; i < JOB_COORDS; i++) {
 		struct job_coord *c = &job->coord[i];
 
-		snprintf(c->state, sizeof(c->state), "%s/state%d", job->folder, i);
+		snprintf(c->state, sizeof(c->state), "%s/state%d", folder, i);
 		snprintf(c->address, sizeof(c->address), "127.0.0.1:0");
 		c->attr = (struct ft_server_attr){
 			.size = size,
