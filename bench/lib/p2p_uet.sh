@@ -15,7 +15,9 @@ uet_prepare()
 	if [ -n "${WEFT_NETNS_B:-}" ]; then
 		away=/proc/$WEFT_NETNS_B/ns/net
 		[ -r "$away" ] || die 2 "no network namespace $away: fabtests/netns/run makes one"
-		where=" (veth, MTU ${WEFT_NETNS% *}, loss ${WEFT_NETNS#* } %)"
+		where=" (veth, MTU ${WEFT_NETNS% *}, loss ${WEFT_NETNS#* } %"
+		[ "${WEFT_NETNS_RATE:-0}" = 0 ] || where+=", $WEFT_NETNS_RATE Mbit/s"
+		where+=')'
 		ucx_to=10.99.0.1
 		ucx_on=(nsenter --net="$away")
 		if [ "${WEFT_NETNS#* }" = 0 ]; then

@@ -2,14 +2,14 @@
 # shellcheck shell=bash
 # Two network namespaces and the cable between them. WEFT_NETNS has what the cable is like
 # (MTU, loss in percent), WEFT_NETNS_BATCHES "yes" if it may lose many packets as one,
-# WEFT_NETNS_B the process that keeps namespace b.
+# WEFT_NETNS_RATE what it carries in Mbit/s (0: anything), WEFT_NETNS_B the process that keeps namespace b.
 
-# netns_why LOSS OPTION...: why it can't be done with these options of unshare; fails then.
+# netns_why LOSS RATE OPTION...: why it can't be done with these options of unshare; fails then.
 netns_why()
 {
-	local why loss=$1 tool
+	local why loss=$1 rate=$2 tool
 
-	shift
+	shift 2
 	for tool in unshare nsenter ip; do
 		if ! command -v "$tool" >/dev/null; then
 			say "$tool is not installed (Debian: util-linux, iproute2)"
@@ -18,6 +18,10 @@ netns_why()
 	done
 	if [[ $loss =~ [1-9] ]] && ! command -v nft >/dev/null; then
 		say "--loss needs nft, which is not installed (Debian: nftables)"
+		return 1
+	fi
+	if [ "$rate" != 0 ] && ! command -v tc >/dev/null; then
+		say "--rate needs tc, which is not installed (Debian: iproute2)"
 		return 1
 	fi
 	if ! why=$(unshare "$@" ip link add weft-try type veth peer name weft-try2 2>&1); then
@@ -64,10 +68,19 @@ netns_loss()
 	END
 }
 
+# netns_rate PREFIX DEVICE MBIT: of what leaves; 0: anything.
+netns_rate()
+{
+	local in_b=$1 device=$2
+
+	[ "$3" != 0 ] || return 0
+	${in_b:+"$in_b"} tc qdisc add dev "$device" root tbf rate "$3mbit" burst 65536 limit 262144
+}
+
 # netns_make MTU LOSS: in a network namespace of our own, which becomes a.
 netns_make()
 {
-	local mtu=$1 loss=$2 i
+	local mtu=$1 loss=$2 rate=${WEFT_NETNS_RATE:-0} i
 
 	unshare --net sleep infinity </dev/null >/dev/null 2>&1 &
 	WEFT_NETNS_B=$!
@@ -84,6 +97,10 @@ netns_make()
 	fi
 	if ! netns_loss '' weft0 "$loss" || ! netns_loss on_b weft1 "$loss"; then
 		say "fabtests: nft can't drop packets here" >&2
+		return 1
+	fi
+	if ! netns_rate '' weft0 "$rate" || ! netns_rate on_b weft1 "$rate"; then
+		say "fabtests: tc has no tbf here" >&2
 		return 1
 	fi
 }

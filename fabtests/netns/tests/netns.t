@@ -19,6 +19,7 @@ ok "no command is wrong usage" status 2 "$run"
 ok "an MTU of 100 too" status 2 "$run" --mtu 100 true
 ok "an MTU that is no number" status 2 "$run" --mtu x true
 ok "a loss of 100" status 2 "$run" --loss 100 true
+ok "a rate of 0.5" status 2 "$run" --rate 0.5 true
 ok "an option that isn't one" status 2 "$run" --gain 1 true
 ok "--help is none" status 0 "$run" --help
 mkdir "$tmp/none"
@@ -57,6 +58,29 @@ if command -v nft >/dev/null; then
 	ok "or a batch" test "$(grep -c 'gso_max_segs [0-9][0-9]' "$tmp/kept")" = 2
 else
 	skip 2 "nft is not installed"
+fi
+
+# More than the cable holds, in either direction, until it says that some was dropped.
+cat >"$tmp/fill" <<'END'
+for ((round = 0; round < 600; round++)); do
+	for i in {1..300}; do
+		printf '%1400d' 0 >"/dev/udp/$1/9"
+	done 2>/dev/null
+	tc -s qdisc show dev "$2" | grep -q 'dropped [1-9]' && break
+done
+tc -s qdisc show dev "$2"
+END
+timeout 300 "$run" --rate 1 bash -c \
+	"bash '$tmp/fill' 10.99.0.2 weft0; on b bash '$tmp/fill' 10.99.0.1 weft1" \
+	>"$tmp/narrow" 2>&1
+if grep -q 'has no tbf' "$tmp/narrow"; then
+	skip 2 "$(tail -n 1 "$tmp/narrow")"
+else
+	ok "a narrow cable is so at both ends" \
+		test "$(grep -c 'qdisc tbf .* rate 1Mbit' "$tmp/narrow")" = 2 ||
+		diag "$(cat "$tmp/narrow")"
+	ok "and drops what it can't hold" \
+		test "$(grep -c 'dropped [1-9]' "$tmp/narrow")" = 2 || diag "$(cat "$tmp/narrow")"
 fi
 
 # Nobody listens there: only whoever was reached can refuse.
