@@ -13,6 +13,7 @@
 
 #include "coll/boot/boot_table.h"
 #include "coll/boot/boot_wire.h"
+#include "util/fd.h"
 
 #define KERNEL_FILE "/proc/sys/kernel/random/boot_id"
 #define NUMBERS_OF  "/proc/self/ns/pid" /* in which process numbers mean the same */
@@ -58,40 +59,6 @@ uint64_t boot_table_place(int fd)
 	return (uint64_t)getpid() << 32 | (uint32_t)fd;
 }
 
-static bool write_all(int fd, const void *data, uint64_t len)
-{
-	const char *at = data;
-
-	while (len > 0) {
-		ssize_t n = write(fd, at, len);
-
-		if (n <= 0 && !(n < 0 && errno == EINTR))
-			return false;
-		if (n > 0) {
-			at += n;
-			len -= (uint64_t)n;
-		}
-	}
-	return true;
-}
-
-static bool read_all(int fd, void *data, uint64_t len)
-{
-	char *at = data;
-
-	while (len > 0) {
-		ssize_t n = read(fd, at, len);
-
-		if (n <= 0 && !(n < 0 && errno == EINTR))
-			return false;
-		if (n > 0) {
-			at += n;
-			len -= (uint64_t)n;
-		}
-	}
-	return true;
-}
-
 int boot_table_make(const uint8_t *job, const struct boot_gather *g, int32_t size,
 		    const void *payload)
 {
@@ -103,8 +70,8 @@ int boot_table_make(const uint8_t *job, const struct boot_gather *g, int32_t siz
 	if (fd < 0)
 		return -1;
 	boot_wire_put(&hdr, &msg, job);
-	if (write_all(fd, &hdr, sizeof(hdr)) &&
-	    write_all(fd, payload, g->len * (uint64_t)size) &&
+	if (fd_write_all(fd, &hdr, sizeof(hdr)) == 0 &&
+	    fd_write_all(fd, payload, g->len * (uint64_t)size) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, SEALS) == 0)
 		return fd;
 	close(fd);
@@ -122,7 +89,7 @@ static bool table_good(int fd, const uint8_t *job, const struct boot_gather *g,
 
 	return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &st) == 0 &&
 	       (uint64_t)st.st_size == len && lseek(fd, 0, SEEK_SET) == 0 &&
-	       read_all(fd, &hdr, sizeof(hdr)) &&
+	       fd_read_all(fd, &hdr, sizeof(hdr)) == 0 &&
 	       boot_wire_check(&hdr, sizeof(hdr), job, &m) == BOOT_WIRE_GOOD &&
 	       m.type == BOOT_RESULT && m.rank == 0 && m.size == size &&
 	       m.seq == g->seq && m.len == g->len;
@@ -157,7 +124,7 @@ bool boot_table_take(uint64_t place, const uint8_t *job, const struct boot_gathe
 	if (taken && g->view)
 		taken = table_map(fd, g->view, sizeof(struct boot_hdr) + len);
 	else if (taken)
-		taken = read_all(fd, g->out, len);
+		taken = fd_read_all(fd, g->out, len) == 0;
 	close(fd);
 	return taken;
 }

@@ -22,6 +22,7 @@
 #include "coll/ft/keep.h"
 #include "coll/ft/snapshot.h"
 #include "util/be.h"
+#include "util/fd.h"
 
 enum {
 	KEEP_PATH_MAX = 1024,
@@ -56,23 +57,6 @@ static int failed(struct ft_keep *k, const char *what, const char *path)
 	return -err;
 }
 
-static bool write_all(int fd, const void *buf, size_t len)
-{
-	const char *at = buf;
-
-	while (len) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		at += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
 /* The name of a file is durable when its folder is. */
 static bool sync_folder(const struct ft_keep *k)
 {
@@ -88,7 +72,7 @@ static bool write_snapshot(int fd, const struct ft_keep *k, const struct ft_dura
 {
 	size_t len;
 	uint8_t *buf = ft_snapshot_put(d, k->job, &len);
-	bool good = buf && write_all(fd, buf, len) && fsync(fd) == 0;
+	bool good = buf && fd_write_all(fd, buf, len) == 0 && fsync(fd) == 0;
 
 	free(buf);
 	return good;
@@ -126,7 +110,7 @@ static bool save_record(struct ft_keep *k, const struct ft_durable *d)
 
 	r.check = be64_of(ft_snapshot_check(&r.step, sizeof(r.step),
 					    d->active.epoch.term ^ d->active.epoch.seq));
-	if (!write_all(k->fd, &r, sizeof(r)) || fdatasync(k->fd)) {
+	if (fd_write_all(k->fd, &r, sizeof(r)) || fdatasync(k->fd)) {
 		failed(k, "can't write", k->path);
 		return false;
 	}

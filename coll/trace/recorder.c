@@ -14,6 +14,7 @@
 
 #include "coll/api/error.h"
 #include "coll/trace/recorder.h"
+#include "util/fd.h"
 
 /* A signal's handler is given nothing, so this is the one thing that is not found from a
  * context: recorders that dump at SIGUSR2. More of them than places are not dumped. */
@@ -58,23 +59,6 @@ void recorder_close(struct recorder *r)
 	free(r);
 }
 
-static int write_all(int fd, const void *buf, size_t len)
-{
-	const char *at = buf;
-
-	while (len) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* The events, oldest first: the ring's end, then its beginning. */
 static int write_events(int fd, const struct recorder *r, uint64_t total, uint64_t count)
 {
@@ -84,8 +68,8 @@ static int write_events(int fd, const struct recorder *r, uint64_t total, uint64
 
 	if (part > count)
 		part = count;
-	rc = write_all(fd, r->event + first, part * sizeof(*r->event));
-	return rc ? rc : write_all(fd, r->event, (count - part) * sizeof(*r->event));
+	rc = fd_write_all(fd, r->event + first, part * sizeof(*r->event));
+	return rc ? rc : fd_write_all(fd, r->event, (count - part) * sizeof(*r->event));
 }
 
 /* Nothing here but what a signal's handler may call. */
@@ -111,7 +95,7 @@ int recorder_dump(const struct recorder *r, enum trace_reason reason, const char
 	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return -errno;
-	rc = write_all(fd, &head, sizeof(head));
+	rc = fd_write_all(fd, &head, sizeof(head));
 	if (!rc)
 		rc = write_events(fd, r, total, head.count);
 	if (close(fd) && !rc)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include "coll/boot/boot_clock.h"
 #include "coll/boot/boot_io.h"
 #include "coll/boot/boot_table.h"
+#include "util/fd.h"
 #include "util/tap.h"
 
 enum { RANKS = 12, NODE = 4, LEN = 20008, TEST_SECONDS = 200 };
@@ -294,6 +296,43 @@ static void job_run(rank_fn *fn, const char *what)
 	tap_is_int(bad, 0, what);
 }
 
+/* More than a pipe takes at once, so that it goes in parts on both sides. */
+static void test_whole(void)
+{
+	enum { MUCH = 300000 };
+	uint8_t *out = malloc(MUCH), *in = calloc(1, MUCH), more;
+	int end[2], status;
+	pid_t pid;
+
+	if (!out || !in || pipe(end))
+		tap_bail("no memory or pipe");
+	for (size_t i = 0; i < MUCH; i++)
+		out[i] = byte_of(3, i, 1);
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		tap_bail("fork: %s", strerror(errno));
+	if (pid == 0) {
+		close(end[0]);
+		_exit(fd_write_all(end[1], out, MUCH) != 0);
+	}
+	close(end[1]);
+	tap_ok(fd_read_all(end[0], in, MUCH) == 0 && memcmp(in, out, MUCH) == 0,
+	       "what goes in parts comes whole");
+	tap_is_int(fd_read_all(end[0], &more, 1), -ENODATA, "then there is no more");
+	tap_ok(waitpid(pid, &status, 0) == pid && status == 0, "its writer knows");
+	close(end[0]);
+	if (pipe(end))
+		tap_bail("no pipe");
+	close(end[0]);
+	signal(SIGPIPE, SIG_IGN);
+	tap_is_int(fd_write_all(end[1], out, MUCH), -EPIPE, "nobody takes it");
+	signal(SIGPIPE, SIG_DFL);
+	close(end[1]);
+	free(out);
+	free(in);
+}
+
 int main(void)
 {
 	ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE,
@@ -301,6 +340,7 @@ int main(void)
 	if (ended == MAP_FAILED)
 		tap_bail("mmap: %s", strerror(errno));
 	alarm(280); /* all of it: before the harness ends it */
+	test_whole();
 	test_table();
 	job_run(rank_shares, "ranks of three hosts share long results");
 	job_run(rank_full, "who can't make or find a table gets the bytes");
