@@ -18,7 +18,6 @@
 #include "util/tap.h"
 
 #define SECRET	   "the crew's"
-#define SILENCE_US 1500000
 #define ATTEMPT_US 4000000
 #define MEMBER_US  ((int64_t)CREW_WAIT_S * 1000000)
 #define CHUNK	   65536
@@ -42,7 +41,7 @@ static void coordinator_run(struct crew *crew)
 	struct ft_server_attr attr = {.listen = "127.0.0.1:0",
 				      .first = true,
 				      .size = crew->size,
-				      .silence_us = SILENCE_US,
+				      .silence_us = crew->silence_us,
 				      .join_us = 200000};
 	char why[FT_SERVER_WHY], state[80];
 	struct ft_server *server;
@@ -171,7 +170,7 @@ static enum weft_result member_run(struct crew *crew, int m)
  * --------------------------------------------------------------------
  */
 
-struct crew *crew_make(uint32_t size, const char *provider)
+struct crew *crew_make(uint32_t size, int64_t silence_us, const char *provider)
 {
 	struct crew *crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -186,6 +185,7 @@ struct crew *crew_make(uint32_t size, const char *provider)
 	if (!mkdtemp(crew->folder))
 		tap_bail("no folder in /tmp");
 	crew->size = size;
+	crew->silence_us = silence_us;
 	for (int m = 0; m < CREW_MEMBERS; m++) {
 		crew->member[m].count = 20000;
 		crew->member[m].sign = 5;

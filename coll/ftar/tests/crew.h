@@ -41,13 +41,18 @@ struct crew {
 	char folder[64];
 	char address[80];
 	uint32_t size;
+	int64_t silence_us;
 	pid_t coordinator;
 	_Atomic int up;
 	struct crew_member member[CREW_MEMBERS];
 };
 
+/* How long a member may be silent, where one shall be missed, and where none shall be,
+ * however busy the machine is. */
+enum { CREW_MISSED_US = 6000000, CREW_PATIENT_US = 100000000 };
+
 /* With a coordinator that waits for `size` members at first. */
-struct crew *crew_make(uint32_t size, const char *provider);
+struct crew *crew_make(uint32_t size, int64_t silence_us, const char *provider);
 void crew_end(struct crew *crew); /* kills what runs */
 
 void crew_start(struct crew *crew, int member);

@@ -18,9 +18,9 @@
 
 static const char *provider;
 
-static struct crew *started(uint32_t count, uint64_t elements)
+static struct crew *started(uint32_t count, int64_t silence_us, uint64_t elements)
 {
-	struct crew *crew = crew_make(count, provider);
+	struct crew *crew = crew_make(count, silence_us, provider);
 
 	for (int m = 0; m < CREW_MEMBERS; m++)
 		crew->member[m].count = elements;
@@ -66,7 +66,7 @@ static bool counted(const struct crew *crew, int member, uint64_t step, uint8_t 
 
 static void life(uint64_t elements)
 {
-	struct crew *crew = started(3, elements);
+	struct crew *crew = started(3, CREW_PATIENT_US, elements);
 	bool good = crew_steps(crew, 7, 8);
 
 	for (int m = 0; m < 3; m++) {
@@ -83,7 +83,7 @@ static void life(uint64_t elements)
 /* One is killed while steps go on. */
 static void death(void)
 {
-	struct crew *crew = started(4, 100000);
+	struct crew *crew = started(4, CREW_MISSED_US, 100000);
 	bool good = crew_steps(crew, 0xf, 3);
 
 	for (int m = 0; m < 4; m++)
@@ -100,7 +100,7 @@ static void death(void)
 /* One stands still until it is excluded; it hears so when it wakes. */
 static void stopped(void)
 {
-	struct crew *crew = started(3, 100000);
+	struct crew *crew = started(3, CREW_MISSED_US, 100000);
 	bool good = crew_steps(crew, 7, 3);
 
 	crew_signal(crew, 2, SIGSTOP);
@@ -120,7 +120,7 @@ static void stopped(void)
 /* A newcomer contributes nothing at first, and another one leaves. */
 static void newcomer(void)
 {
-	struct crew *crew = started(2, 5000);
+	struct crew *crew = started(2, CREW_PATIENT_US, 5000);
 	bool good = crew_steps(crew, 3, 3);
 	uint64_t first;
 
@@ -142,7 +142,7 @@ static void newcomer(void)
 /* Steps wait for the coordinator, as long as their callers want. */
 static void coordinator_stands(void)
 {
-	struct crew *crew = crew_make(2, provider);
+	struct crew *crew = crew_make(2, CREW_PATIENT_US, provider);
 	bool good;
 
 	for (int m = 0; m < 2; m++) {
@@ -197,7 +197,7 @@ static bool disagree_ends(struct crew *crew)
 
 static void disagree(void)
 {
-	struct crew *crew = crew_make(3, provider);
+	struct crew *crew = crew_make(3, CREW_PATIENT_US, provider);
 	bool good;
 
 	crew->member[1].other_count_at = 3;
@@ -209,7 +209,7 @@ static void disagree(void)
 	good &= disagree_ends(crew) && crew_agrees(crew);
 	tap_ok(good, "%s: another count is refused", provider);
 	crew_end(crew);
-	crew = crew_make(1, provider);
+	crew = crew_make(1, CREW_PATIENT_US, provider);
 	crew->member[1].sign = 6;
 	crew_start(crew, 0);
 	good = crew_steps(crew, 1, 1);
