@@ -93,6 +93,13 @@ TESTS += %D%/tests/test_local
 	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h %D%/tests/mock_lend.c
 %C%_tests_test_local_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_soon
+TESTS += %D%/tests/test_soon
+%C%_tests_test_soon_SOURCES = %D%/tests/test_soon.c \
+	%D%/tests/sim.c %D%/tests/sim.h %D%/tests/mock_wire.c %D%/tests/mock_wire.h \
+	%D%/tests/mock_joint.c %D%/tests/mock_notice.c %D%/tests/mock_link.h %D%/tests/mock_lend.c
+%C%_tests_test_soon_LDADD = prov/libprov.la
+
 check_PROGRAMS += %D%/tests/test_cancel
 TESTS += %D%/tests/test_cancel
 %C%_tests_test_cancel_SOURCES = %D%/tests/test_cancel.c
