@@ -164,6 +164,7 @@ struct exec_req {
 	uint32_t k_mask, k_hash; /* of the index in the tags of its messages */
 	struct accord accord;
 	int64_t deadline;
+	bool dated; /* the deadline is known: of calls by lines, once somebody waits */
 	enum weft_result result;
 	char text[EXEC_TEXT_MAX];
 	char what[EXEC_WHAT_MAX]; /* "" until somebody asks */
@@ -351,6 +352,8 @@ void event_peer_lost(struct exec *x, int32_t rank, const char *why);
 void event_data(void *arg, uint64_t word);
 
 /* ---- req.c: the window ---- */
+/* The request begins now, as deadlines and probes see it. */
+void req_date(struct exec_req *req, int64_t now);
 /* The tag of the message of a slot. */
 uint64_t slot_tag(const struct slot *slot);
 struct exec_peer *req_peer(struct exec_req *req, int32_t rank);

@@ -349,6 +349,8 @@ bool req_clock(struct exec_req *req, int64_t now)
 	}
 	if (req->state != EXEC_RUNNING)
 		return false;
+	if (!req->dated)
+		req_date(req, now);
 	if (req->accord.on)
 		return accord_clock(req, now);
 	if (req->moved == 0) {

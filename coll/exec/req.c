@@ -340,9 +340,21 @@ static void req_ways(struct exec_req *req)
 					 (req->bind.disp && !req->x->caps.truncates));
 }
 
+void req_date(struct exec_req *req, int64_t now)
+{
+	const int64_t timeout_us = req->call.timeout_us;
+
+	req->dated = true;
+	req->moved = now;
+	req->probed = now;
+	req->deadline =
+		timeout_us == WEFT_TIMEOUT_INFINITE || timeout_us > INT64_MAX - now
+			? INT64_MAX
+			: now + timeout_us;
+}
+
 static void req_reset(struct exec_req *req, const struct exec_call *call)
 {
-	const int64_t now = exec_now();
 
 	req->call = *call;
 	req->call.bind = NULL;
@@ -355,15 +367,11 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->ops = 0;
 	req->places = 0;
 	req->local.slot = NULL;
-	req->moved = now;
-	req->probed = now;
+	req->dated = false;
+	req->deadline = INT64_MAX;
 	req->blame = -1;
 	req->elsewhere_rank = -1;
 	req->accord.on = false;
-	req->deadline = call->timeout_us == WEFT_TIMEOUT_INFINITE ||
-					call->timeout_us > INT64_MAX - now
-				? INT64_MAX
-				: now + call->timeout_us;
 }
 
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call)
@@ -400,6 +408,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 		twin_start(req);
 	if (lines)
 		lines_begin(req);
+	else
+		req_date(req, exec_now());
 	if (req->x->times) {
 		req->x->times->begin = exec_now_ns();
 		req->x->times->ready = req->x->times->begin;
