@@ -29,6 +29,7 @@ struct lines_mem {
 	struct lines_file *own;
 	int fd;			      /* open until all that may have mapped it */
 	const struct lines_file **of; /* by rank; NULL: not of our node */
+	int *life;		      /* by rank: a descriptor of its process, or -1 */
 	int32_t size;
 	bool whole;   /* all of our node are mapped */
 	bool good;    /* and all of our node say so */
@@ -53,6 +54,9 @@ void lines_mem_agree(struct lines_mem *mem, const int32_t *lead, int32_t self,
 		     bool (*ok)(const void *arg, int32_t rank), const void *arg);
 
 void lines_mem_close(struct lines_mem *mem);
+
+/* Whether it is known that a rank's process has ended. A system call. */
+bool lines_mem_ended(const struct lines_mem *mem, int32_t rank);
 
 /* The lines of communicator `number`. */
 struct lines_area *lines_mem_own(const struct lines_mem *mem, uint32_t number);

@@ -315,16 +315,35 @@ bool lines_needs(const struct exec_req *req, int32_t rank)
 	return false;
 }
 
+/* A rank may have ended that the provider has no connection to, which says nothing then.
+ */
+static bool lines_ended(struct exec_req *req, int32_t rank)
+{
+	if (!lines_mem_ended(&req->x->lines, rank))
+		return false;
+	req_fail(req, WEFT_ERR_PEER, rank, "rank %d is lost in %s: its process has ended",
+		 rank, exec_req_what(req));
+	return true;
+}
+
 void lines_probe(struct exec_req *req)
 {
 	const struct exec_comm *comm = &req->x->comms[req->call.comm];
 	const struct req_line *line = &req->line;
 
-	if (!line->published && lines_waits_for(req) >= 0)
-		req_probe(req, lines_waits_for(req));
+	if (!line->published && lines_waits_for(req) >= 0) {
+		if (!lines_ended(req, lines_waits_for(req)))
+			req_probe(req, lines_waits_for(req));
+		return;
+	}
 	for (int32_t i = line->next; line->published && i < line->end; i++) {
-		if (i != comm->self && !has_come(req, i))
-			req_probe(req, exec_comm_rank(comm, i));
+		const int32_t rank = exec_comm_rank(comm, i);
+
+		if (i == comm->self || has_come(req, i))
+			continue;
+		if (lines_ended(req, rank))
+			return;
+		req_probe(req, rank);
 	}
 }
 
