@@ -4,9 +4,37 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll/comm/comm.h"
 #include "coll/ftar/epoch.h"
+
+static int alone_allgather(void *arg, const void *in, void *out, size_t len,
+			   int64_t timeout_us)
+{
+	(void)arg;
+	(void)timeout_us;
+	memcpy(out, in, len);
+	return 0;
+}
+
+enum weft_result epoch_possible(const char *provider, const char *domain,
+				int64_t timeout_us)
+{
+	const struct weft_boot_callbacks alone = {.size = 1,
+						  .allgather = alone_allgather};
+	struct weft_ctx_opts opts = WEFT_CTX_OPTS_INIT;
+	struct weft_ctx *ctx;
+	enum weft_result result;
+
+	opts.provider = provider;
+	opts.domain = domain;
+	opts.timeout_us = timeout_us;
+	opts.boot = &alone;
+	opts.progress = WEFT_PROGRESS_CALLER;
+	result = weft_ctx_open(&opts, &ctx);
+	return result == WEFT_SUCCESS ? weft_ctx_close(ctx) : result;
+}
 
 static bool epoch_meets(struct epoch *e, const struct epoch_attr *attr, struct meet *meet,
 			char why[EPOCH_WHY])

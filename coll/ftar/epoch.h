@@ -32,6 +32,11 @@ struct epoch_attr {
 	int64_t timeout_us; /* of everything within it */
 };
 
+/* Whether this process can open such networks at all; if not, the error is set: in an
+ * epoch it would be one more that failed, and tried again. */
+enum weft_result epoch_possible(const char *provider, const char *domain,
+				int64_t timeout_us);
+
 /* NULL, with why and whom it is about (a member's id, or 0). */
 struct epoch *epoch_open(const struct epoch_attr *attr, uint64_t *suspect,
 			 char why[EPOCH_WHY]);

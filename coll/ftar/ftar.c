@@ -523,8 +523,10 @@ enum weft_result weft_ft_open(const struct weft_ft_opts *opts, struct weft_ft **
 		memcpy(ft->job, opts->job, strlen(opts->job));
 	ft->provider = text_copy(opts->provider, &good);
 	ft->domain = text_copy(opts->domain, &good);
-	result = good ? ft_connect(ft, opts)
+	result = good ? epoch_possible(ft->provider, ft->domain, ft->timeout_us)
 		      : error_set(WEFT_ERR_NOMEM, "weft_ft_open: no memory");
+	if (result == WEFT_SUCCESS)
+		result = ft_connect(ft, opts);
 	if (result == WEFT_SUCCESS)
 		result = wait_for(ft, FT_JOINED, "weft_ft_open");
 	if (result != WEFT_SUCCESS) {

@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -17,7 +16,6 @@
 #include "coll/boot/boot_clock.h"
 #include "coll/ftar/meet.h"
 
-#define MEET_MAGIC UINT32_C(0x57464d31) /* "WFM1" */
 /* How often somebody who waits looks whether the epoch is over. */
 #define MEET_LOOK_MS  5
 #define MEET_AGAIN_US 5000
@@ -25,30 +23,14 @@
  * is missing. */
 #define MEET_GRACE_US	 500000
 #define MEET_PENDING	 64	 /* connections that have not said yet whose they are */
-#define MEET_STRANGER_US 2000000 /* and for so long at most */
-
-/* A card: where its member listens. */
-struct meet_card {
-	uint8_t family; /* 4 or 6 */
-	uint8_t pad;
-	uint8_t port[2]; /* network order */
-	uint8_t addr[16];
-};
-_Static_assert(sizeof(struct meet_card) == 20, "wire format");
-
-struct meet_hello {
-	uint32_t magic;
-	uint32_t rank;
-	uint64_t term, seq, id;
-	uint8_t job[MEET_JOB_LEN];
-};
-_Static_assert(sizeof(struct meet_hello) == 96, "wire format");
+#define MEET_STRANGER_US 2000000 /* and for so long at most, */
+#define MEET_ROOM_US	 100000	 /* or so long, where others want in */
 
 struct meet_pending {
 	int fd; /* -1: none */
 	int64_t since;
 	size_t got;
-	struct meet_hello hello;
+	uint8_t hello[MEET_HELLO_LEN];
 };
 
 struct meet {
@@ -61,53 +43,6 @@ struct meet {
 
 /* ---- addresses ------------------------------------------------------------------------
  */
-
-static int card_write(const struct sockaddr_storage *at, uint8_t card[FT_CARD_MAX],
-		      uint32_t *len)
-{
-	const struct sockaddr_in *in4 = (const struct sockaddr_in *)at;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)at;
-	struct meet_card c = {.family = at->ss_family == AF_INET ? 4 : 6};
-
-	if (at->ss_family == AF_INET) {
-		memcpy(c.addr, &in4->sin_addr, 4);
-		memcpy(c.port, &in4->sin_port, 2);
-	} else if (at->ss_family == AF_INET6) {
-		memcpy(c.addr, &in6->sin6_addr, 16);
-		memcpy(c.port, &in6->sin6_port, 2);
-	} else {
-		return -1;
-	}
-	memcpy(card, &c, sizeof(c));
-	*len = sizeof(c);
-	return 0;
-}
-
-/* False: it is no card. */
-static bool card_read(const struct ft_entry *entry, struct sockaddr_storage *at,
-		      socklen_t *len)
-{
-	struct sockaddr_in *in4 = (struct sockaddr_in *)at;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)at;
-	struct meet_card c;
-
-	memset(at, 0, sizeof(*at));
-	if (entry->card_len != sizeof(c))
-		return false;
-	memcpy(&c, entry->card, sizeof(c));
-	if (c.family == 4) {
-		in4->sin_family = AF_INET;
-		memcpy(&in4->sin_addr, c.addr, 4);
-		memcpy(&in4->sin_port, c.port, 2);
-		*len = sizeof(*in4);
-		return true;
-	}
-	in6->sin6_family = AF_INET6;
-	memcpy(&in6->sin6_addr, c.addr, 16);
-	memcpy(&in6->sin6_port, c.port, 2);
-	*len = sizeof(*in6);
-	return c.family == 6;
-}
 
 /* An address of a name, of kind SOCK_STREAM; gai's words, or NULL. */
 static const char *resolve(const char *host, const char *port,
@@ -186,14 +121,14 @@ int meet_listen(const char *host, const char *towards, uint8_t card[FT_CARD_MAX]
 	port_clear(&at);
 	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) || listen(fd, 1024) ||
-	    getsockname(fd, (struct sockaddr *)&at, &len) ||
-	    card_write(&at, card, card_len)) {
+	    getsockname(fd, (struct sockaddr *)&at, &len) || !meet_card_put(&at, card)) {
 		snprintf(why, MEET_WHY, "listening for other members: %.100s",
 			 strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return -1;
 	}
+	*card_len = MEET_CARD_LEN;
 	return fd;
 }
 
@@ -254,24 +189,11 @@ static bool meet_move(struct meet *m, int fd, void *buf, size_t len, bool out,
 /* ---- the root -------------------------------------------------------------------------
  */
 
-static bool hello_is_good(const struct meet *m, const struct meet_hello *h)
-{
-	const struct ft_roster *roster = m->attr.roster;
-	const uint32_t rank = be32toh(h->rank);
-
-	return be32toh(h->magic) == MEET_MAGIC &&
-	       memcmp(h->job, m->attr.job, MEET_JOB_LEN) == 0 &&
-	       be64toh(h->term) == roster->epoch.term &&
-	       be64toh(h->seq) == roster->epoch.seq && rank > 0 && rank < roster->count &&
-	       be64toh(h->id) == roster->entry[rank].id;
-}
-
 /* Reads on; takes the connection over, or closes it, when it has said who it is. */
 static void pending_read(struct meet *m, struct meet_pending *p)
 {
-	const ssize_t n =
-		recv(p->fd, (char *)&p->hello + p->got, sizeof(p->hello) - p->got, 0);
-	uint32_t rank;
+	const ssize_t n = recv(p->fd, p->hello + p->got, sizeof(p->hello) - p->got, 0);
+	int32_t rank;
 
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
 		return;
@@ -279,8 +201,8 @@ static void pending_read(struct meet *m, struct meet_pending *p)
 		p->got += (size_t)n;
 	if (n > 0 && p->got < sizeof(p->hello))
 		return;
-	rank = be32toh(p->hello.rank);
-	if (n <= 0 || !hello_is_good(m, &p->hello)) {
+	rank = n > 0 ? meet_hello_get(p->hello, m->attr.roster, m->attr.job) : -1;
+	if (rank < 0) {
 		close(p->fd);
 	} else {
 		/* Somebody whose connection broke comes again. */
@@ -307,6 +229,23 @@ static int32_t root_missing(const struct meet *m)
 			return i;
 	}
 	return -1;
+}
+
+/* Strangers that say nothing keep no member out. */
+static void root_make_room(struct meet_pending pending[MEET_PENDING])
+{
+	struct meet_pending *oldest = &pending[0];
+
+	for (int i = 0; i < MEET_PENDING; i++) {
+		if (pending[i].fd < 0)
+			return;
+		if (pending[i].since < oldest->since)
+			oldest = &pending[i];
+	}
+	if (boot_clock_us() - oldest->since < MEET_ROOM_US)
+		return;
+	close(oldest->fd);
+	oldest->fd = -1;
 }
 
 static void root_accept(struct meet *m, struct meet_pending pending[MEET_PENDING])
@@ -342,6 +281,8 @@ static void root_turn(struct meet *m, struct meet_pending pending[MEET_PENDING])
 			pending[i].fd = -1;
 		}
 	}
+	if (p[0].revents)
+		root_make_room(pending);
 	root_accept(m, pending);
 }
 
@@ -377,26 +318,22 @@ static bool root_join(struct meet *m)
 
 static bool leaf_say_hello(struct meet *m)
 {
-	const struct ft_roster *roster = m->attr.roster;
-	struct meet_hello h = {.magic = htobe32(MEET_MAGIC),
-			       .rank = htobe32((uint32_t)m->rank),
-			       .term = htobe64(roster->epoch.term),
-			       .seq = htobe64(roster->epoch.seq),
-			       .id = htobe64(m->attr.id)};
+	uint8_t hello[MEET_HELLO_LEN];
 
-	memcpy(h.job, m->attr.job, MEET_JOB_LEN);
-	return meet_move(m, m->fd[0], &h, sizeof(h), true, m->attr.until);
+	meet_hello_put(hello, m->attr.roster, (uint32_t)m->rank, m->attr.job);
+	return meet_move(m, m->fd[0], hello, sizeof(hello), true, m->attr.until);
 }
 
 static bool leaf_connect_once(struct meet *m)
 {
+	const struct ft_entry *root = &m->attr.roster->entry[0];
 	struct sockaddr_storage at;
 	socklen_t len = 0;
 	int rc, error = 0;
 	socklen_t error_len = sizeof(error);
 
 	m->missing = 0;
-	if (!card_read(&m->attr.roster->entry[0], &at, &len)) {
+	if (!meet_card_get(root->card, root->card_len, &at, &len)) {
 		snprintf(m->why, sizeof(m->why), "the card of member 0 is none");
 		return false;
 	}

@@ -13,9 +13,10 @@
 #include <stdint.h>
 
 #include "coll/ft/roster.h"
+#include "coll/ftar/meet_wire.h"
 #include "weft/weft.h"
 
-enum { MEET_WHY = 240, MEET_JOB_LEN = 64 };
+enum { MEET_WHY = 240 };
 
 /* Listens at a free port of `host` (NULL or "": that of this machine by which it reaches
  * `towards`, "host:port"), and writes the card. The descriptor, or -1 with why. */

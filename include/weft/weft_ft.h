@@ -46,8 +46,8 @@ struct weft_ft_opts {
  * others: weft_ft_info.step is the last that they did, and its first call is the next.
  * Until it has the state that belongs to that step it calls with src NULL: it contributes
  * nothing, gets the results that its state lacks, and nobody waits for it. Errors: ARG,
- * BOOTSTRAP, FENCED (refused: the detail says why), TIMEOUT (the coordinator is not
- * there, or too few members), NOMEM.
+ * PROVIDER, BOOTSTRAP, FENCED (refused: the detail says why), TIMEOUT (the coordinator is
+ * not there, or too few members), NOMEM.
  */
 WEFT_API enum weft_result weft_ft_open(const struct weft_ft_opts *opts,
 				       struct weft_ft **ft);

@@ -56,6 +56,15 @@ TESTS += %D%/test_ft_frame
 %C%_test_ft_frame_SOURCES = %D%/ft_frame.c %D%/random.c
 %C%_test_ft_frame_LDADD = coll/libcoll.la
 
+FUZZERS += %D%/fuzz_meet_wire
+%C%_fuzz_meet_wire_SOURCES = %D%/meet_wire.c %D%/engine.c
+%C%_fuzz_meet_wire_LDADD = coll/libcoll.la
+%C%_fuzz_meet_wire_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_meet_wire
+TESTS += %D%/test_meet_wire
+%C%_test_meet_wire_SOURCES = %D%/meet_wire.c %D%/random.c
+%C%_test_meet_wire_LDADD = coll/libcoll.la
+
 FUZZERS += %D%/fuzz_keyview
 %C%_fuzz_keyview_SOURCES = %D%/keyview.c %D%/engine.c
 %C%_fuzz_keyview_LDADD = prov/libprov.la

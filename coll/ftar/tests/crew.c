@@ -90,6 +90,29 @@ static void member_note(struct crew_member *me, struct weft_ft *ft, uint64_t val
 	atomic_store(&me->step, info.step);
 }
 
+static uint64_t member_gives(const struct crew_member *me, int m)
+{
+	const double part = (double)(UINT64_C(1) << (8 * m));
+	uint64_t bits;
+
+	memcpy(&bits, &part, sizeof(bits));
+	return me->average ? bits : UINT64_C(1) << (8 * m);
+}
+
+/* The sum that a result stands for: averages divide by who contributed (G5). */
+static uint64_t member_sum(const struct crew_member *me, struct weft_ft *ft,
+			   uint64_t result)
+{
+	struct weft_ft_info info = {.size = sizeof(info)};
+	double average;
+
+	if (!me->average)
+		return result;
+	weft_ft_info(ft, &info);
+	memcpy(&average, &result, sizeof(average));
+	return (uint64_t)(average * info.contributors + 0.5);
+}
+
 static enum weft_result member_step(struct crew_member *me, struct weft_ft *ft, int m,
 				    uint64_t step, uint64_t *src, uint64_t *dst)
 {
@@ -98,13 +121,14 @@ static enum weft_result member_step(struct crew_member *me, struct weft_ft *ft, 
 	enum weft_result result;
 
 	for (uint64_t i = 0; i < me->count; i++)
-		src[i] = UINT64_C(1) << (8 * m);
+		src[i] = member_gives(me, m);
 	for (uint64_t i = me->count; i < me->count + SPARE; i++)
 		dst[i] = 77;
 	do
-		result = weft_ft_allreduce(ft, silent ? NULL : src,
-					   me->in_place && !silent ? src : dst, count,
-					   WEFT_UINT64, WEFT_SUM, me->timeout_us);
+		result = weft_ft_allreduce(
+			ft, silent ? NULL : src, me->in_place && !silent ? src : dst,
+			count, me->average ? WEFT_FP64 : WEFT_UINT64,
+			me->average ? WEFT_AVG : WEFT_SUM, me->timeout_us);
 	while (result == WEFT_ERR_TIMEOUT);
 	if (result != WEFT_SUCCESS)
 		return result;
@@ -118,7 +142,7 @@ static enum weft_result member_step(struct crew_member *me, struct weft_ft *ft, 
 		if (dst[i] != 77)
 			atomic_fetch_add(&me->wrong, 1);
 	}
-	member_note(me, ft, count ? dst[0] : 0);
+	member_note(me, ft, count ? member_sum(me, ft, dst[0]) : 0);
 	return result;
 }
 

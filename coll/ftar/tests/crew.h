@@ -28,6 +28,7 @@ struct crew_member {
 	/* orders, before it starts */
 	uint64_t count;
 	bool in_place;
+	bool average; /* of doubles; else sums of integers */
 	uint64_t sign;
 	int64_t timeout_us;	 /* of a step */
 	uint64_t other_count_at; /* at this step another count; 0: never */

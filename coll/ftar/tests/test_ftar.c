@@ -219,6 +219,39 @@ static void disagree(void)
 	crew_end(crew);
 }
 
+/* Who died contributes nothing, nor does who only looks on: neither counts (G5). */
+static void average(void)
+{
+	struct crew *crew = crew_make(3, CREW_MISSED_US, provider);
+	bool good;
+
+	for (int m = 0; m < 3; m++) {
+		crew->member[m].average = true;
+		crew->member[m].in_place = m == 1;
+		crew_start(crew, m);
+	}
+	good = crew_steps(crew, 7, 2) && counted(crew, 0, 2, 7, 3);
+	crew_signal(crew, 2, SIGKILL);
+	good &= crew_steps(crew, 3, 6) && counted(crew, 1, 6, 3, 2);
+	atomic_store(&crew->member[0].silent, CREW_STEPS);
+	good &= crew_steps(crew, 3, 7) && counted(crew, 0, 7, 2, 2) && crew_agrees(crew);
+	good &= all_leave(crew, 3);
+	tap_ok(good, "%s: averages are of those that contributed", provider);
+	crew_end(crew);
+}
+
+/* It is said at once, and not tried again and again in epochs that fail. */
+static void no_provider(void)
+{
+	struct crew *crew = crew_make(1, CREW_PATIENT_US, "nosuchprovider");
+
+	crew_start(crew, 0);
+	tap_ok(crew_result(crew, 0) == WEFT_ERR_PROVIDER &&
+		       strstr(crew->member[0].text, "nosuchprovider"),
+	       "a provider that isn't there: %s", crew->member[0].text);
+	crew_end(crew);
+}
+
 int main(void)
 {
 	const char *list = getenv("WEFT_TEST_PROVIDER");
@@ -232,5 +265,7 @@ int main(void)
 	newcomer();
 	coordinator_stands();
 	disagree();
+	average();
+	no_provider();
 	return tap_done();
 }
