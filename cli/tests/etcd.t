@@ -150,7 +150,7 @@ says() {
 	timeout 100 "$@" >"$tmp/said" 2>&1
 	got=$?
 	cat "$tmp/said"
-	[ $got = "$want" ] && grep -q -- "$text" "$tmp/said"
+	[ "$got" = "$want" ] && grep -q -- "$text" "$tmp/said"
 }
 for name in etcd: "etcd://$etcd" "etcd://$etcd/" etcd://here/x "etcd:$etcd/x"; do
 	ok "no etcd: $name" says 1 'etcd://HOST:PORT/PREFIX' "$weft" coordinator \

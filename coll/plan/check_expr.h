@@ -57,8 +57,13 @@ void check_exprs_fini(struct check_exprs *e);
 static inline struct check_term check_expr_leaf(const struct check_exprs *e,
 						uint32_t rank)
 {
-	return e->ordered ? (struct check_term){.node = rank + 1}
-			  : (struct check_term){.node = 1, .turn = rank};
+	struct check_term leaf = {.node = 1, .turn = rank};
+
+	if (e->ordered) {
+		leaf.node = rank + 1;
+		leaf.turn = 0;
+	}
+	return leaf;
 }
 
 static inline bool check_term_same(struct check_term a, struct check_term b)
