@@ -280,6 +280,14 @@ static void sweep(void)
 		tap_diag("%s is left", folder);
 }
 
+/* A rank closes while it asks another, that it never sent anything to, for its state: tcp
+ * of libfabric 1.17 then leaks what belongs to a connection that is being made. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libfabric.so\n";
+}
+
 int main(int argc, char **argv)
 {
 	int end[RANKS_MAX];
