@@ -8,9 +8,13 @@
 
 run=$top/fabtests/emuverbs/run
 lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
+# It is built where configure found infiniband/verbs.h; without it there is no such wire.
 [ -e "$lib/libibverbs.so.1" ] ||
 	skip_all "there is no emulated libibverbs: built without infiniband/verbs.h"
+# A build that makes only the provider and its tests hasn't the command that asks here.
 [ -x "$build/weft" ] || skip_all "there is no weft command: it wasn't built here"
+# The command loads the provider as a module, and the sanitizer's own library would have to
+# be loaded before everything else; the provider's own tests are sanitized.
 is_sanitized "$build/prov/libweft-fi.so" &&
 	skip_all "libfabric cannot load a module that was built with sanitizers"
 unset FI_WEFT_RAILS FI_WEFT_GID_INDEX FI_WEFT_PKEY_INDEX FI_PROVIDER
