@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cli/perf_data.h"
+#include "coll/algo/algo.h"
 #include "weft/weft.h"
 
 /* From the command line. */
@@ -133,6 +134,9 @@ void perf_call(struct perf *p, const struct perf_op *op, uint64_t count,
 /* Name of the algorithm that would run; NULL when the library refuses, which has set the
  * error detail then. */
 const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t count);
+/* Whether a table (weft tune) that names this algorithm for the call would count. */
+bool perf_table_counts(const struct perf *p, const struct perf_op *op, uint64_t count,
+		       const struct algo *algo);
 
 /* Says why a call failed. */
 void perf_say_error(const struct perf *p, const char *what, enum weft_result result);

@@ -218,12 +218,10 @@ const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t co
 	return weft_algorithm(p->comm, &call, &opts);
 }
 
-/* Who chose it, and by what the library goes. */
-static void algorithm_why(const struct perf *p, const struct perf_op *op, uint64_t count,
-			  const char *algorithm, char *text, size_t len)
+static struct plan_call plan_call_of(const struct perf *p, const struct perf_op *op,
+				     uint64_t count)
 {
-	const struct algo *forced = p->ctx->force[op->coll].algo;
-	const struct plan_call call = {
+	return (struct plan_call){
 		.rank = p->rank,
 		.size = p->size,
 		.count = count,
@@ -235,6 +233,22 @@ static void algorithm_why(const struct perf *p, const struct perf_op *op, uint64
 		.nodes = p->comm->nodes,
 		.vector = op->counts,
 	};
+}
+
+bool perf_table_counts(const struct perf *p, const struct perf_op *op, uint64_t count,
+		       const struct algo *algo)
+{
+	const struct plan_call call = plan_call_of(p, op, count);
+
+	return tune_counts(algo, &call);
+}
+
+/* Who chose it, and by what the library goes. */
+static void algorithm_why(const struct perf *p, const struct perf_op *op, uint64_t count,
+			  const char *algorithm, char *text, size_t len)
+{
+	const struct algo *forced = p->ctx->force[op->coll].algo;
+	const struct plan_call call = plan_call_of(p, op, count);
 
 	if (p->opts->algorithm)
 		snprintf(text, len, "--algo names it");

@@ -186,9 +186,11 @@ static bool algo_measure(struct tuning *t, const struct perf_op *op, uint64_t co
 	struct perf_row row;
 
 	t->opts->perf.algorithm = algo->name;
-	if (!perf_algorithm(p, op, count)) {
+	/* It cannot do that, or a table with it would not count: lines of ranks that do
+	 * not share memory are messages, and of those others are as good. */
+	if (!perf_algorithm(p, op, count) || !perf_table_counts(p, op, count, algo)) {
 		t->done++;
-		return true; /* it cannot do that */
+		return true;
 	}
 	if (!perf_measure(p, op, count, left / (t->cells - t->done), &row))
 		return false;

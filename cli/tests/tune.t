@@ -44,6 +44,8 @@ ok "a table" status_is 0 "${run[@]}" "$weft" tune allreduce --sizes 8:1K --budge
 	--out "$tmp/table"
 ok "of what there is" grep -qE '"algorithm": "(ring|recursive-doubling|halving-doubling|double-tree|hierarchical)"' \
 	"$tmp/table"
+# By name they would be had, as messages: a table with them would not count.
+ok "and nothing of lines, which are off" test "$(grep -c '"algorithm": "lines"' "$tmp/table")" = 0
 ok "with the terms of the model" grep -qE '"alpha_ps": [1-9]' "$tmp/table"
 ok "for this number of ranks" grep -q '"ranks": 2' "$tmp/table"
 export WEFT_TUNE=$tmp/table

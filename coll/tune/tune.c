@@ -315,6 +315,12 @@ static uint64_t apart(int32_t a, int32_t b)
 	return more * 1024 / less;
 }
 
+bool tune_counts(const struct algo *algo, const struct plan_call *call)
+{
+	return algo->supports(call) && (strcmp(algo->name, ALGO_LINES) != 0 ||
+					algo_goes_by_lines(algo->coll, call));
+}
+
 const struct tune_choice *tune_find(const struct tune *tune, const char *coll,
 				    const struct plan_call *call)
 {
@@ -334,10 +340,7 @@ const struct tune_choice *tune_find(const struct tune *tune, const char *coll,
 		if (!found || c->ranks != found->ranks || found->up_to < bytes)
 			found = c;
 	}
-	if (!found || !found->algo->supports(call))
-		return NULL;
-	/* Measured where ranks share memory, asked where these do not. */
-	return strcmp(found->algo->name, ALGO_LINES) == 0 && !call->lines ? NULL : found;
+	return found && tune_counts(found->algo, call) ? found : NULL;
 }
 
 /* The model is of messages. */

@@ -51,8 +51,13 @@ enum weft_result tune_parse(const char *name, const char *text, size_t len,
 			    struct tune **tune);
 void tune_close(struct tune *tune);
 
+/* Whether a choice of this algorithm counts for the call: it can do it, and as what it is
+ * called: lines (ALGO_LINES) where the ranks share memory, and as far as that reaches. */
+bool tune_counts(const struct algo *algo, const struct plan_call *call);
+
 /* What the table says for a call of that collective: of the number of ranks that is
- * nearest, the first that is long enough. NULL: nothing, or what cannot do the call. */
+ * nearest, the first that is long enough. NULL: nothing, or what does not count for
+ * the call. */
 const struct tune_choice *tune_find(const struct tune *tune, const char *coll,
 				    const struct plan_call *call);
 

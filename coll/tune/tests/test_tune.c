@@ -73,6 +73,25 @@ static void refused(const char *text, const char *word)
 	       "refused: %s", weft_error_detail());
 }
 
+/* A table may be of ranks that share memory, and read by such that don't. */
+static void lines_tests(void)
+{
+	static const char text[] = "{\"schema\":1,\"kind\":\"weft-tune\",\"choices\":["
+				   "{\"collective\":\"allreduce\",\"ranks\":2,"
+				   "\"up_to\":65536,\"algorithm\":\"lines\"}]}";
+	struct plan_call call = {.size = 2, .count = 1, .elem_size = 8, .lines = true};
+	struct tune *t;
+
+	if (tune_parse("lines", text, strlen(text), &t) != WEFT_SUCCESS)
+		tap_bail("lines: %s", weft_error_detail());
+	tap_ok(tune_find(t, "allreduce", &call), "lines where they are shared");
+	call.count = 8192;
+	tap_ok(!tune_find(t, "allreduce", &call), "not for what they don't hold");
+	call = (struct plan_call){.size = 2, .count = 1, .elem_size = 8};
+	tap_ok(!tune_find(t, "allreduce", &call), "nor where they aren't");
+	tune_close(t);
+}
+
 #define HEAD "{\"schema\":1,\"kind\":\"weft-tune\",\"choices\":["
 
 static void refusal_tests(void)
@@ -145,6 +164,7 @@ static void damage_tests(void)
 int main(void)
 {
 	choice_tests();
+	lines_tests();
 	refusal_tests();
 	damage_tests();
 	return tap_done();
