@@ -26,6 +26,7 @@ static const char *const words_monitor[] = {"auto", "userfaultfd", "disabled", N
 static const char *const words_wire[] = {"auto", "shm", "verbs", "uet", NULL};
 static const char *const words_switch[] = {"auto", "off", "on", NULL};
 static const char *const words_atomics[] = {"library", "native", NULL};
+static const char *const words_checksum[] = {"auto", "always", NULL};
 static const char *const words_bool[] = {"0", "1", NULL};
 
 const struct prov_param prov_param_table[] = {
@@ -269,6 +270,15 @@ const struct prov_param prov_param_table[] = {
 		.text = "queue pairs that place data out of order, so that switches can "
 			"spread their packets: auto uses them where both ends can, on "
 			"fails where this host can't",
+	},
+	{
+		.name = "uet_checksum",
+		.words = words_checksum,
+		.initial = PROV_CHECKSUM_AUTO,
+		.max = PROV_CHECKSUM_ALWAYS,
+		.offset = offsetof(struct prov_params, uet_checksum),
+		.text = "which datagrams have a checksum, where none is sealed: auto "
+			"leaves it out between processes of one host",
 	},
 	{
 		.name = "uet_key",

@@ -59,6 +59,9 @@ enum prov_ooo { PROV_OOO_AUTO, PROV_OOO_OFF, PROV_OOO_ON };
 /* Whether a fork must leave what devices know of memory as it is (verbs_fork.h). */
 enum prov_fork { PROV_FORK_AUTO, PROV_FORK_OFF, PROV_FORK_ON };
 
+/* Which datagrams of the wire over UDP have a checksum (uet_sums.h). */
+enum prov_checksum { PROV_CHECKSUM_AUTO, PROV_CHECKSUM_ALWAYS };
+
 /* Who carries out atomic operations on other hosts' memory. */
 enum prov_atomics { PROV_ATOMICS_LIBRARY, PROV_ATOMICS_NATIVE };
 
@@ -96,6 +99,7 @@ struct prov_params {
 	uint64_t hop_limit;
 	uint64_t verbs_ooo;	/* enum prov_ooo */
 	uint64_t verbs_atomics; /* enum prov_atomics */
+	uint64_t uet_checksum;	/* enum prov_checksum */
 	const char *uet_key;
 	uint64_t uet_paths;	 /* source ports */
 	const char *uet_rails;	 /* interfaces or addresses of this host */

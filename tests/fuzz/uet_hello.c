@@ -22,6 +22,7 @@ bool fuzz_one(const uint8_t *data, size_t size)
 	begins = h.kind == UET_SAID_HELLO || h.kind == UET_SAID_ANSWER;
 	fuzz_require(h.kind >= UET_SAID_HELLO && h.kind < UET_SAID_KINDS);
 	fuzz_require(h.incarnation != 0 && (h.to == 0) == (h.kind == UET_SAID_HELLO));
+	fuzz_require(begins || !h.bare);
 	fuzz_require((h.err != 0) == (h.kind == UET_SAID_REFUSE));
 	fuzz_require(begins ? h.part >= UET_PART_MIN && h.part <= UET_PART_MAX
 			    : h.part == 0 && h.packet == 0 && h.rails == 0);
@@ -49,6 +50,7 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 	begins = h.kind == UET_SAID_HELLO || h.kind == UET_SAID_ANSWER;
 	h.to = h.kind == UET_SAID_HELLO ? 0 : 9;
 	h.err = h.kind == UET_SAID_REFUSE ? 111 : 0;
+	h.bare = begins && number % 3 == 0;
 	h.part = begins ? 1400 : 0;
 	h.packet = begins ? 8192 : 0;
 	h.rails = number >= UET_SAID_KINDS ? number - UET_SAID_KINDS : 0;

@@ -2,6 +2,7 @@
 PROV_SOURCES += \
 	%D%/uet.c %D%/uet.h \
 	%D%/uet_crc.c %D%/uet_crc.h \
+	%D%/uet_sums.c %D%/uet_sums.h \
 	%D%/uet_crypto.c %D%/uet_crypto.h \
 	%D%/uet_ep.c %D%/uet_ep.h \
 	%D%/uet_hello.c %D%/uet_hello.h \
@@ -50,6 +51,12 @@ TESTS += %D%/tests/test_uet_turn
 THREAD_TESTS += %D%/tests/test_uet_turn %D%/tests/test_uet
 %C%_tests_test_uet_turn_SOURCES = %D%/tests/test_uet_turn.c
 %C%_tests_test_uet_turn_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet_sums
+TESTS += %D%/tests/test_uet_sums
+%C%_tests_test_uet_sums_SOURCES = \
+	%D%/tests/test_uet_sums.c %D%/tests/uet_side.c %D%/tests/uet_side.h
+%C%_tests_test_uet_sums_LDADD = prov/libprov.la
 
 TESTS += %D%/tests/own.t
 PLAIN_TESTS += %D%/tests/own.t

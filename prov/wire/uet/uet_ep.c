@@ -42,6 +42,8 @@
  * no path has to wait for them. */
 #define BURST	  4
 #define BURST_MAX 44
+/* The packet that steps of windows are made for. */
+#define NOMINAL 8296
 /* Bytes that the kernel takes as one, and are made ready at once. */
 #define BATCH_BYTES 65000
 /* Batches as long as this one are worth a look at the clock; of so many, the last, it is
@@ -105,6 +107,19 @@ static size_t head_of(const struct wire_ep *ep)
 	return PACKET_HEAD + (ep->secret ? UET_SECRET_EXTRA : UET_CRC_BYTES);
 }
 
+bool uet_ep_inside(struct wire_ep *ep, const struct wire_addr *to)
+{
+	struct uet_peer peer;
+
+	/* Rails have more addresses than the one that is asked about here. */
+	if (ep->secret || ep->sock->rails > 1 ||
+	    prov_params()->uet_checksum == PROV_CHECKSUM_ALWAYS ||
+	    !uet_sock_stays(ep->sock, to))
+		return false;
+	uet_ep_peer(to, &peer);
+	return uet_sums_own(&ep->sums, peer.host);
+}
+
 uint32_t uet_ep_part(struct wire_ep *ep, unsigned path, const struct wire_addr *to,
 		     int *err)
 {
@@ -152,8 +167,13 @@ static void prepare(struct wire_ep *ep, uint32_t i)
 		uet_secret_put(ep->secret, i, link ? link->base.peer_incarnation : 0, tx);
 		return;
 	}
-	crc = uet_crc(0, out->head, out->head_len);
-	o->crc = be32_of(uet_crc(crc, out->payload, out->payload_len));
+	/* What is tested with a bad network is also that its changes are found. */
+	if (link && link->bare && !ep->shim) {
+		o->crc = be32_of(0);
+	} else {
+		crc = uet_crc(0, out->head, out->head_len);
+		o->crc = be32_of(uet_crc(crc, out->payload, out->payload_len));
+	}
 	tx->len += UET_CRC_BYTES;
 	tx->iov[tx->iov_count++] = (struct iovec){&o->crc, sizeof(o->crc)};
 }
@@ -252,17 +272,11 @@ void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len)
 /* ---- arriving ---------------------------------------------------------------------- */
 
 /* Whole, and a packet. */
-static bool open_dgram(const struct uet_dgram *d, struct uet_pkt *pkt)
+static bool open_dgram(const struct wire_ep *ep, const struct uet_dgram *d,
+		       const uint8_t host[16], struct uet_pkt *pkt)
 {
-	struct be32 crc;
-	size_t len;
-
-	if (d->len <= UET_CRC_BYTES)
-		return false;
-	len = d->len - UET_CRC_BYTES;
-	memcpy(&crc, d->data + len, sizeof(crc));
-	if (be32_get(crc) == uet_crc(0, d->data, len) &&
-	    !uet_pkt_parse(d->data, len, UET_PART_MAX, pkt))
+	if (uet_sums_good(&ep->sums, host, d->data, d->len) &&
+	    !uet_pkt_parse(d->data, d->len - UET_SUMS_BYTES, UET_PART_MAX, pkt))
 		return true;
 	if (uet_secret_sealed(d))
 		uet_secret_no_key(d);
@@ -291,11 +305,12 @@ static void on_dgram(void *arg, const struct uet_dgram *d)
 			    .stamp = d->stamp};
 	struct uet_pkt pkt;
 
-	if (!(ep->secret ? sealed_dgram(ep, d, &pkt) : open_dgram(d, &pkt))) {
+	uet_ep_peer(&d->from, &in.from);
+	if (!(ep->secret ? sealed_dgram(ep, d, &pkt)
+			 : open_dgram(ep, d, in.from.host, &pkt))) {
 		ep->garbled++;
 		return;
 	}
-	uet_ep_peer(&d->from, &in.from);
 	in.entropy = (uint16_t)in.from.fep;
 	/* Its door is what it says; a packet that doesn't say it needs a context. */
 	in.from.fep = pkt.pds.next == UET_NEXT_REQ_STD && pkt.pds.type != UET_CP &&
@@ -328,8 +343,11 @@ static void narrower(struct wire_ep *ep, const struct uet_sock_news *news)
 
 		/* Whatever the port: our own kernel doesn't name it. */
 		if (uet_ways_lead_to(link, &news->to, false) &&
-		    news->room - head_of(ep) < link->part)
+		    news->room - head_of(ep) < link->part) {
 			link->part = (uint32_t)(news->room - head_of(ep));
+			if (link->pdc)
+				uet_pdc_set_payload(link->pdc, link->part);
+		}
 	}
 }
 
@@ -583,24 +601,27 @@ static int open_sock(struct wire_ep *ep, const struct wire_ep_attr *attr,
 static int open_pds(struct wire_ep *ep)
 {
 	uint64_t gone = prov_params()->uet_timeout_ms * UINT64_C(1000000);
-	struct uet_pds_config config = {
-		.mtu = UET_PART_MAX,
-		.give_up = gone / 4 * 3,
-		.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16 : RTO_MAX_NS,
-		.window = WINDOW,
-		.piece = BATCH_BYTES,
-		.ack_bytes = ACK_BYTES,
-		.ack_most = ACK_MOST,
-		.cc = {.link = LINK_SPEED, .widest = WIDEST, .first_rtt = 100000},
-		.path = {.paths = UET_EP_PATHS,
-			 .burst = BURST,
-			 .burst_max = BURST_MAX,
-			 .strikes = 3,
-			 .retry_min = 10000000,
-			 .retry_max = 1000000000},
-		.random = random_number,
-		.events = &uet_link_events,
-		.arg = ep};
+	struct uet_pds_config config = {.mtu = UET_PART_MAX,
+					.give_up = gone / 4 * 3,
+					.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16
+									  : RTO_MAX_NS,
+					.window = WINDOW,
+					.piece = BATCH_BYTES,
+					.ack_bytes = ACK_BYTES,
+					.ack_most = ACK_MOST,
+					.cc = {.link = LINK_SPEED,
+					       .widest = WIDEST,
+					       .first_rtt = 100000,
+					       .mtu = NOMINAL},
+					.path = {.paths = UET_EP_PATHS,
+						 .burst = BURST,
+						 .burst_max = BURST_MAX,
+						 .strikes = 3,
+						 .retry_min = 10000000,
+						 .retry_max = 1000000000},
+					.random = random_number,
+					.events = &uet_link_events,
+					.arg = ep};
 
 	/* The first rail's; the others' when it is known where they lead. */
 	for (unsigned i = 0; i < UET_EP_PATHS; i += ep->sock->rails)

@@ -15,6 +15,7 @@
 #include "prov/wire/uet/uet_send.h"
 #include "prov/wire/uet/uet_shim.h"
 #include "prov/wire/uet/uet_sock.h"
+#include "prov/wire/uet/uet_sums.h"
 #include "prov/wire/uet/uet_turn.h"
 #include "prov/wire/wire.h"
 #include "util/list.h"
@@ -49,6 +50,7 @@ struct wire_ep {
 	struct uet_pds *pds;
 	struct uet_shim *shim;	   /* NULL: none */
 	struct uet_secret *secret; /* NULL: no key */
+	struct uet_sums sums;
 	struct list links;
 	struct list dead; /* to be freed at the next progress */
 	struct list news; /* links with something to tell */
@@ -82,6 +84,9 @@ void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len);
 /* The host of a peer, as the delivery machine wants it, and the address of its door. */
 void uet_ep_peer(const struct wire_addr *addr, struct uet_peer *peer);
 void uet_ep_door(const struct uet_peer *peer, int family, struct wire_addr *addr);
+/* Whether datagrams to such a peer stay within this host, both ways, and may come without
+ * a checksum. */
+bool uet_ep_inside(struct wire_ep *ep, const struct wire_addr *peer);
 /* Payload of one packet by a path to a peer; 0: it can't be reached, *err says why. */
 uint32_t uet_ep_part(struct wire_ep *ep, unsigned path, const struct wire_addr *to,
 		     int *err);

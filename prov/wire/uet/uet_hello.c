@@ -18,7 +18,7 @@ size_t uet_hello_put(void *to, const struct uet_hello *hello)
 		.magic = be32_of(UET_HELLO_MAGIC),
 		.version = UET_HELLO_VERSION,
 		.kind = hello->kind,
-		.err = be16_of(hello->err),
+		.err = be16_of(hello->bare ? UET_HELLO_BARE : hello->err),
 		.incarnation = be64_of(hello->incarnation),
 		.to = be64_of(hello->to),
 		.part = be32_of(hello->part),
@@ -61,9 +61,14 @@ static bool rails_fit(const struct uet_hello *h)
 	return true;
 }
 
+static bool begins(uint8_t kind)
+{
+	return kind == UET_SAID_HELLO || kind == UET_SAID_ANSWER;
+}
+
 static bool sizes_fit(const struct uet_hello *h)
 {
-	if (h->kind != UET_SAID_HELLO && h->kind != UET_SAID_ANSWER)
+	if (!begins(h->kind))
 		return h->part == 0 && h->packet == 0 && h->rails == 0;
 	return rails_fit(h) && h->part >= UET_PART_MIN && h->part <= UET_PART_MAX &&
 	       h->packet >= PACKET_MIN && h->packet <= PACKET_MAX;
@@ -87,6 +92,10 @@ bool uet_hello_parse(const void *bytes, size_t len, struct uet_hello *hello)
 		.rails = (uint32_t)(more / sizeof(hello->rail[0])),
 	};
 	memcpy(hello->rail, (const uint8_t *)bytes + sizeof(b), more);
+	if (begins(b.kind) && hello->err == UET_HELLO_BARE) {
+		hello->bare = true;
+		hello->err = 0;
+	}
 	return be32_get(b.magic) == UET_HELLO_MAGIC && b.version == UET_HELLO_VERSION &&
 	       b.kind >= UET_SAID_HELLO && b.kind < UET_SAID_KINDS &&
 	       hello->incarnation != 0 &&

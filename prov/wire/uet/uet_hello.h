@@ -23,7 +23,7 @@
 #include "util/be.h"
 
 #define UET_HELLO_MAGIC	  0x57465545u /* "WFUE" */
-#define UET_HELLO_VERSION 3
+#define UET_HELLO_VERSION 4
 /* Addresses that the ends of a link may name besides the one they dial from, or are
  * dialled at. */
 #define UET_HELLO_RAILS 7u
@@ -42,7 +42,7 @@ struct uet_hello_bytes {
 	struct be32 magic;
 	uint8_t version;
 	uint8_t kind;
-	struct be16 err;
+	struct be16 err;	 /* REFUSE; HELLO, ANSWER: 0 or UET_HELLO_BARE */
 	struct be64 incarnation; /* of who says it */
 	struct be64 to;		 /* of whom it is said to; 0: not known */
 	struct be32 part;	 /* payload of one packet */
@@ -60,13 +60,19 @@ struct uet_host_bytes {
 #define UET_HELLO_MAX \
 	(sizeof(struct uet_hello_bytes) + UET_HELLO_RAILS * sizeof(struct uet_host_bytes))
 
-/* Smallest and largest that can be agreed on. */
+/* Its sender takes datagrams without checksums: they stay within its host (uet_sums.h).
+ */
+#define UET_HELLO_BARE 1u
+
+/* Smallest and largest that can be agreed on. Four of the largest, with headers, are what
+ * a kernel takes as one. */
 #define UET_PART_MIN 512u
-#define UET_PART_MAX 8192u
+#define UET_PART_MAX 16064u
 
 struct uet_hello {
 	uint8_t kind;	      /* enum uet_said */
 	uint16_t err;	      /* REFUSE: a positive fi_errno */
+	bool bare;	      /* HELLO, ANSWER: no checksums are needed; else false */
 	uint64_t incarnation; /* never 0 */
 	uint64_t to;	      /* HELLO: 0; else never 0 */
 	uint32_t part;	      /* HELLO, ANSWER: in range; else 0 */

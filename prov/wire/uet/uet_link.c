@@ -169,7 +169,8 @@ static size_t hello_fill(const struct wire_link *link, uint8_t kind, uint16_t er
 				  .incarnation = link->base.ep->incarnation,
 				  .to = link->base.peer_incarnation,
 				  .part = sizes ? link->part : 0,
-				  .packet = sizes ? UET_PACKET : 0};
+				  .packet = sizes ? UET_PACKET : 0,
+				  .bare = sizes && link->inside};
 
 	if (sizes)
 		uet_ways_say(link->base.ep, &hello);
@@ -212,6 +213,8 @@ static void link_up(struct wire_link *link, uint64_t now)
 	uet_ways_open(link, now);
 	link->state = UET_LINK_UP;
 	link->base.caps = uet_wire_ops.caps;
+	uet_pdc_set_payload(link->pdc, link->part);
+	link->bare = link->says_bare && link->inside && !link->ways;
 	hello_fill(link, UET_SAID_PING, 0, &link->ping);
 	link->tell_up = true;
 	uet_link_has_news(link);
@@ -233,6 +236,7 @@ static enum uet_verdict said(struct wire_link *link, const struct uet_pkt *pkt)
 	if (h.kind == UET_SAID_HELLO && link->state == UET_LINK_ANSWERED) {
 		/* What both ends can take. */
 		link->part = h.part < link->part ? h.part : link->part;
+		link->says_bare = h.bare;
 		uet_ways_hear(link, &h);
 		if (uet_link_say(link, UET_SAID_ANSWER, 0, now))
 			uet_link_over(link, -FI_ECONNRESET);
@@ -240,6 +244,7 @@ static enum uet_verdict said(struct wire_link *link, const struct uet_pkt *pkt)
 		   h.part <= link->part) {
 		link->part = h.part;
 		link->base.peer_incarnation = h.incarnation;
+		link->says_bare = h.bare;
 		uet_ways_hear(link, &h);
 		link_up(link, now);
 		if (uet_link_say(link, UET_SAID_READY, 0, now))
@@ -459,6 +464,7 @@ static int on_opened(void *arg, struct uet_pdc *pdc, const struct uet_pkt *pkt)
 		return -ENOMEM;
 	link->state = UET_LINK_ANSWERED;
 	link->base.peer_incarnation = h.incarnation;
+	link->inside = uet_ep_inside(ep, &door);
 	link->part = uet_ep_part(ep, 0, &door, &err);
 	if (!link->part) {
 		uet_link_free(link);
@@ -591,6 +597,7 @@ int uet_dial(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
 		return -FI_ENOMEM;
 	link->wanted = true;
 	link->part = part;
+	link->inside = uet_ep_inside(ep, to);
 	link->base.peer_ctx = peer_ctx;
 	uet_ep_peer(to, &peer);
 	err = uet_pdc_dial(ep->pds, &peer, false, link, now, &link->pdc);

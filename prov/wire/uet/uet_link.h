@@ -107,10 +107,13 @@ struct wire_link {
 	uint8_t state;
 	bool tell_up;
 	bool tell_down;
-	bool gone;   /* nobody above knows it any more */
-	bool abort;  /* the context is to be ended, outside of its events */
-	bool wanted; /* dialled by us */
-	int err;     /* why it is over */
+	bool gone;	/* nobody above knows it any more */
+	bool abort;	/* the context is to be ended, outside of its events */
+	bool wanted;	/* dialled by us */
+	bool inside;	/* what comes from the peer stayed within this host */
+	bool says_bare; /* the peer: it takes what has no checksum */
+	bool bare;	/* so does what is sent: it needs no checksum */
+	int err;	/* why it is over */
 	uint32_t part;
 	uint32_t events; /* MEM_EVENTS_* of the peer */
 	/* Numbers of messages: out.tail <= out.next <= out.head. */

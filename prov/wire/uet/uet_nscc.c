@@ -60,7 +60,7 @@ static void set_base(struct uet_nscc *cc, uint64_t rtt)
 	cc->soft = max_u64(cc->soft, rtt + c->jitter / LEAST_TARGET + 1);
 	cc->target = cc->soft - rtt;
 	cc->bdp = (uint64_t)((double)c->link * (double)cc->soft / 1e9);
-	cc->bdp = max_u64(cc->bdp, c->mtu);
+	cc->bdp = max_u64(cc->bdp, max_u64(c->mtu, cc->packet));
 	cc->first_wnd = max_u64(cc->bdp + cc->bdp / 2, (uint64_t)WND_MIN_MTUS * c->mtu);
 	cc->max_wnd = cc->first_wnd * max_u64(c->widest, 1);
 	a = (double)cc->bdp / REF_BYTES;
@@ -85,6 +85,7 @@ bool uet_nscc_init(struct uet_nscc *cc, const struct uet_nscc_config *config,
 		return false;
 	memset(cc, 0, sizeof(*cc));
 	cc->config = *config;
+	cc->packet = config->mtu;
 	cc->min_now = UINT64_MAX;
 	cc->min_end = now + MIN_FIRST;
 	set_base(cc, first);
@@ -117,7 +118,7 @@ static void note_rtt(struct uet_nscc *cc, uint64_t rtt, uint64_t now)
 
 bool uet_nscc_can_send(const struct uet_nscc *cc)
 {
-	return cc->inflight <= 0 || (uint64_t)cc->inflight + cc->config.mtu <= cc->cwnd;
+	return cc->inflight <= 0 || (uint64_t)cc->inflight + cc->packet <= cc->cwnd;
 }
 
 /* Nobody else is there: a flow among others never has as much. */
@@ -153,10 +154,17 @@ void uet_nscc_sent(struct uet_nscc *cc, uint32_t size)
 	cc->unasked += size;
 }
 
+void uet_nscc_set_packet(struct uet_nscc *cc, uint32_t size)
+{
+	cc->packet = size;
+	set_base(cc, cc->base_rtt);
+	cc->cwnd = max_u64(cc->cwnd, size);
+}
+
 static void lower(struct uet_nscc *cc, uint64_t cwnd)
 {
 	cc->lowered = true;
-	cc->cwnd = max_u64(cwnd, cc->config.mtu);
+	cc->cwnd = max_u64(cwnd, cc->packet);
 	cc->count.decreases++;
 }
 

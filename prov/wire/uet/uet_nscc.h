@@ -21,7 +21,7 @@ struct uet_nscc_config {
 			     * told apart: all have the same target */
 	uint64_t jitter; /* ns by which a round trip is longer although nothing waits in
 			  * the network: soft stamps, threads that aren't running */
-	uint32_t mtu;	 /* nominal size of a full packet */
+	uint32_t mtu; /* nominal size of a full packet: steps of the window are by it */
 	uint32_t ack_bytes; /* that are acknowledged together: it asks after so many */
 	uint32_t widest;    /* the largest window, in those of `link` (half as much again
 			     * as it holds), with which it begins; 0: 1 */
@@ -31,6 +31,7 @@ struct uet_nscc_config {
 struct uet_nscc {
 	struct uet_nscc_config config;
 	/* What follows from base_rtt. */
+	uint32_t packet; /* size of a full packet of this flow; the least window [mtu] */
 	uint64_t base_rtt;
 	uint64_t target; /* queueing delay */
 	uint64_t soft;	 /* round trip at the target */
@@ -93,7 +94,9 @@ struct uet_nscc_ack {
 /* False: configuration. */
 bool uet_nscc_init(struct uet_nscc *cc, const struct uet_nscc_config *config,
 		   uint64_t now);
-/* Whether a packet of up to config.mtu may leave. */
+/* Full packets of this flow have another size than config.mtu. */
+void uet_nscc_set_packet(struct uet_nscc *cc, uint32_t size);
+/* Whether a full packet may leave. */
 bool uet_nscc_can_send(const struct uet_nscc *cc);
 /* Whether a piece of so many bytes should begin, or wait until all of it has room: in a
  * wide window only, of which so much is under way that room will come. */

@@ -368,6 +368,11 @@ uint32_t uet_pdc_open_packets(const struct uet_pdc *pdc)
 	return pdc->tx.end - pdc->tx.una;
 }
 
+void uet_pdc_set_payload(struct uet_pdc *pdc, uint32_t payload)
+{
+	uet_nscc_set_packet(&pdc->cc, uet_nominal(payload));
+}
+
 const struct uet_nscc *uet_pdc_nscc(const struct uet_pdc *pdc)
 {
 	return &pdc->cc;

@@ -33,13 +33,18 @@ static void path_defaults(struct uet_path_config *p)
 	set64(&p->retry_max, 1000 * MS);
 }
 
+uint32_t uet_nominal(uint32_t payload)
+{
+	return payload + (uint32_t)(sizeof(struct uet_req_bytes) +
+				    sizeof(struct uet_std_bytes) + UET_NSCC_OVERHEAD);
+}
+
 static void cc_defaults(struct uet_pds_config *c)
 {
 	set64(&c->cc.link, UINT64_C(5000000000));
 	set64(&c->cc.first_rtt, 50 * US);
 	set64(&c->cc.jitter, 100 * US);
-	c->cc.mtu = c->mtu + sizeof(struct uet_req_bytes) + sizeof(struct uet_std_bytes) +
-		    UET_NSCC_OVERHEAD;
+	set32(&c->cc.mtu, uet_nominal(c->mtu));
 	c->cc.ack_bytes = c->ack_bytes;
 }
 

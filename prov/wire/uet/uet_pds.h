@@ -113,7 +113,8 @@ struct uet_pds_config {
 	uint64_t half_open_time; /* until such a context is dropped [10 s] */
 	uint64_t close_time;	 /* until a peer that was asked must have closed [2 s] */
 	uint64_t quarantine;	 /* of a closed context's ids [2 s] */
-	struct uet_nscc_config cc;   /* mtu, ack_bytes are set from the above */
+	/* ack_bytes is set from the above; mtu, if it is 0, too */
+	struct uet_nscc_config cc;
 	struct uet_path_config path; /* [8 paths, bursts of 4, 3 strikes, 10 ms to 1 s] */
 	uint32_t path_reorder; /* packets by which one on the same path may be overtaken
 				* before it is taken for lost [3] */
@@ -206,6 +207,9 @@ uint32_t uet_pdc_room_back(const struct uet_pdc *pdc);
  * own for each of a kind of request must keep the last of it for such a one: the others
  * may wait until it is answered, at both ends. */
 bool uet_pdc_lowest(const struct uet_pdc *pdc, uint32_t psn);
+/* How much payload full packets of this context have, at most config.mtu, which it is
+ * until then: by it the window tells whether another may leave, and what is the least. */
+void uet_pdc_set_payload(struct uet_pdc *pdc, uint32_t payload);
 /* 0; -EAGAIN: no room (`done` makes some); -EINVAL: lengths; -ESHUTDOWN: it closes. */
 int uet_pdc_send(struct uet_pdc *pdc, const struct uet_send *send, uint64_t now);
 /* The memory of packets with that cookie is given back although they may be under way:

@@ -242,6 +242,8 @@ void uet_tx_unlink(struct uet_pdc *pdc, struct uet_slot *s);
 void uet_tx_push(struct uet_pdc *pdc, struct uet_slots *list, struct uet_slot *s);
 /* Bytes that both sides count for it. */
 uint32_t uet_tx_size(const struct uet_slot *s);
+/* The same of a request with so much payload. */
+uint32_t uet_nominal(uint32_t payload);
 /* Timers, after packets left or were spoken of; `news`: some arrived. */
 void uet_tx_rearm(struct uet_pdc *pdc, bool news, uint64_t now);
 /* Calls `done`; the slot is DONE. */

@@ -336,6 +336,47 @@ size_t uet_sock_room(const struct uet_sock *sock, unsigned path,
 	return ((size_t)mtu > UINT16_MAX ? UINT16_MAX : (size_t)mtu) - overhead;
 }
 
+/* Of 127.0.0.0/8, all of which is local. */
+static bool is_loopback(const struct wire_addr *a)
+{
+	return a->sa.sa_family == AF_INET && ntohl(a->in.sin_addr.s_addr) >> 24 == 127;
+}
+
+static bool same_host(const struct wire_addr *a, const struct wire_addr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET6)
+		return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr,
+			      sizeof(a->in6.sin6_addr)) == 0;
+	return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr ||
+	       (is_loopback(a) && is_loopback(b));
+}
+
+/* Whoever talks to one of his own addresses is given it for his own, too. */
+bool uet_sock_stays(const struct uet_sock *sock, const struct wire_addr *to)
+{
+	union {
+		struct sockaddr_storage all;
+		struct sockaddr sa;
+	} own;
+	socklen_t len = sizeof(own);
+	struct wire_addr from;
+	bool stays = false;
+	int fd;
+
+	if (to->sa.sa_family != sock->family)
+		return false;
+	fd = socket_open(sock->family);
+	if (fd < 0)
+		return false;
+	if (!connect(fd, &to->sa, wire_addr_len(to)) && !getsockname(fd, &own.sa, &len) &&
+	    wire_addr_from_sockaddr(&from, &own.sa, len))
+		stays = same_host(&from, to);
+	close(fd);
+	return stays;
+}
+
 void uet_sock_fragment(struct uet_sock *sock, unsigned path)
 {
 	if (sock->family == AF_INET6)

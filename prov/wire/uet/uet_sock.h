@@ -90,6 +90,10 @@ size_t uet_sock_overhead(const struct wire_addr *to);
 size_t uet_sock_room(const struct uet_sock *sock, unsigned path,
 		     const struct wire_addr *to, int *err);
 
+/* What is sent to that address never leaves this host: it is one of its own. False where
+ * that isn't certain. */
+bool uet_sock_stays(const struct uet_sock *sock, const struct wire_addr *to);
+
 /* From now on what is too long for its way is cut by this host, and put together by the
  * peer's: for what was made before the way got narrower. */
 void uet_sock_fragment(struct uet_sock *sock, unsigned path);

@@ -273,7 +273,7 @@ _Static_assert(sizeof(struct uet_resp_small_bytes) == 12, "uet_resp_small_bytes"
 /* Longest SES header with its extension, and longest header of all. */
 #define UET_SES_MAX	80u
 #define UET_HEAD_MAX	(12u + UET_SES_MAX)
-#define UET_PAYLOAD_MAX 8192u
+#define UET_PAYLOAD_MAX 16383u /* 14 bits */
 /* A longer one isn't written: the length that each packet carries has 32 bits. */
 #define UET_MESSAGE_MAX	  0xfffffffeu
 #define UET_SYN_MAX	  0xfffu /* offset of the last PSN that can open a context */

@@ -6,7 +6,7 @@
 #include "prov/wire/uet/uet_hello.h"
 #include "util/tap.h"
 
-static const uint8_t golden[32] = {0x57, 0x46, 0x55, 0x45, 0x03, 0x02, 0x00, 0x00,
+static const uint8_t golden[32] = {0x57, 0x46, 0x55, 0x45, 0x04, 0x02, 0x00, 0x00,
 				   0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
 				   0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
 				   0x00, 0x00, 0x05, 0x78, 0x00, 0x00, 0x20, 0x00};
@@ -29,6 +29,14 @@ static void test_golden(void)
 	       "and what they mean");
 	tap_ok(!uet_hello_parse(golden, sizeof(golden) - 1, &back),
 	       "a byte less is none");
+	h.bare = true;
+	uet_hello_put(&b, &h);
+	tap_ok(uet_hello_parse(&b, sizeof(b), &back) && back.bare && !back.err,
+	       "one that needs no checksums");
+	h.kind = UET_SAID_PING;
+	h.part = h.packet = 0;
+	uet_hello_put(&b, &h);
+	tap_ok(!uet_hello_parse(&b, sizeof(b), &back), "which nobody says later");
 	h = (struct uet_hello){
 		.kind = UET_SAID_REFUSE, .err = 111, .incarnation = 5, .to = 6};
 	uet_hello_put(&b, &h);

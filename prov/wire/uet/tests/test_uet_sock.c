@@ -380,6 +380,46 @@ static void test_shrink(void)
 		   "a way that gets narrower is told, one datagram or many at once");
 }
 
+/* ---- who is this host ----------------------------------------------------------------
+ */
+
+static bool stays(const struct uet_sock *sock, const char *text, int family)
+{
+	struct wire_addr to = addr_of(text, family);
+
+	if (family == AF_INET6)
+		to.in6.sin6_port = htons(9);
+	else
+		to.in.sin_port = htons(9);
+	return uet_sock_stays(sock, &to);
+}
+
+static void test_stays(void)
+{
+	struct uet_sock_config config = config_of("127.0.0.1", AF_INET);
+	struct wire_addr own = {.in.sin_family = AF_INET};
+	struct uet_sock *sock;
+
+	if (uet_sock_open(&config, &sock))
+		tap_bail("no sockets");
+	wire_addr_find_host(&own);
+	own.in.sin_port = htons(9);
+	tap_ok(uet_sock_stays(sock, &own), "its own address is this host's");
+	tap_ok(stays(sock, "127.0.0.1", AF_INET) && stays(sock, "127.9.9.9", AF_INET),
+	       "so is all of loopback");
+	tap_ok(!stays(sock, "198.51.100.7", AF_INET), "another address isn't");
+	tap_ok(!stays(sock, "::1", AF_INET6), "nor one of a kind that it can't talk to");
+	uet_sock_close(sock);
+	config = config_of("::1", AF_INET6);
+	if (uet_sock_open(&config, &sock)) {
+		tap_skip(1, "no IPv6");
+		return;
+	}
+	tap_ok(stays(sock, "::1", AF_INET6) && !stays(sock, "2001:db8::7", AF_INET6),
+	       "the same with IPv6");
+	uet_sock_close(sock);
+}
+
 int main(void)
 {
 	test_pass("127.0.0.1", AF_INET);
@@ -389,5 +429,6 @@ int main(void)
 	test_buffers();
 	test_nobody();
 	test_shrink();
+	test_stays();
 	return tap_done();
 }
