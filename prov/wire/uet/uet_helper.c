@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ struct uet_helper {
 	pthread_t thread;
 	uint32_t generation; /* of the process that has the thread */
 	int kick_fd;
+	int paths_fd; /* epoll: an error came back on one of the paths */
 	_Atomic(bool) stop;
 	/* The thread's own: */
 	uint64_t calls; /* of the application, when it was looked at last */
@@ -69,19 +71,13 @@ static void rest(struct uet_helper *h)
 /* Until something comes, or is due. True: an error came back on one of the paths. */
 static bool await(struct uet_helper *h)
 {
-	struct pollfd fds[2 + UET_SOCK_PATHS];
-	const struct uet_sock *sock = h->ep->sock;
-	bool errors = false;
+	enum { KICK, DOOR, PATHS, ALL };
+	struct pollfd fds[ALL] = {[KICK] = {.fd = h->kick_fd, .events = POLLIN},
+				  [DOOR] = {.fd = h->ep->sock->fd, .events = POLLIN},
+				  [PATHS] = {.fd = h->paths_fd, .events = POLLIN}};
 
-	fds[0] = (struct pollfd){.fd = h->kick_fd, .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = sock->fd, .events = POLLIN};
-	/* Errors are always told. */
-	for (unsigned i = 0; i < sock->paths; i++)
-		fds[2 + i] = (struct pollfd){.fd = sock->path[i].fd};
-	poll(fds, 2 + sock->paths, sleep_ms(h->due));
-	for (unsigned i = 0; i < sock->paths; i++)
-		errors |= fds[2 + i].revents != 0;
-	return errors;
+	poll(fds, ALL, sleep_ms(h->due));
+	return fds[PATHS].revents != 0;
 }
 
 /* As long as there is something to do and the application doesn't come. What came while
@@ -144,6 +140,7 @@ static void part(struct mem_fork *f)
 	struct uet_sock *sock = h->ep->sock;
 
 	mem_fork_close(&h->kick_fd);
+	mem_fork_close(&h->paths_fd);
 	mem_fork_close(&h->ep->wake_fd);
 	mem_fork_close(&sock->fd);
 	mem_fork_close(&sock->epoll);
@@ -151,24 +148,49 @@ static void part(struct mem_fork *f)
 		mem_fork_close(&sock->path[i].fd);
 }
 
+/* Errors are always told: no event is asked for. */
+static int watch_paths(struct uet_helper *h)
+{
+	const struct uet_sock *sock = h->ep->sock;
+	struct epoll_event event = {0};
+
+	h->paths_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (h->paths_fd < 0)
+		return -FI_EMFILE;
+	for (unsigned i = 0; i < sock->paths; i++) {
+		if (epoll_ctl(h->paths_fd, EPOLL_CTL_ADD, sock->path[i].fd, &event))
+			return -FI_ENOMEM;
+	}
+	return 0;
+}
+
+static void helper_free(struct uet_helper *h)
+{
+	if (h->kick_fd >= 0)
+		close(h->kick_fd);
+	if (h->paths_fd >= 0)
+		close(h->paths_fd);
+	free(h);
+}
+
 int uet_helper_start(struct wire_ep *ep, struct uet_helper **out)
 {
 	struct uet_helper *h = calloc(1, sizeof(*h));
+	int ret;
 
 	if (!h)
 		return -FI_ENOMEM;
 	h->ep = ep;
 	h->away_ms = AWAY_MIN_MS;
 	h->generation = mem_fork_generation();
+	h->paths_fd = -1;
 	h->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->kick_fd < 0) {
-		free(h);
-		return -FI_EMFILE;
-	}
-	if (thread_start(h)) {
-		close(h->kick_fd);
-		free(h);
-		return -FI_EAGAIN;
+	ret = h->kick_fd < 0 ? -FI_EMFILE : watch_paths(h);
+	if (!ret && thread_start(h))
+		ret = -FI_EAGAIN;
+	if (ret) {
+		helper_free(h);
+		return ret;
 	}
 	h->fork.lock = &ep->turn.mutex;
 	h->fork.child = part;
@@ -188,7 +210,5 @@ void uet_helper_stop(struct uet_helper *h)
 		(void)!write(h->kick_fd, &one, sizeof(one));
 		pthread_join(h->thread, NULL);
 	}
-	if (h->kick_fd >= 0)
-		close(h->kick_fd);
-	free(h);
+	helper_free(h);
 }
