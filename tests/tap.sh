@@ -8,7 +8,9 @@ tap_failed=0
 top=${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${WEFT_TOP_BUILDDIR:-$top/build}
 tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
+# In this process alone: bash runs the trap of its parent in a child, too, which a signal
+# ends before it has become what it was forked for.
+trap '[ $BASHPID != $$ ] || rm -rf "$tmp"' EXIT
 
 # ok WORDS COMMAND...: good when the command succeeds; its output is shown when not.
 ok() {

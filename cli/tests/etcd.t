@@ -12,7 +12,8 @@ weft=$build/weft
 member=$build/cli/tests/ft_member
 export WEFT_JOB="secret of $tmp"
 pids=()
-trap 'kill -CONT "${pids[@]}" 2>/dev/null; kill -9 "${pids[@]}" 2>/dev/null; wait 2>/dev/null
+trap '[ $BASHPID = $$ ] || exit
+	kill -CONT "${pids[@]}" 2>/dev/null; kill -9 "${pids[@]}" 2>/dev/null; wait 2>/dev/null
 	rm -rf "$tmp"' EXIT
 
 # has FILE TEXT [COUNT]: waits until so many lines of the file have it.
