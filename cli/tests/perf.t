@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../tests/tap.sh"
 weft=$build/weft
 export FI_PROVIDER=tcp
-unset WEFT_RANK WEFT_SIZE WEFT_ROOT WEFT_JOB WEFT_TTY
+unset WEFT_RANK WEFT_SIZE WEFT_ROOT WEFT_JOB WEFT_TTY WEFT_SEED
 
 # status WANT NAME COMMAND...: output in $tmp/out and $tmp/err
 status() {
