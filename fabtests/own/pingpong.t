@@ -32,25 +32,26 @@ if [ "${1:-}" != inside ]; then
 	fi
 fi
 [ "${1:-}" != inside ] || ip link set lo up || exit 99
-port=$((20000 + $$ % 20000))
+port=$((20000 + $$ % 12000)) # below those that the kernel gives out
 logs=$(mktemp -d) || exit 99
-trap 'rm -rf "$logs"' EXIT
+trap '[ $BASHPID != $$ ] || rm -rf "$logs"' EXIT
 
 # pingpong WHAT ARGUMENT...
 pingpong()
 {
-	local what=$1 server status=0 i
+	local what=$1 server status=0
 	shift
 
 	run=$((run + 1)) port=$((port + 1))
-	timeout -k 1 40 fi_pingpong -p "$provider" -e rdm "$@" -B "$port" >"$logs/server" 2>&1 &
+	timeout -k 1 120 fi_pingpong -p "$provider" -e rdm "$@" -B "$port" >"$logs/server" 2>&1 &
 	server=$!
-	# The client gives up at once when nobody listens yet.
-	for ((i = 0; i < 40; i++)); do
-		timeout -k 1 40 fi_pingpong -p "$provider" -e rdm "$@" -P "$port" 127.0.0.1 \
+	# The client gives up at once when nobody listens yet; as long as somebody may.
+	while :; do
+		timeout -k 1 120 fi_pingpong -p "$provider" -e rdm "$@" -P "$port" 127.0.0.1 \
 			>"$logs/client" 2>&1
 		status=$?
 		grep -qi 'connection refused' "$logs/client" || break
+		kill -0 "$server" 2>/dev/null || break
 		sleep 0.1
 	done
 	[ "$status" -eq 0 ] || kill "$server" 2>/dev/null
