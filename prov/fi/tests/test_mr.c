@@ -472,7 +472,7 @@ static void test_rule_d3_close_waits(void)
 	slow.ready_after = 1 << 30;
 	start = wfi_now_ns();
 	tap_is_int(fi_close(&mr->fid), -FI_EBUSY, "a peer that is stopped");
-	tap_ok(wfi_now_ns() - start < 13000000000ull, "close gives up after 10 s");
+	tap_ok(wfi_now_ns() - start >= 10000000000ull, "close gives up after 10 s");
 	tap_is_int(find(&e, 78, 0, FI_REMOTE_WRITE), -FI_ENOKEY, "nothing new can begin");
 	tap_is_int(fi_close(&e.domain->fid), -FI_EBUSY, "the region is still open");
 	slow.ready_after = 0;

@@ -80,6 +80,7 @@ static void test_auto(void)
 	struct fid_cq *cq;
 	struct engine g;
 	struct env e;
+	uint64_t count;
 	int polls;
 
 	env_open(&e, &(struct env_want){.threading = FI_THREAD_DOMAIN,
@@ -101,8 +102,11 @@ static void test_auto(void)
 	tap_is_int(fi_cq_sread(cq, got, 3, NULL, 1000), 3, "the application reads");
 	engine_post(&g, 1);
 	tap_is_int(fi_cntr_wait(cntr, 4, 5000), 0, "a waiter beside the thread");
+	/* What is due by the clock may be there before the read, on a busy machine. */
 	atomic_store(&g.due, wfi_now_ns() + 20000000);
-	tap_is_int((int64_t)fi_cntr_read(cntr), 4, "a read disarms and arms again");
+	count = fi_cntr_read(cntr);
+	tap_ok(count == 4 || (count == 5 && atomic_load(&g.due) == UINT64_MAX),
+	       "a read disarms and arms again");
 	wfi_domain_lock(wfi_domain_of(e.domain));
 	wfi_cq_detach(g.cq, &g.base);
 	wfi_cntr_detach(g.cntr, &g.base);
