@@ -15,7 +15,7 @@
 #include "prov/wire/wire.h"
 
 #define RIG_PACKET_MAX 8448
-#define RIG_WAIT_MS    10000 /* any wait of a test */
+#define RIG_WAIT_MS    40000 /* any wait of a test, on whatever machine */
 
 struct rig {
 	struct mem_keytab *keys;

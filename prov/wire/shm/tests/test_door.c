@@ -247,13 +247,18 @@ static void test_no_descriptors(void)
 {
 	struct rlimit old, none;
 	struct rig rig;
-	int fd, last = 0, status = 0;
+	int fd, last = 0, status = 0, go[2];
+	char byte = 0;
 	pid_t pid;
 
+	if (pipe(go))
+		tap_bail("pipe");
 	rig_open(&rig, false);
 	pid = tap_fork();
 	if (pid == 0) {
-		usleep(100000);
+		/* Not before there is none left. */
+		if (read(go[0], &byte, 1) != 1)
+			_exit(2);
 		fd = knock(&rig);
 		_exit(closed_within(fd, 30000) ? 0 : 1);
 	}
@@ -263,7 +268,11 @@ static void test_no_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &none);
 	while ((fd = dup(1)) >= 0)
 		last = fd;
+	if (write(go[1], &byte, 1) != 1)
+		tap_bail("write");
 	waitpid(pid, &status, 0);
+	close(go[0]);
+	close(go[1]);
 	setrlimit(RLIMIT_NOFILE, &old);
 	/* The gaps below are filled as well; only these are in a row. */
 	for (int i = last; i > 32; i--)

@@ -111,7 +111,7 @@ static void test_hangup(void)
 	rig_wait_int(&b, &b.downs, b.ups);
 	tap_is_int((int64_t)b.packets, 20, "after what was sent before");
 	tap_is_int(b.down_err, -FI_ECONNRESET, "as a reset");
-	for (int i = 0; i < 200 && fd_count() != before; i++) {
+	for (int i = 0; i < RIG_WAIT_MS / 10 && fd_count() != before; i++) {
 		/* What was hung up is given back by the next progress. */
 		shm_wire_ops.progress(a.ep, 1);
 		shm_wire_ops.progress(b.ep, 1);
@@ -195,7 +195,7 @@ static void test_D4_left_in_socket(void)
 	send_itself(((struct shm_link *)(void *)b.dialled)->sock);
 	rig_close(&b);
 	/* What a hang-up holds is given back by the next progress. */
-	for (int i = 0; i < 200 && fd_count() != before; i++) {
+	for (int i = 0; i < RIG_WAIT_MS / 10 && fd_count() != before; i++) {
 		shm_wire_ops.progress(a.ep, 64);
 		usleep(10000);
 	}

@@ -116,8 +116,9 @@ int main(void)
 	test_chunks(&bad, key, ro_key);
 	/* Both ends have mappings of their own of the slots, so that only a lock tells a
 	 * thread sanitizer that the helper thread is done. */
-	tap_is_int(shm_quiesce(bad.b.ep, key, rig_now() + UINT64_C(1000000000)), 0,
-		   "nothing of the key is under way");
+	tap_is_int(
+		shm_quiesce(bad.b.ep, key, rig_now() + RIG_WAIT_MS * UINT64_C(1000000)),
+		0, "nothing of the key is under way");
 	tap_ok(memory[0] == 0x5a && memory[99] == 0x5a && readable[0] == 0,
 	       "only the good chunk wrote");
 	test_states(&bad, ro_key);

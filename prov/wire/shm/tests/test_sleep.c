@@ -61,13 +61,13 @@ static void test_both_sleep(void)
 /* A producer that found no room sleeps until the consumer made some. */
 static void test_full_ring_sleep(void)
 {
-	struct server_packet block = {.op = SERVER_BLOCK},
-			     nap = {.op = SERVER_SLEEP, .arg = 30},
+	struct server_packet block = {.op = SERVER_BLOCK}, wait = {.op = SERVER_PAUSE},
 			     echo = {.op = SERVER_ECHO};
 	uint8_t bytes[3000] = {SERVER_SINK};
 	struct server srv;
 	struct rig rig;
-	int overslept = 0, blocked = 0;
+	int overslept = 0, blocked = 0, pauses = 0;
+	bool paused = false;
 	uint64_t end;
 
 	meet(&srv, &rig);
@@ -76,11 +76,19 @@ static void test_full_ring_sleep(void)
 	for (int i = 0; i < 2000 && rig_now() < end; i++) {
 		void *pkt;
 
-		if (i % 500 == 0)
-			rig_send(&rig, rig.dialled, &nap, sizeof(nap));
+		/* The consumer takes nothing until the ring is full, however long that
+		 * takes. */
+		if (i % 500 == 0 && !paused) {
+			rig_send(&rig, rig.dialled, &wait, sizeof(wait));
+			paused = true;
+			pauses++;
+		}
 		while (!(pkt = shm_wire_ops.pkt_reserve(rig.dialled, sizeof(bytes),
 							WIRE_DATA))) {
 			blocked++;
+			if (paused)
+				server_wake(&srv);
+			paused = false;
 			rig_sleep(&rig, &overslept);
 			if (rig_now() > end)
 				tap_bail("blocked for ever");
@@ -91,7 +99,9 @@ static void test_full_ring_sleep(void)
 	tap_ok(blocked > 3, "the ring was full (%d times)", blocked);
 	tap_is_int(overslept, 0, "room always wakes");
 	rig_send(&rig, rig.dialled, &echo, sizeof(echo));
-	tap_ok(rig_sleep_packets(&rig, 1, &overslept), "everything was taken");
+	/* Two for each pause: at its begin, at its end. */
+	tap_ok(!paused && rig_sleep_packets(&rig, 2 * (uint64_t)pauses + 1, &overslept),
+	       "everything was taken");
 	part(&srv, &rig);
 }
 
