@@ -5,33 +5,19 @@
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
+# shellcheck source=fabtests/emuverbs/tests/over.sh
+. "$top/fabtests/emuverbs/tests/over.sh"
 
-run=$top/fabtests/emuverbs/run
-lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
-# It is built where configure found infiniband/verbs.h; without it there is no such wire.
-[ -e "$lib/libibverbs.so.1" ] ||
-	skip_all "there is no emulated libibverbs: built without infiniband/verbs.h"
-# A build that makes only the provider and its tests hasn't the command that asks here.
-[ -x "$build/weft" ] || skip_all "there is no weft command: it wasn't built here"
-# The command loads the provider as a module, and the sanitizer's own library would have to
-# be loaded before everything else; the provider's own tests are sanitized.
-is_sanitized "$build/prov/libweft-fi.so" &&
-	skip_all "libfabric cannot load a module that was built with sanitizers"
+why=$(weft_absent) && skip_all "$why"
 unset FI_WEFT_RAILS FI_WEFT_GID_INDEX FI_WEFT_PKEY_INDEX FI_PROVIDER
 
 # look LINES [PREFIX...]: the devices; what the command is started by.
 look() {
-	printf 'emuverbs 1\n%s\n' "$1" >"$tmp/setup"
+	local lines=$1
+
 	shift
-	env WEFT_TOP_BUILDDIR="$build" FI_WEFT_WIRE="${wire:-auto}" FI_WEFT_SHM=1 \
-		FI_LOG_LEVEL="${level:-info}" FI_LOG_PROV=weft FI_PROVIDER=weft \
-		"$run" --config "$tmp/setup" timeout 60 "$@" "$build/weft" info \
-		>"$tmp/out" 2>"$tmp/log"
-	echo "rc $?" >>"$tmp/out"
-}
-shown() {
-	tail -n 30 "$tmp/out" "$tmp/log" >&2
-	false
+	FI_WEFT_WIRE=${wire:-auto} FI_WEFT_SHM=1 FI_LOG_LEVEL=${level:-info} FI_LOG_PROV=weft \
+		FI_PROVIDER=weft over "$lines" "$@" "$build/weft" info
 }
 domain() {
 	grep -qE "(^|[^[:alnum:]])weft[ ].*$1" "$tmp/out" || shown

@@ -5,35 +5,22 @@
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
+# shellcheck source=fabtests/emuverbs/tests/over.sh
+. "$top/fabtests/emuverbs/tests/over.sh"
 
-run=$top/fabtests/emuverbs/run
-lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
-[ -e "$lib/libibverbs.so.1" ] ||
-	skip_all "there is no emulated libibverbs: built without infiniband/verbs.h"
 one='device emu0 gid=10.1.0.1 rnr=fatal'
 two="$one"$'\n''device emu1 gid=10.2.0.1 rnr=fatal'
 
-# over LINES COMMAND...
-over() {
-	printf 'emuverbs 1\n%s\n' "$1" >"$tmp/setup"
-	shift
-	env WEFT_TOP_BUILDDIR="$build" FI_WEFT_LANES=2 "$run" --config "$tmp/setup" \
-		timeout 200 "$@" >"$tmp/out" 2>"$tmp/log"
-}
-shown() {
-	tail -n 30 "$tmp/out" "$tmp/log"
-	false
-}
 words() {
 	over "$one" "$build/fabtests/own/$1" || shown
 }
 
-export FI_WEFT_VERBS_ATOMICS=native
+export FI_WEFT_VERBS_ATOMICS=native FI_WEFT_LANES=2
 ok "two processes of three threads at the same words" words contend
 ok "peers of which one has it and one hasn't" words native
 
-if [ ! -x "$build/weft" ] || is_sanitized "$build/prov/libweft-fi.so"; then
-	skip 5 "no weft command that can load the module"
+if why=$(weft_absent); then
+	skip 5 "$why"
 	done_testing
 fi
 info() {

@@ -5,10 +5,10 @@
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
+# shellcheck source=fabtests/emuverbs/tests/over.sh
+. "$top/fabtests/emuverbs/tests/over.sh"
 
-lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
-[ -e "$lib/libibverbs.so.1" ] || skip_all "there is no emulated libibverbs"
-[ -x "$build/fabtests/own/cut" ] || bail "fabtests/own/cut is not built: make check TESTS="
+own_need cut
 
 # said PATTERN...: each is in a line of the log.
 said() {
@@ -23,8 +23,8 @@ said() {
 for host in 1 2; do
 	printf 'fault %s port-down host='"$host"'\n' "emu0 60" "emu1 60" >"$tmp/faults"
 	env FI_WEFT_CONNECT_TIMEOUT=3000 FI_WEFT_STALL_TIME=200 FI_LOG_LEVEL=warn \
-		FI_LOG_PROV=weft WEFT_TOP_BUILDDIR="$build" timeout 200 \
-		"$top/fabtests/emuverbs/run" --config 2x16-ooo --faults "$tmp/faults" \
+		FI_LOG_PROV=weft timeout 200 \
+		"$run" --config 2x16-ooo --faults "$tmp/faults" \
 		"$build/fabtests/own/cut" >"$tmp/log" 2>&1
 	echo "rc $?" >>"$tmp/log"
 	grep -E '^# [0-9]' "$tmp/log"

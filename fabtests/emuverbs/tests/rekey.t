@@ -5,10 +5,10 @@
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
+# shellcheck source=fabtests/emuverbs/tests/over.sh
+. "$top/fabtests/emuverbs/tests/over.sh"
 
-lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
-[ -e "$lib/libibverbs.so.1" ] || skip_all "there is no emulated libibverbs"
-[ -x "$build/fabtests/own/rekey" ] || bail "fabtests/own/rekey is not built: make check TESTS="
+own_need rekey
 
 # ended: links' lanes and control channels, of both sides.
 ended() {
@@ -16,15 +16,15 @@ ended() {
 		awk '{ n += $1 + $2 } END { print n + 0 }'
 }
 
-# over NAME FAULT...
-over() {
+# through NAME FAULT...
+through() {
 	local name=$1
 
 	shift
 	: >"$tmp/faults"
 	[ $# -eq 0 ] || printf 'fault %s\n' "$@" >"$tmp/faults"
-	env FI_LOG_LEVEL=info FI_LOG_PROV=weft FI_LOG_SUBSYS=ep_ctrl WEFT_TOP_BUILDDIR="$build" \
-		timeout 300 "$top/fabtests/emuverbs/run" --config 2x16-ooo --faults "$tmp/faults" \
+	env FI_LOG_LEVEL=info FI_LOG_PROV=weft FI_LOG_SUBSYS=ep_ctrl \
+		timeout 300 "$run" --config 2x16-ooo --faults "$tmp/faults" \
 		"$build/fabtests/own/rekey" "${args[@]}" >"$tmp/log" 2>&1
 	echo "rc $?" >>"$tmp/log"
 	grep -E '^# (--seed|[0-9])' "$tmp/log"
@@ -33,8 +33,8 @@ over() {
 }
 
 args=("$@") # --seed N
-over "good paths"
-over "rails that die and return" "emu0 each=300 kill-qp" "emu1 each=170 lose-ack" \
+through "good paths"
+through "rails that die and return" "emu0 each=300 kill-qp" "emu1 each=170 lose-ack" \
 	"emu1 each=90 lose-immediate" "emu0 each=700 port-down for=50ms" \
 	"emu1 each=500 port-down for=50ms"
 n=$(ended)

@@ -4,50 +4,33 @@
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
+# shellcheck source=fabtests/emuverbs/tests/over.sh
+. "$top/fabtests/emuverbs/tests/over.sh"
 
-run=$top/fabtests/emuverbs/run
-lib=${EMUVERBS_LIB:-$build/fabtests/emuverbs/.libs}
-# It is built where configure found infiniband/verbs.h; without it there is no such wire.
-[ -e "$lib/libibverbs.so.1" ] ||
-	skip_all "there is no emulated libibverbs: built without infiniband/verbs.h"
-# A build that makes only the provider and its tests hasn't the command to be looked at.
-[ -x "$build/weft" ] || skip_all "there is no weft command: it wasn't built here"
-# Both commands load the provider as a module, and the sanitizer's own library would have to
-# be loaded before everything else. What makes the devices' text has a sanitized test in
-# prov/fi/tests/test_info.
-is_sanitized "$build/prov/libweft-fi.so" &&
-	skip_all "libfabric cannot load a module that was built with sanitizers"
+# What makes the devices' text has a sanitized test in prov/fi/tests/test_info.
+why=$(weft_absent) && skip_all "$why"
+two='device emu0 gid=10.1.0.1'$'\n''device emu1 gid=10.2.0.1'
+export FI_WEFT_LANES=6 FI_WEFT_PROFILE='rack:segment=256K,traffic_class=8'
 
-printf '%s\n' 'emuverbs 1' 'device emu0 gid=10.1.0.1' 'device emu1 gid=10.2.0.1' >"$tmp/two"
-export FI_WEFT_LANES=6 FI_WEFT_PROFILE='rack:segment=256K,traffic_class=8' WEFT_TOP_BUILDDIR=$build
-
-# shown WORDS COMMAND...
-shown() {
-	local words=$1
-
-	shift
-	"$run" --config "$tmp/two" timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"
-	echo "rc $?" >>"$tmp/out"
-}
 says() {
-	ok "$1" grep -qE "$2" "$tmp/out" || diag "$(head -40 "$tmp/out"; tail -5 "$tmp/err")"
+	ok "$1" grep -qE "$2" "$tmp/out" || diag "$(shown)"
 }
 
-shown "weft info" "$build/weft" info --profiles
+over "$two" "$build/weft" info --profiles
 says "weft info --profiles ends well" '^rc 0$'
 says "it names the domain" '^verbs:emu0\+emu1$'
 says "and each rail" '^ +rail 1: emu1 port 1, RoCE v2 by IPv4, .* up$'
 says "the values that were asked for" '^ +profile rack: lanes=6 segment=262144 .*traffic_class=8'
 says "of that distance" '^ +profile zone: lanes=6 segment=524288 .*traffic_class=0'
 ok "once" test "$(grep -c '^verbs:' "$tmp/out")" = 1
-FI_WEFT_RAILS=emu1 shown "one rail" "$build/weft" info --profiles
+FI_WEFT_RAILS=emu1 over "$two" "$build/weft" info --profiles
 says "a rail that was asked for" '^verbs:emu1$'
 ok "alone" is_empty "$(grep 'emu0' "$tmp/out")"
-FI_WEFT_WIRE=shm shown "none" "$build/weft" info --profiles
+FI_WEFT_WIRE=shm over "$two" "$build/weft" info --profiles
 says "where there are no devices that is said" '^no RDMA device is used'
 says "and the status" '^rc 1$'
 if command -v fi_info >/dev/null; then
-	shown "fi_info" fi_info -p weft -v
+	over "$two" fi_info -p weft -v
 	says "fi_info -v has the devices" '^ +devices: emu0\+emu1$'
 	says "and the values" '^ +profile rack: lanes=6 segment=262144 '
 	says "and ends well" '^rc 0$'
