@@ -48,6 +48,18 @@ need_for()
 		die $cannot "no $1: install it (Debian and Ubuntu: apt-get install $2)"
 }
 
+# provider_need DIR: Weft's provider is there, and has the wire over these devices: it has the
+# name of the library that it loads for it.
+provider_need()
+{
+	[ -e "$1/libweft-fi.so" ] ||
+		die 1 "no libweft-fi.so in $1: build first, or set FI_PROVIDER_PATH"
+	grep -qF libibverbs.so.1 "$1/libweft-fi.so" ||
+		die $cannot "the provider in $1 was built without infiniband/verbs.h (Debian and" \
+			"Ubuntu: libibverbs-dev), so that it knows of no RDMA device: install that," \
+			"configure and build again"
+}
+
 list_need()
 {
 	list_check "$softroce/lists/$list" >&2 || die 2 'the list is wrong'
@@ -60,9 +72,7 @@ list_need()
 		need_for mpirun openmpi-bin
 		need_for mpicc libopenmpi-dev
 	fi
-	if [ "$provider" = weft ] && ! [ -e "$FI_PROVIDER_PATH/libweft-fi.so" ]; then
-		die 1 "no libweft-fi.so in $FI_PROVIDER_PATH: build first, or set FI_PROVIDER_PATH"
-	fi
+	[ "$provider" != weft ] || provider_need "$FI_PROVIDER_PATH"
 }
 
 # list_prepare: builds and fetches, into the build tree.

@@ -92,4 +92,25 @@ ok 'an outage without its size' bad_list 'setting nics=2 loss=0' 'failover'
 ok 'an outage of a kilobyte' bad_list 'setting nics=2 loss=0' 'failover 1K'
 ok 'a job without ranks' bad_list 'setting nics=1 loss=0' 'mpi p2p'
 
+# A provider without this wire would fail in each test: it is named instead.
+# shellcheck source=fabtests/softroce/lib/need.sh
+. "$softroce/lib/need.sh"
+# provider_refused STATUS TEXT
+provider_refused()
+{
+	local out status
+
+	out=$(provider_need "$tmp/prov" 2>&1)
+	status=$?
+	[ "$status" = "$1" ] && [[ $out == *"$2"* ]] && return
+	printf 'status %s, %s\n' "$status" "$out"
+	return 1
+}
+ok 'no provider' provider_refused 1 'build first'
+mkdir "$tmp/prov"
+printf 'a wire by libc.so.6\n' >"$tmp/prov/libweft-fi.so"
+ok 'one that was built without verbs' provider_refused 77 'libibverbs-dev'
+printf 'a wire by libibverbs.so.1\0' >>"$tmp/prov/libweft-fi.so"
+ok 'one that has the wire' provider_refused 0 ''
+
 done_testing
