@@ -25,7 +25,8 @@
 #define LATE_SHORT   800 /* ms; of the short form */
 #define LATE_MOST    3000
 #define AT_A_TIME    16
-#define PORT_FIRST   20000 /* below those that are given to whom asks for none */
+#define PORT_FIRST   12000 /* below those that are given to whom asks for none... */
+#define PORT_BASES   16000 /* ...with as many behind it as there are starts */
 #define LARGE	     (256u << 10)
 #define START_MS     40000
 #define TAG_CALL     7
@@ -217,7 +218,9 @@ static void start_choose(struct soak *k, struct start *st, int number)
 		.first = (enum first)(number / 2 % FIRSTS),
 		.sleeps = soak_random(k, 2),
 	};
-	snprintf(st->service, sizeof(st->service), "%d", PORT_FIRST + number);
+	/* Others than a second run's. */
+	snprintf(st->service, sizeof(st->service), "%d",
+		 PORT_FIRST + (int)getpid() % PORT_BASES + number);
 }
 
 static void start_run(struct running *r)

@@ -518,8 +518,9 @@ static void crowd_member(struct side *s, int me)
 
 static void crowd_run(struct side *s)
 {
-	uint64_t begin = now_ms(), worst = 0;
+	uint64_t begin = now_ms(), worst = 0, late = 0;
 	int status, bad = 0;
+	pid_t pid;
 
 	if (s->role == 1)
 		return;
@@ -527,17 +528,24 @@ static void crowd_run(struct side *s)
 		if (fork() == 0)
 			crowd_member(s, i);
 	}
-	while (wait(&status) > 0)
-		bad += status != 0;
+	/* Beside them: what holds up a plain sleep holds up a round as well. */
+	while ((pid = waitpid(-1, &status, WNOHANG)) >= 0) {
+		uint64_t now_late = pid ? 0 : lateness_ms();
+
+		bad += pid && status != 0;
+		late = now_late > late ? now_late : late;
+	}
 	side_check(s, bad == 0, "%d of %d processes failed", bad, CROWD);
 	for (int i = 0; i < CROWD; i++)
 		worst = crowd->worst_ms[i] > worst ? crowd->worst_ms[i] : worst;
-	printf("# %d processes, %d rounds: %u ms in all, slowest round %u ms\n", CROWD,
-	       CROWD_ROUNDS, (unsigned)(now_ms() - begin), (unsigned)worst);
+	printf("# %d processes, %d rounds: %u ms in all, slowest round %u ms, latest "
+	       "sleep "
+	       "%u ms\n",
+	       CROWD, CROWD_ROUNDS, (unsigned)(now_ms() - begin), (unsigned)worst,
+	       (unsigned)late);
 	/* Who spins instead of yielding holds the others for whole time slices; how long
 	 * those take depends on what else runs. */
-	side_check(s, worst < 2000 + 20 * lateness_ms(), "a round took %u ms",
-		   (unsigned)worst);
+	side_check(s, worst < 2000 + 20 * late, "a round took %u ms", (unsigned)worst);
 }
 
 static const struct test_case cases[] = {

@@ -67,11 +67,30 @@ static bool aided_until(struct aided *x, const unsigned *counter, unsigned want)
 	return there;
 }
 
+/* A while with next to no turns. It may be late to its sleep on a busy machine; one that
+ * never sleeps makes many in every while. */
+static bool aided_rests(struct aided *x)
+{
+	for (int i = 0; i < 100; i++) {
+		unsigned before, turns;
+
+		pthread_mutex_lock(&x->mutex);
+		before = x->turns;
+		pthread_mutex_unlock(&x->mutex);
+		usleep(50000);
+		pthread_mutex_lock(&x->mutex);
+		turns = x->turns - before;
+		pthread_mutex_unlock(&x->mutex);
+		if (turns <= 2)
+			return true;
+	}
+	return false;
+}
+
 static void test_answers(void)
 {
 	static struct aided a, b;
 	struct verbs_call *call;
-	unsigned turns;
 
 	aided_open(&a, "node1");
 	aided_open(&b, "node2");
@@ -80,13 +99,7 @@ static void test_answers(void)
 	pthread_mutex_unlock(&a.mutex);
 	tap_ok(aided_until(&b, &b.side.readies, 1),
 	       "D6: a door is answered while nobody makes progress");
-	pthread_mutex_lock(&b.mutex);
-	turns = b.turns;
-	pthread_mutex_unlock(&b.mutex);
-	usleep(50000);
-	pthread_mutex_lock(&b.mutex);
-	tap_ok(b.turns - turns <= 2, "and the helper sleeps when there is nothing to do");
-	pthread_mutex_unlock(&b.mutex);
+	tap_ok(aided_rests(&b), "and the helper sleeps when there is nothing to do");
 	pthread_mutex_lock(&a.mutex);
 	verbs_call_drop(call, 0);
 	pthread_mutex_unlock(&a.mutex);
