@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,9 +408,17 @@ LOCK_HELD(lock_domain) static int sleep_plain(struct wfi_wait *w, uint64_t until
 	return 0;
 }
 
+/* By poll(): epoll_wait() also ends, as if a signal had been handled, when a process that
+ * was stopped goes on (signal(7)). */
+int wfi_sleep_on(int fd, uint64_t until)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, wfi_sleep_ms(until)) < 0 && errno == EINTR ? -FI_EINTR : 0;
+}
+
 int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 {
-	struct epoll_event ev;
 	uint64_t until, due, wakes;
 	int rc;
 
@@ -431,8 +440,7 @@ int wfi_wait_sleep(struct wfi_wait *w, uint64_t deadline_ns)
 	wakes = w->wakes;
 	sleeping_update(w);
 	wfi_domain_unlock(w->domain);
-	rc = epoll_wait(w->epfd, &ev, 1, wfi_sleep_ms(until));
-	rc = rc < 0 && errno == EINTR ? -FI_EINTR : 0;
+	rc = wfi_sleep_on(w->epfd, until);
 	wfi_domain_lock(w->domain);
 	w->sleepers--;
 	if (wakes != w->wakes)

@@ -148,8 +148,10 @@ int wfi_wait_control(struct wfi_wait *w, enum fi_wait_obj obj, int command, void
 /* FI_WAIT_POLLFD: struct fi_wait_pollfd with this descriptor alone. -FI_ETOOSMALL. */
 int wfi_pollfd_give(int fd, void *arg);
 
-/* Milliseconds until then, for epoll_wait; rounded up. */
+/* Milliseconds until then, for poll; rounded up. */
 int wfi_sleep_ms(uint64_t until);
+/* Until the descriptor is readable or it is then: 0; -FI_EINTR: a signal handler ran. */
+int wfi_sleep_on(int fd, uint64_t until);
 
 /* It can't be ended: pollables are attached, or somebody sleeps. Gives the lock up for a
  * moment where its condition is just being told. */

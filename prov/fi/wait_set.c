@@ -141,15 +141,11 @@ int wfi_wait_set_try(struct wfi_wait_set *set)
 /* Until something may have happened. */
 static int set_sleep(struct wfi_wait_set *set, uint64_t deadline)
 {
-	struct epoll_event ev;
-
 	if (set->wait_obj == FI_WAIT_YIELD) {
 		sched_yield();
 		return 0;
 	}
-	if (epoll_wait(set->epfd, &ev, 1, wfi_sleep_ms(deadline)) < 0)
-		return -errno;
-	return 0;
+	return wfi_sleep_on(set->epfd, deadline);
 }
 
 static int set_wait(struct fid_wait *fid, int timeout)

@@ -4,9 +4,11 @@
 
 #include "prov/fi/tests/fi_test.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "prov/fi/fabric.h"
 #include "prov/fi/wait.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 void env_open(struct env *e, const struct env_want *want)
 {
@@ -177,4 +180,64 @@ void later_start(struct later *l, int ms, void (*fn)(void *arg), void *arg)
 void later_join(struct later *l)
 {
 	pthread_join(l->thread, NULL);
+}
+
+/* ---- stopped
+ * --------------------------------------------------------------------------- */
+
+#define STOPS 3
+
+static void *stop_run(void *arg)
+{
+	struct stop *s = arg;
+	char byte;
+
+	if (read(s->go, &byte, 1) == 1)
+		engine_post(s->engine, 1);
+	return NULL;
+}
+
+void stop_soon(struct stop *s, struct engine *g)
+{
+	s->engine = g;
+	if (pthread_create(&s->thread, NULL, stop_run, s) || write(s->ready, "", 1) != 1)
+		_exit(2);
+}
+
+bool stop_while(bool (*fn)(struct stop *s))
+{
+	int ready[2], go[2], status = -1;
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready) || pipe(go))
+		tap_bail("pipe");
+	pid = tap_fork();
+	if (pid == 0) {
+		struct stop s = {.ready = ready[1], .go = go[0]};
+		bool good;
+
+		alarm(100);
+		good = fn(&s);
+		pthread_join(s.thread, NULL);
+		_exit(good ? 0 : 1);
+	}
+	if (read(ready[0], &byte, 1) != 1)
+		tap_bail("no child");
+	for (int i = 0; i < STOPS; i++) {
+		sleep_ms(50); /* it sleeps by then, most of the time */
+		kill(pid, SIGSTOP);
+		waitpid(pid, &status, WUNTRACED);
+		if (!WIFSTOPPED(status))
+			break; /* it is over already */
+		kill(pid, SIGCONT);
+	}
+	if (WIFSTOPPED(status) &&
+	    (write(go[1], "", 1) != 1 || waitpid(pid, &status, 0) != pid))
+		tap_bail("no end of the child");
+	for (int i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(go[i]);
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

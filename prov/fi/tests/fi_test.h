@@ -83,4 +83,16 @@ void later_join(struct later *l);
 
 void sleep_ms(int ms);
 
+/* A child that is stopped while it sleeps, and goes on (a shell's job control, a debugger
+ * that attaches): no sleep ends by that. */
+struct stop {
+	int ready, go; /* to the parent, from it */
+	struct engine *engine;
+	pthread_t thread;
+};
+/* In the child, just before it sleeps: the engine gets one thing when that is over. */
+void stop_soon(struct stop *s, struct engine *g);
+/* Forks a child, before this process has threads; whether fn gave true there. */
+bool stop_while(bool (*fn)(struct stop *s));
+
 #endif

@@ -373,12 +373,25 @@ static void test_cond_auto(void)
 	tap_is_int(fi_close(&set->fid), 0, "close");
 }
 
+static bool set_sleeps(struct stop *s)
+{
+	struct fid_wait *set;
+	struct member m;
+
+	env_open(&env, &(struct env_want){.threading = FI_THREAD_SAFE});
+	set = set_open(FI_WAIT_UNSPEC);
+	add_cq(&m, env.domain, set, NULL);
+	stop_soon(s, &m.engine);
+	return fi_wait(set, LONG_MS) == 0 && read_one(&m) == 1;
+}
+
 int main(void)
 {
 	static const struct env_want manual = {.threading = FI_THREAD_SAFE};
 	static const struct env_want automatic = {.threading = FI_THREAD_SAFE,
 						  .progress = FI_PROGRESS_AUTO};
 
+	tap_ok(stop_while(set_sleeps), "a process that is stopped sleeps on after it");
 	env_open(&env, &manual);
 	test_poll();
 	test_wait_refusals();

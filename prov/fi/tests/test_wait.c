@@ -422,8 +422,22 @@ static void test_restless(void)
 	cq_close(cq);
 }
 
+static bool sread_sleeps(struct stop *s)
+{
+	struct fi_cq_data_entry got;
+	struct fid_cq *cq;
+
+	env_open(&env, &(struct env_want){.threading = FI_THREAD_SAFE});
+	engine_init(&engine);
+	cq = cq_open(FI_WAIT_UNSPEC);
+	engine.cq = wfi_cq_of(&cq->fid);
+	stop_soon(s, &engine);
+	return fi_cq_sread(cq, &got, 1, NULL, NEVER_MS) == 1;
+}
+
 int main(void)
 {
+	tap_ok(stop_while(sread_sleeps), "a process that is stopped sleeps on after it");
 	env_open(&env, &(struct env_want){.threading = FI_THREAD_SAFE});
 	engine_init(&engine);
 	test_timeout(FI_WAIT_NONE);
