@@ -10,7 +10,8 @@ command -v etcd >/dev/null || skip_all "etcd is not installed"
 
 weft=$build/weft
 member=$build/cli/tests/ft_member
-export WEFT_JOB="secret of $tmp"
+# At most 64 characters, wherever the scratch folder is.
+export WEFT_JOB="secret of ${tmp##*/}"
 pids=()
 trap '[ $BASHPID = $$ ] || exit
 	kill -CONT "${pids[@]}" 2>/dev/null; kill -9 "${pids[@]}" 2>/dev/null; wait 2>/dev/null

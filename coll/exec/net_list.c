@@ -119,11 +119,14 @@ static size_t list_read(int in, char *text, size_t len, int64_t until)
 		const int64_t left = until - exec_now();
 		ssize_t got;
 
-		if (left <= 0 || poll(&fd, 1, (int)(left / 1000) + 1) < 0)
+		if (left <= 0 ||
+		    (poll(&fd, 1, (int)(left / 1000) + 1) < 0 && errno != EINTR))
 			break;
 		if (!fd.revents)
 			continue;
 		got = read(in, text + used, len - used - 1);
+		if (got < 0 && errno == EINTR)
+			continue;
 		if (got <= 0)
 			break;
 		used += (size_t)got;
