@@ -66,6 +66,9 @@ static void server_start(struct churn *c)
 
 	c->server_pid = soak_fork(&s, &c->server);
 	if (c->server_pid == 0) {
+		/* Whoever is called after its death is called in vain, so long. Clients
+		 * call the server, which is there, however late it answers. */
+		setenv("FI_WEFT_CONNECT_TIMEOUT", "1000", 0);
 		churn_server(&s);
 		exit(s.failed ? 1 : 0);
 	}
@@ -217,8 +220,6 @@ int main(int argc, char **argv)
 	int status = -1;
 
 	test_init(argc, argv);
-	/* Whoever is called after its death is called in vain, so long. */
-	setenv("FI_WEFT_CONNECT_TIMEOUT", "1000", 0);
 	soak_init(&c.k, argc, argv, tap_short() ? CLIENTS_SHORT / 2 : CLIENTS_SHORT);
 	c.step = c.k.count >= 100 * STEPS_SHORT
 			 ? 100

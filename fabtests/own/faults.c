@@ -169,8 +169,14 @@ static int try_all(struct side *s, const struct hello *h, uint8_t *out)
 static void after_it(struct side *s, const struct hello *h, uint8_t *out,
 		     const char *what)
 {
-	int rc = try_all(s, h, out);
+	const uint64_t end = now_ms() + WAIT_MS;
+	int rc;
 
+	/* The time for which a peer is called is short here (main), and may be over on a
+	 * machine that stood still. */
+	do
+		rc = try_all(s, h, out);
+	while (rc == -FI_ETIMEDOUT && now_ms() < end);
 	if (rc)
 		side_die(s, "%s: still %s when there is room again", what,
 			 fi_strerror(-rc));
@@ -200,9 +206,9 @@ static int one_fault(struct side *s, const struct hello *h, enum fault_call call
 		rc = try_all(s, h, out);
 		hit = server ? server_order(s, (struct order){.call = -1})
 			     : fault_disarm();
-		side_check(s, rc == 0 || hit, "%s: %s without a fault", what,
-			   fi_strerror(-rc));
-		if (hit)
+		side_check(s, rc == 0 || hit || rc == -FI_ETIMEDOUT,
+			   "%s: %s without a fault", what, fi_strerror(-rc));
+		if (rc || hit)
 			after_it(s, h, out, what);
 	}
 	mem_free(out, LONG_SIZE);
