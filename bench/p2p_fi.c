@@ -214,6 +214,7 @@ static const struct p2p_test test_table[] = {
 	{"rate", p2p_msg_stream, false, false, rate_millions, false},
 	{"bw", p2p_msg_stream, false, false, bandwidth_gb, false},
 	{"effort", p2p_msg_effort, false, true, bandwidth_gb, false},
+	{"restbw", p2p_msg_stream, false, true, bandwidth_gb, false},
 	{"put", p2p_write_polled, true, false, half_trip_us, true},
 	{"putdone", p2p_write_done, true, false, each_us, true},
 	{"putbw", p2p_write_stream, true, false, bandwidth_gb, false},

@@ -25,6 +25,8 @@
 #define MIN_PERIOD   UINT64_C(10000000000)
 #define WIDE	     2u
 #define ASKS	     6u	 /* acknowledgements of each window that is wide */
+#define FEW_PACKETS  2.5 /* in a window of fewer the target is longer, */
+#define FEW_JITTERS  0.7 /* by so many for each */
 #define PARTS	     16u /* of others: an ack of more makes room for a queue at once */
 #define WND_MIN_MTUS 8u	 /* the largest window is at least this, however near the peer */
 #define RECEIVED_MAX 0xffffffu
@@ -56,8 +58,8 @@ static void set_base(struct uet_nscc *cc, uint64_t rtt)
 	double a;
 
 	cc->base_rtt = rtt;
-	cc->soft = way + c->jitter;
-	cc->soft = max_u64(cc->soft, rtt + c->jitter / LEAST_TARGET + 1);
+	cc->common = way + c->jitter;
+	cc->soft = max_u64(cc->common, rtt + c->jitter / LEAST_TARGET + 1);
 	cc->target = cc->soft - rtt;
 	cc->bdp = (uint64_t)((double)c->link * (double)cc->soft / 1e9);
 	cc->bdp = max_u64(cc->bdp, max_u64(c->mtu, cc->packet));
@@ -232,9 +234,10 @@ static bool quick_adapt(struct uet_nscc *cc, bool loss, bool ce, uint64_t delay,
 	return acted;
 }
 
-static bool fast_increase(struct uet_nscc *cc, uint64_t n, uint64_t delay)
+static bool fast_increase(struct uet_nscc *cc, uint64_t n, uint64_t delay,
+			  uint64_t target)
 {
-	if (delay * 10 >= cc->target) {
+	if (delay * 10 >= target) {
 		cc->fi_count = 0;
 		cc->fast = false;
 		return false;
@@ -247,16 +250,16 @@ static bool fast_increase(struct uet_nscc *cc, uint64_t n, uint64_t delay)
 	return true;
 }
 
-static void decrease(struct uet_nscc *cc, uint64_t delay, uint64_t now)
+static void decrease(struct uet_nscc *cc, uint64_t delay, uint64_t target, uint64_t now)
 {
 	double avg = cc->avg_delay;
 	double keep;
 
 	cc->fast = false;
 	cc->fi_count = 0;
-	if (avg <= (double)cc->target || now - cc->md_at < cc->base_rtt + delay)
+	if (avg <= (double)target || now - cc->md_at < cc->base_rtt + delay)
 		return;
-	keep = 1.0 - GAMMA * (avg - (double)cc->target) / (avg + (double)cc->base_rtt);
+	keep = 1.0 - GAMMA * (avg - (double)target) / (avg + (double)cc->base_rtt);
 	keep = keep < MIN_MD ? keep : MIN_MD;
 	lower(cc, (uint64_t)((double)cc->cwnd * (keep > MAX_MD ? keep : MAX_MD)));
 	cc->md_at = now;
@@ -296,12 +299,13 @@ static bool believed(struct uet_nscc *cc, uint64_t rtt, uint64_t now)
 
 /* A sample above target that wasn't marked, on a path that does mark, is noise. Two
  * windows' worth of samples make the average, however many they are. */
-static void average(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce)
+static void average(struct uet_nscc *cc, uint64_t n, uint64_t delay, uint64_t target,
+		    bool ce)
 {
 	double sample = (double)delay;
 	double weight = (double)n / (2.0 * (double)cc->cwnd);
 
-	if (!ce && delay > cc->target)
+	if (!ce && delay > target)
 		sample = 0.25 * (double)cc->base_rtt;
 	weight = weight > AVG_WEIGHT ? weight : AVG_WEIGHT;
 	cc->avg_delay += (weight < 0.5 ? weight : 0.5) * (sample - cc->avg_delay);
@@ -323,28 +327,47 @@ static void decrease_marked(struct uet_nscc *cc, uint64_t delay, uint64_t now)
 	lower(cc, (uint64_t)((double)cc->cwnd * MIN_MD));
 }
 
-static void quadrant(struct uet_nscc *cc, uint64_t n, uint64_t delay, bool ce,
-		     uint64_t now)
+static void quadrant(struct uet_nscc *cc, uint64_t n, uint64_t delay, uint64_t target,
+		     bool ce, uint64_t now)
 {
 	if (!ce)
 		cc->marked_since = 0;
-	if (delay < cc->target && !ce) {
-		if (!fast_increase(cc, n, delay))
-			cc->inc_bytes +=
-				cc->alpha * (double)n * (double)(cc->target - delay);
+	if (delay < target && !ce) {
+		if (!fast_increase(cc, n, delay, target))
+			cc->inc_bytes += cc->alpha * (double)n * (double)(target - delay);
 	} else if (!ce) {
 		cc->inc_bytes += cc->fi * (double)n;
-	} else if (delay >= cc->target) {
-		decrease(cc, delay, now);
+	} else if (delay >= target) {
+		decrease(cc, delay, target, now);
 	} else {
 		decrease_marked(cc, delay, now);
 	}
 }
 
+/*
+ * The target of this moment. In a window of few packets it is longer, where nothing but
+ * delay tells of others: each of so many senders has one packet under way at least, and
+ * those fill a queue beyond the usual target, which is never empty then; who began late
+ * takes it for part of the way and would let it grow, while all others stay at one packet
+ * for ever. With room above that queue all grow, and who has less grows more (flow
+ * scaling, as in Swift, SIGCOMM 2020, but linear).
+ */
+static uint64_t target_now(const struct uet_nscc *cc, bool path_marks)
+{
+	uint64_t few = (uint64_t)(FEW_PACKETS * (double)cc->packet);
+	uint64_t longest;
+
+	if (path_marks || cc->cwnd >= few)
+		return cc->target;
+	longest = cc->common + (uint64_t)((double)cc->config.jitter * FEW_JITTERS *
+					  (double)(few - cc->cwnd) / (double)cc->packet);
+	return longest > cc->base_rtt + cc->target ? longest - cc->base_rtt : cc->target;
+}
+
 uint64_t uet_nscc_ack(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint64_t now)
 {
 	uint64_t n = count_received(cc, ack);
-	uint64_t delay, longest;
+	uint64_t delay, target, longest;
 	bool ce = ack->ce;
 
 	cc->count.acks++;
@@ -359,12 +382,13 @@ uint64_t uet_nscc_ack(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint6
 	delay = min_u64(ack->rtt, longest);
 	delay = delay > cc->base_rtt ? delay - cc->base_rtt : 0;
 	/* Rule H2. */
-	if (!ack->path_marks && delay >= cc->target)
+	target = target_now(cc, ack->path_marks);
+	if (!ack->path_marks && delay >= target)
 		ce = true;
-	average(cc, n, delay, ce);
+	average(cc, n, delay, target, ce);
 	if (quick_adapt(cc, false, ce, delay, now))
 		return n;
-	quadrant(cc, n, delay, ce, now);
+	quadrant(cc, n, delay, target, ce, now);
 	fulfil(cc, delay, now);
 	return n;
 }

@@ -35,6 +35,7 @@ struct uet_nscc {
 	uint64_t base_rtt;
 	uint64_t target; /* queueing delay */
 	uint64_t soft;	 /* round trip at the target */
+	uint64_t common; /* the same for all whose ways may be alike */
 	uint64_t bdp;
 	uint64_t first_wnd; /* what it begins with, and what the factors are made for */
 	uint64_t max_wnd;

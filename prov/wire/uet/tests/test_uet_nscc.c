@@ -356,6 +356,62 @@ static void test_excused(void)
 	tap_ok(after_losses(100, 60 * US) < first, "nor is any where much waits");
 }
 
+/* A window of `packets` after a while of round trips of that delay above BASE. */
+static uint64_t after_delay(double packets, uint64_t delay, bool path_marks)
+{
+	struct uet_nscc cc = start();
+	struct uet_nscc_ack ack = {.has_received = true,
+				   .has_rtt = true,
+				   .path_marks = path_marks,
+				   .ce = path_marks,
+				   .rtt = BASE + delay};
+	uint64_t now = MS;
+
+	cc.cwnd = (uint64_t)(packets * SIZE);
+	cc.lowered = true; /* else it is what windows begin with */
+	for (uint32_t i = 0; i < 64; i++) {
+		uet_nscc_sent(&cc, SIZE);
+		ack.received = (ack.received + (SIZE + 255) / 256) & 0xffffff;
+		uet_nscc_ack(&cc, &ack, now += BASE + delay);
+	}
+	return cc.cwnd;
+}
+
+/* Of many senders each has one packet under way at least, and all of them may be a longer
+ * queue than is aimed at: who has few aims at more, or would stay there. */
+static void test_few(void)
+{
+	struct uet_nscc cc = start();
+	uint64_t above = cc.target + cc.target / 8;
+
+	tap_ok(after_delay(1.2, above, false) > (uint64_t)(1.2 * SIZE),
+	       "a window of one packet grows with a little more delay than is aimed at");
+	tap_ok(after_delay(8, above, false) < 8 * SIZE, "one of many doesn't");
+	tap_ok(after_delay(1.2, above, true) < (uint64_t)(1.2 * SIZE),
+	       "nor where marks tell of others");
+	tap_ok(after_delay(1.2, 4 * cc.target, false) < (uint64_t)(1.2 * SIZE),
+	       "nor with much more");
+}
+
+/* Ways have packets of other sizes than the steps are made for. */
+static void test_packet(void)
+{
+	struct uet_nscc cc = start();
+	uint64_t alpha = (uint64_t)(cc.alpha * 1e6);
+
+	uet_nscc_set_packet(&cc, SIZE / 4);
+	tap_ok((uint64_t)(cc.alpha * 1e6) == alpha, "shorter packets: the same steps");
+	cc.cwnd = SIZE;
+	cc.inflight = 3 * (SIZE / 4);
+	tap_ok(uet_nscc_can_send(&cc), "a short one leaves where a long one wouldn't");
+	for (uint64_t i = 0; i < 64; i++)
+		uet_nscc_nack(&cc, SIZE, true, (i + 2) * MS);
+	tap_is_int((int64_t)cc.cwnd, SIZE / 4, "and is the least window");
+	cc.inflight = 0;
+	uet_nscc_set_packet(&cc, 4 * SIZE);
+	tap_ok(cc.cwnd >= 4 * SIZE && uet_nscc_can_send(&cc), "as a longer one is");
+}
+
 int main(void)
 {
 	test_shares(1, true, 0.99);
@@ -373,5 +429,7 @@ int main(void)
 	test_widest();
 	test_asks();
 	test_excused();
+	test_few();
+	test_packet();
 	return tap_done();
 }

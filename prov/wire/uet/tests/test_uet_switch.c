@@ -340,6 +340,9 @@ int main(int argc, char **argv)
 		test_crowd(32, i == 0, 0, seed);
 		test_crowd(8, i == 0, 2 * MS, seed);
 		test_crowd(32, i == 0, 2 * MS, seed);
+		/* One packet of each is more than the target has room for. */
+		test_crowd(64, i == 0, 0, seed);
+		test_crowd(48, i == 0, 2 * MS, seed);
 	}
 	return tap_done();
 }
