@@ -74,16 +74,21 @@ unit_run()
 }
 
 # A server is ready when its door is open: something listens on the network, or one of
-# the shared-memory providers has left its mark. At most a second, as upstream waits.
+# the shared-memory providers has left its mark. At most a second, as upstream waits; of
+# Weft each wire is known, and a busy machine may take longer to open one.
 server_await()
 {
-	local pid=$1 i
+	local pid=$1 i most=20
 
-	for ((i = 0; i < 20; i++)); do
+	[ "$provider" != weft ] || most=200
+	for ((i = 0; i < most; i++)); do
 		sleep 0.05
 		kill -0 "$pid" 2>/dev/null || return
 		if awk '$4 == "0A" { found = 1 } END { exit !found }' /proc/net/tcp ||
-			grep -q '@.*weft' /proc/net/unix; then
+			grep -q '@.*weft' /proc/net/unix ||
+			{ [ "$provider" = weft ] &&
+				awk 'FNR > 1 { found = 1 } END { exit !found }' \
+					/proc/net/udp /proc/net/udp6 2>/dev/null; }; then
 			break
 		fi
 	done
