@@ -3,6 +3,8 @@
 # TAP for scripts: sourced, gives ok, is_empty, skip, bail and done_testing, and a
 # scratch directory $tmp that goes away with the script.
 
+# What tools say is read, and figures are: in no other language than here.
+export LC_ALL=C
 tap_run=0
 tap_failed=0
 top=${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/.." && pwd)}

@@ -4,6 +4,8 @@
 # Exit status of all of them: 0 good, 1 something failed, 2 wrong usage or something that
 # is needed is not installed.
 
+# Figures are read and written with a point, whatever the user's language.
+export LC_ALL=C
 bench_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 top=$(dirname "$bench_dir")
 build=${WEFT_TOP_BUILDDIR:-$top/build}
