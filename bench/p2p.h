@@ -93,6 +93,9 @@ uint64_t p2p_msg_window(size_t size);
 void p2p_write_probe(struct p2p *p);
 uint64_t p2p_write_polled(struct p2p *p, size_t size, uint64_t count);
 uint64_t p2p_write_done(struct p2p *p, size_t size, uint64_t count);
+/* The same two with a target that calls after every look, though it may not have to. */
+uint64_t p2p_write_called(struct p2p *p, size_t size, uint64_t count);
+uint64_t p2p_write_called_done(struct p2p *p, size_t size, uint64_t count);
 uint64_t p2p_write_stream(struct p2p *p, size_t size, uint64_t count);
 
 #endif

@@ -217,6 +217,8 @@ static const struct p2p_test test_table[] = {
 	{"restbw", p2p_msg_stream, false, true, bandwidth_gb, false},
 	{"put", p2p_write_polled, true, false, half_trip_us, true},
 	{"putdone", p2p_write_done, true, false, each_us, true},
+	{"putcall", p2p_write_called, true, false, half_trip_us, true},
+	{"putcalldone", p2p_write_called_done, true, false, each_us, true},
 	{"putbw", p2p_write_stream, true, false, bandwidth_gb, false},
 };
 

@@ -209,6 +209,28 @@ uint64_t p2p_write_done(struct p2p *p, size_t size, uint64_t count)
 	return writes_run(p, size, count, 1, p->quiet_offset);
 }
 
+static uint64_t called(struct p2p *p, size_t size, uint64_t count,
+		       uint64_t (*run)(struct p2p *p, size_t size, uint64_t count))
+{
+	enum p2p_target mode = p->target_mode;
+	uint64_t ns;
+
+	p->target_mode = P2P_TARGET_CARRIES;
+	ns = run(p, size, count);
+	p->target_mode = mode;
+	return ns;
+}
+
+uint64_t p2p_write_called(struct p2p *p, size_t size, uint64_t count)
+{
+	return called(p, size, count, p2p_write_polled);
+}
+
+uint64_t p2p_write_called_done(struct p2p *p, size_t size, uint64_t count)
+{
+	return called(p, size, count, p2p_write_done);
+}
+
 uint64_t p2p_write_stream(struct p2p *p, size_t size, uint64_t count)
 {
 	return writes_run(p, size, count, WINDOW, p->in_offset);

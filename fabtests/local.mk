@@ -168,6 +168,11 @@ TESTS += %D%/own/stopped
 %C%_own_stopped_SOURCES = %D%/own/stopped.c $(fabtests_own)
 %C%_own_stopped_LDADD = $(LIBFABRIC_LIBS)
 
+# Run by prov/wire/uet/tests/own.t.
+check_PROGRAMS += %D%/own/silent
+%C%_own_silent_SOURCES = %D%/own/silent.c $(fabtests_own)
+%C%_own_silent_LDADD = $(LIBFABRIC_LIBS)
+
 check_PROGRAMS += %D%/own/death
 TESTS += %D%/own/death
 %C%_own_death_SOURCES = %D%/own/death.c $(fabtests_own)

@@ -219,6 +219,9 @@ BEGIN {
 	unit_of["effort"] = "GB/CPU s"
 	name_of["put"] = "write, polled"
 	name_of["putdone"] = "write, completion"
+	name_of["putcall"] = "write, polled, target calls"
+	name_of["putcalldone"] = "write, completion, target calls"
+	unit_of["putcall"] = unit_of["putcalldone"] = "us"
 	name_of["putbw"] = "write bandwidth"
 }
 

@@ -46,7 +46,7 @@ uet_groups()
 	# libfabric 1.17's stall in them.
 	[[ $peer != *ofi_rxd* ]] || has_writes=no
 	if [ $has_writes = yes ]; then
-		groups+=("malloc put:8 putdone:8$putbw")
+		groups+=("malloc put:8 putdone:8$putbw" "malloc putcall:8 putcalldone:8")
 	else
 		remark+="${remark:+ }Writes are not compared: those of $peer stall."
 	fi

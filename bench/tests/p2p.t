@@ -55,6 +55,8 @@ over_uet()
 }
 x='[0-9.]+x'
 over_uet loopback tcp 8,1M ", bw 1MiB $x, write 8B polled [0-9.]+, write bw 1MiB $x, bytes per CPU 1MiB $x" env
+ok 'uet: writes to a target that calls have rows of their own' \
+	grep -qE '^write, completion, target calls 8 B +[0-9.]+ +[0-9.]+ ' "$tmp/out"
 over_uet veth tcp 8 ', write 8B polled [0-9.]+' "$top/fabtests/netns/run"
 over_uet loopback ucx 8 ', write 8B polled [0-9.]+' env
 

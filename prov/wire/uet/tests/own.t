@@ -19,4 +19,16 @@ ok "peers that are killed" test $? = 0
 ok "it is said which is gone, by its address" \
 	grep -aq 'peer 127\.0\.0\.1:[1-9][0-9]* is gone: its host says' "$said"
 
+[ -x "$build/fabtests/own/sep" ] || skip_all "fabtests/own/sep isn't built"
+timeout 100 "$build/fabtests/own/sep" >"$said" 2>&1
+ok "endpoints with several contexts aren't announced" \
+	grep -q 'fi_getinfo: no data' "$said"
+
+[ -x "$build/fabtests/own/silent" ] || skip_all "fabtests/own/silent isn't built"
+FI_LOG_LEVEL=warn timeout 200 "$build/fabtests/own/silent" >"$said" 2>&1
+ok "a peer that is stopped" test $? = 0
+peer=$(sed -n 's/^# the peer is //p' "$said")
+ok "the log has its address, and what to change" \
+	grep -aqF "peer ${peer:-nobody} is gone: it says nothing (FI_WEFT_UET_TIMEOUT=1500)" "$said"
+
 done_testing
