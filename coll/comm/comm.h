@@ -85,6 +85,7 @@ struct weft_comm {
 	int32_t rank, size;
 	int32_t *ranks;		  /* of the context, by rank here; NULL: the same */
 	struct plan_nodes *nodes; /* NULL: all its ranks share one */
+	bool shrunk;	   /* weft_comm_shrink() made another one of it, or was refused */
 	bool lines;	   /* they share memory for short calls, exec_lines_open() */
 	struct list plans; /* struct comm_plan, most recently used first */
 	int plan_count;

@@ -95,6 +95,21 @@ struct ctl_wire_win {
 };
 static_assert(sizeof(struct ctl_wire_win) == 32, "wire format");
 
+/* Then the list, if there is one, as long as its last member. */
+struct ctl_wire_agree {
+	uint64_t ballot;
+	uint64_t taken;
+	uint32_t number;
+	uint16_t bytes; /* of the list */
+	uint8_t phase;
+	uint8_t pad;
+};
+static_assert(sizeof(struct ctl_wire_agree) == 24, "wire format");
+static_assert(sizeof(struct ctl_wire_header) + sizeof(struct ctl_wire_agree) +
+			      AGREE_LIST_BYTES <=
+		      CTL_MAX,
+	      "a list of all members fits");
+
 static_assert(sizeof(struct ctl_wire_header) +
 			      CTL_HANDLE_MAX * sizeof(struct ctl_wire_handle) +
 			      CTL_ENTRY_MAX * sizeof(struct ctl_wire_entry) <=
@@ -203,6 +218,22 @@ static size_t ctl_encode_win(const struct ctl_win *win, char *to)
 	return sizeof(w);
 }
 
+static size_t ctl_encode_agree(const struct agree_msg *agree, char *to)
+{
+	struct ctl_wire_agree w = {.ballot = htole64(agree->ballot),
+				   .taken = htole64(agree->taken),
+				   .number = htole32(agree->value.number),
+				   .phase = agree->phase};
+	size_t bytes = agree_has_list(agree) ? AGREE_LIST_BYTES : 0;
+
+	while (bytes && !agree->value.list[bytes - 1])
+		bytes--;
+	w.bytes = htole16((uint16_t)bytes);
+	memcpy(to, &w, sizeof(w));
+	memcpy(to + sizeof(w), agree->value.list, bytes);
+	return sizeof(w) + bytes;
+}
+
 size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 {
 	const bool ready = msg->kind == CTL_READY;
@@ -246,6 +277,9 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 		break;
 	case CTL_ELSEWHERE:
 		body = ctl_encode_elsewhere(&msg->elsewhere, at);
+		break;
+	case CTL_AGREE:
+		body = ctl_encode_agree(&msg->agree, at);
 		break;
 	case CTL_REVOKED:
 		break;
@@ -388,6 +422,31 @@ static bool ctl_decode_win(const char *at, size_t len, struct ctl_win *win)
 	return true;
 }
 
+static bool ctl_decode_agree(const char *at, size_t len, struct agree_msg *agree)
+{
+	struct ctl_wire_agree w;
+	size_t bytes;
+
+	if (len < sizeof(w))
+		return false;
+	memcpy(&w, at, sizeof(w));
+	bytes = le16toh(w.bytes);
+	if (bytes > AGREE_LIST_BYTES || len != sizeof(w) + bytes)
+		return false;
+	memset(agree, 0, sizeof(*agree));
+	agree->phase = w.phase;
+	agree->ballot = le64toh(w.ballot);
+	agree->taken = le64toh(w.taken);
+	agree->value.number = le32toh(w.number);
+	memcpy(agree->value.list, at + sizeof(w), bytes);
+	/* One way to say it: no list where there is none, and no byte too many. */
+	return agree->phase >= AGREE_JOIN && agree->phase < AGREE_PHASES &&
+	       agree->value.number <= NAME_COMM_MAX + 1 &&
+	       (agree_has_list(agree) || !bytes) &&
+	       (!bytes || agree->value.list[bytes - 1]) &&
+	       agree->ballot <= AGREE_BALLOT_MAX && agree->taken <= AGREE_BALLOT_MAX;
+}
+
 bool ctl_job(const void *buf, size_t len, uint64_t *job)
 {
 	struct ctl_wire_header w;
@@ -445,6 +504,8 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 		return ctl_decode_win(at, len, &msg->win);
 	case CTL_ELSEWHERE:
 		return ctl_decode_elsewhere(at, len, size, &msg->elsewhere);
+	case CTL_AGREE:
+		return ctl_decode_agree(at, len, &msg->agree);
 	}
 	return false;
 }

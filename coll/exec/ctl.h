@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "coll/exec/agree.h"
 #include "coll/exec/sig.h"
 
 #define CTL_MAX	       512
@@ -34,6 +35,7 @@ enum ctl_kind {
 	CTL_WIN_GET,	/* asks for a message from it */
 	CTL_ELSEWHERE,	/* answer to PROBE of a call that has not started: what runs */
 	CTL_REVOKE,	/* the communicator is taken back: nothing goes on with it */
+	CTL_AGREE,	/* who of its members goes on (agree.h) */
 };
 
 enum ctl_choice { CTL_CHOICE_MESSAGE = 0, CTL_CHOICE_PUT = 1 };
@@ -116,6 +118,7 @@ struct ctl_msg {
 		struct ctl_past past;
 		struct ctl_win win;
 		struct ctl_elsewhere elsewhere;
+		struct agree_msg agree;
 	};
 };
 

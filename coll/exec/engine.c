@@ -118,6 +118,7 @@ static void engine_free(struct exec *x)
 	mem_fini(&x->mem);
 	net_close(&x->net);
 	wins_fini(x);
+	shrinks_fini(x);
 	lines_mem_close(&x->lines);
 	for (int32_t i = 0; x->handles && i < x->size; i++)
 		free(x->handles[i]);

@@ -237,6 +237,7 @@ struct exec_comm {
 	int32_t members;	  /* 0 when closed, or unknown */
 	int32_t self;		  /* our rank here */
 	struct exec_lines *lines; /* NULL: its calls go by messages */
+	struct shrink *shrink;	  /* NULL: nobody has asked who goes on */
 };
 
 /* The context's number of a rank of a communicator. */
@@ -405,6 +406,11 @@ int32_t req_waits_for(const struct exec_req *req, struct slot **slot);
 void revoke_event(struct exec *x, const struct ctl_msg *msg);
 /* The communicator has just been opened: was it revoked before? */
 void revoke_opened(struct exec *x, uint32_t comm);
+
+/* ---- shrink.c: who goes on without the dead ---- */
+void shrink_event(struct exec *x, const struct ctl_msg *msg);
+void shrinks_peer_lost(struct exec *x, int32_t rank);
+void shrinks_fini(struct exec *x);
 
 /* ---- sink.c: messages of calls that failed ---- */
 void sinks_init(struct exec *x);

@@ -234,6 +234,7 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 	case CTL_REPORT:
 	case CTL_PAST:
 	case CTL_REVOKE:
+	case CTL_AGREE:
 	case CTL_WIN_SIGNAL:
 	case CTL_WIN_PUT:
 	case CTL_WIN_GET:
@@ -346,6 +347,10 @@ void event_ctl(struct exec *x, const struct ctl_msg *msg)
 		revoke_event(x, msg);
 		return;
 	}
+	if (msg->kind == CTL_AGREE) {
+		shrink_event(x, msg);
+		return;
+	}
 	if (msg->kind >= CTL_WIN_SIGNAL && msg->kind <= CTL_WIN_GET) {
 		win_ctl(x, msg);
 		return;
@@ -409,6 +414,7 @@ static bool req_needs(const struct exec_req *req, int32_t rank)
 void event_peer_lost(struct exec *x, int32_t rank, const char *why)
 {
 	win_peer_lost(x, rank, why);
+	shrinks_peer_lost(x, rank);
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 		struct exec_peer *peer = req->peer_of[rank];

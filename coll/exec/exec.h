@@ -94,6 +94,26 @@ LOCK_HELD(lock_context)
 void exec_comm_revoke(struct exec *x, uint32_t comm, const char *reason);
 LOCK_HELD(lock_context) bool exec_comm_revoked(const struct exec *x, uint32_t comm);
 
+/*
+ * Who of a communicator's members goes on, and by which number; once (agree.h). This
+ * rank wants to: number is the least that it can use; members that are not known to be
+ * lost are waited for until then. The communicator is to be revoked. UNSUPPORTED (too
+ * many members), NOMEM.
+ */
+LOCK_HELD(lock_context)
+enum weft_result exec_shrink_join(struct exec *x, uint32_t comm, uint32_t number,
+				  int64_t wait_until);
+/* To be called again and again, besides exec_progress(). True: it is decided. */
+LOCK_HELD(lock_context) bool exec_shrink_look(struct exec *x, uint32_t comm);
+/* Decided: the communicator's ranks that go on, as ranks of the context, into `ranks`
+ * (as many as it has); *self: this one's place among them, or -1. Returns how many. */
+LOCK_HELD(lock_context)
+int32_t exec_shrink_members(const struct exec *x, uint32_t comm, int32_t *ranks,
+			    int32_t *self, uint32_t *number);
+/* Not decided: in words, who has not come. */
+LOCK_HELD(lock_context)
+void exec_shrink_missing(const struct exec *x, uint32_t comm, char *text, size_t len);
+
 /* Whether control messages wait to be sent: a rank that leaves a failed call at once
  * should stay for them. */
 LOCK_HELD(lock_context) bool exec_has_words(const struct exec *x);

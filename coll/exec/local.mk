@@ -17,7 +17,7 @@ COLL_SOURCES += %D%/ctl.c %D%/ctl.h %D%/ctl_io.c %D%/engine.c %D%/engine.h \
 	%D%/block.c %D%/block.h %D%/crowd.c %D%/crowd.h %D%/nodes.c %D%/nodes.h %D%/events.c %D%/exec.h %D%/fail.c %D%/lines.h %D%/lines.c %D%/lines_mem.h %D%/lines_mem.c \
 	%D%/lines_req.h %D%/lines_req.c %D%/local.c %D%/mem.c %D%/mem.h \
 	%D%/name.h %D%/net.c %D%/net.h %D%/net_list.c %D%/net_pick.c %D%/net_pick.h %D%/pair.c %D%/pair.h %D%/pool.c \
-	%D%/pool.h %D%/req.c %D%/revoke.c %D%/rx.c %D%/sig.c %D%/sig.h %D%/accord.c %D%/order.c %D%/sink.c %D%/tx.c \
+	%D%/pool.h %D%/req.c %D%/revoke.c %D%/agree.h %D%/agree.c %D%/shrink.c %D%/rx.c %D%/sig.c %D%/sig.h %D%/accord.c %D%/order.c %D%/sink.c %D%/tx.c \
 	%D%/twin.c %D%/twin.h %D%/win.c %D%/win.h
 
 check_PROGRAMS += %D%/tests/test_formats
@@ -35,3 +35,8 @@ TESTS += %D%/tests/test_lines
 THREAD_TESTS += %D%/tests/test_lines
 %C%_tests_test_lines_SOURCES = %D%/tests/test_lines.c
 %C%_tests_test_lines_LDADD = coll/libcoll.la
+
+check_PROGRAMS += %D%/tests/test_agree
+TESTS += %D%/tests/test_agree
+%C%_tests_test_agree_SOURCES = %D%/tests/test_agree.c
+%C%_tests_test_agree_LDADD = coll/libcoll.la

@@ -141,3 +141,8 @@ check_PROGRAMS += %D%/test_wrong
 TESTS += %D%/test_wrong
 %C%_test_wrong_SOURCES = %D%/test_wrong.c %D%/ranks.c %D%/reference.c %D%/run_case.c
 %C%_test_wrong_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_shrink
+TESTS += %D%/test_shrink
+%C%_test_shrink_SOURCES = %D%/test_shrink.c %D%/ranks.c
+%C%_test_shrink_LDADD = coll/libcoll.la

@@ -151,6 +151,12 @@ static void test_messages(void)
 						  .call = 70000,
 						  .waits_for = -1}};
 	struct ctl_msg revoked = {.kind = CTL_REVOKED, .src = 2, .call = 12};
+	struct ctl_msg agree = {.kind = CTL_AGREE,
+				.src = 2,
+				.comm = 1,
+				.agree = {.phase = AGREE_TAKE,
+					  .ballot = 70000,
+					  .value = {.number = 5}}};
 
 	strcpy(fail.fail.text, "no answer from rank 3");
 	check_message(full_ready(), "READY");
@@ -170,6 +176,13 @@ static void test_messages(void)
 	signal.kind = CTL_WIN_GET;
 	check_message(signal, "WIN_GET");
 	check_message(elsewhere, "ELSEWHERE");
+	agree.agree.value.list[AGREE_LIST_BYTES - 1] = 0x80;
+	check_message(agree, "AGREE with the longest list");
+	agree.agree.value.list[AGREE_LIST_BYTES - 1] = 0;
+	agree.agree.value.list[0] = 5;
+	check_message(agree, "AGREE with a short list");
+	agree.agree = (struct agree_msg){.phase = AGREE_JOIN, .value.number = 9};
+	check_message(agree, "AGREE without a list");
 }
 
 /* It is read before everything else, also where the rest means nothing here. */
@@ -252,6 +265,16 @@ static void test_refusals(void)
 			     .src = 1,
 			     .elsewhere = {.comm = NAME_COMM_MAX + 1}};
 	refuse(m, "waiting in a communicator that has no name");
+	m = (struct ctl_msg){.kind = CTL_AGREE, .src = 1};
+	refuse(m, "a word of no phase about who goes on");
+	m.agree.phase = AGREE_PHASES;
+	refuse(m, "a word of an unknown one");
+	m.agree.phase = AGREE_JOIN;
+	m.agree.value.number = NAME_COMM_MAX + 2;
+	refuse(m, "a number that no communicator can have");
+	m.agree.value.number = 1;
+	m.agree.ballot = AGREE_BALLOT_MAX + 1;
+	refuse(m, "a ballot that is never reached");
 }
 
 /* Whatever is taken must be within bounds: the fields index tables. */
