@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "coll/ft/conns.h"
+#include "coll/ft/places.h"
 
 static void unlink_conn(struct ft_conns *cs, struct ft_conn *c)
 {
@@ -56,17 +57,7 @@ void ft_conns_heard(struct ft_conns *cs, struct ft_conn *c, int64_t now)
 
 static uint32_t seat_place(const struct ft_conns *cs, uint64_t id)
 {
-	uint32_t low = 0, high = cs->seats;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (cs->seat[mid].id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ft_place(cs->seat, cs->seats, sizeof(*cs->seat), id);
 }
 
 static struct ft_seat *seat_of(const struct ft_conns *cs, uint64_t id)

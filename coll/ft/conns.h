@@ -23,7 +23,7 @@ struct ft_conn {
 
 /* A member that is, or was, connected. */
 struct ft_seat {
-	uint64_t id;
+	uint64_t id;	      /* first: places.h */
 	struct ft_conn *conn; /* NULL: it broke, at `gone` */
 	int64_t gone;
 };

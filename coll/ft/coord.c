@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "coll/ft/coord_int.h"
+#include "coll/ft/places.h"
 
 static const char *const state_name[FT_COORD_STATE_END] = {
 	[FT_COORD_FORM] = "form",	[FT_COORD_REBUILD] = "rebuild",
@@ -70,17 +71,7 @@ bool ft_coord_save(struct ft_coord *c, enum ft_saved what)
 /* Where an id is in the table, or would be. */
 static uint32_t peer_place(const struct ft_coord *c, uint64_t id)
 {
-	uint32_t low = 0, high = c->peers;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (c->peer[mid].id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ft_place(c->peer, c->peers, sizeof(*c->peer), id);
 }
 
 struct ft_peer *ft_coord_peer(const struct ft_coord *c, uint64_t id)

@@ -60,7 +60,7 @@ struct ft_coord_attr {
 };
 
 struct ft_peer {
-	uint64_t id;
+	uint64_t id; /* first: places.h */
 	int64_t heard;
 	struct ft_entry entry; /* as it wants to join */
 	bool wants_in, leaving;
