@@ -6,8 +6,11 @@
 
 #include <errno.h>
 #include <netinet/udp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include <rdma/fi_errno.h>
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -21,6 +24,14 @@
 #define BATCH_IOV  256
 /* A datagram that costs less to copy than to describe. */
 #define SHORT 512
+/* Datagrams of one call, up to this long, are put one behind the other first: the kernel
+ * takes half the time for one piece of 64 KiB that it takes for a hundred. */
+#define GATHERED     4096
+#define GATHER_BYTES ((size_t)128 << 10)
+
+struct uet_gather {
+	uint8_t bytes[GATHER_BYTES];
+};
 
 /* Traffic class, and the size of each segment. */
 union ancillary {
@@ -34,6 +45,7 @@ struct batch {
 	struct iovec iov[BATCH_IOV];
 	uint8_t segments[BATCH_MSGS]; /* datagrams in each */
 	unsigned msgs, iovs;
+	size_t gathered; /* bytes of the socket's room that are used */
 };
 
 static bool same_way(const struct uet_tx *a, const struct uet_tx *b)
@@ -74,9 +86,42 @@ static struct cmsghdr *put_int(struct cmsghdr *c, int level, int type, int value
 	return (struct cmsghdr *)(void *)((char *)c + CMSG_SPACE(sizeof(value)));
 }
 
-static void batch_add(struct batch *b, const struct uet_sock_path *path,
+int uet_tx_open(struct uet_sock *sock)
+{
+	sock->gather = malloc(sizeof(*sock->gather));
+	return sock->gather ? 0 : -FI_ENOMEM;
+}
+
+void uet_tx_close(struct uet_sock *sock)
+{
+	free(sock->gather);
+	sock->gather = NULL;
+}
+
+/* False: they leave from where they are. */
+static bool gather(struct batch *b, struct uet_gather *room, const struct uet_tx *tx,
+		   unsigned n)
+{
+	uint8_t *to = room->bytes + b->gathered;
+	size_t at = 0;
+
+	if (n == 1 || tx->len > GATHERED || b->gathered + n * tx->len > GATHER_BYTES)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; k < tx[i].iov_count; k++) {
+			memcpy(to + at, tx[i].iov[k].iov_base, tx[i].iov[k].iov_len);
+			at += tx[i].iov[k].iov_len;
+		}
+	}
+	b->iov[b->iovs++] = (struct iovec){to, at};
+	b->gathered += at;
+	return true;
+}
+
+static void batch_add(struct batch *b, const struct uet_sock *sock,
 		      const struct uet_tx *tx, unsigned n)
 {
+	const struct uet_sock_path *path = &sock->path[tx->path];
 	struct msghdr *h = &b->msg[b->msgs].msg_hdr;
 	union ancillary *control = &b->control[b->msgs];
 	bool v6 = tx->to->sa.sa_family == AF_INET6;
@@ -86,10 +131,15 @@ static void batch_add(struct batch *b, const struct uet_sock_path *path,
 	h->msg_name = (void *)(uintptr_t)&tx->to->sa;
 	h->msg_namelen = wire_addr_len(tx->to);
 	h->msg_iov = &b->iov[b->iovs];
-	for (unsigned i = 0; i < n; i++) {
-		memcpy(&b->iov[b->iovs], tx[i].iov, tx[i].iov_count * sizeof(tx->iov[0]));
-		b->iovs += tx[i].iov_count;
-		h->msg_iovlen += tx[i].iov_count;
+	if (gather(b, sock->gather, tx, n)) {
+		h->msg_iovlen = 1;
+	} else {
+		for (unsigned i = 0; i < n; i++) {
+			memcpy(&b->iov[b->iovs], tx[i].iov,
+			       tx[i].iov_count * sizeof(tx->iov[0]));
+			b->iovs += tx[i].iov_count;
+			h->msg_iovlen += tx[i].iov_count;
+		}
 	}
 	memset(control, 0, sizeof(*control));
 	h->msg_control = control->bytes;
@@ -117,11 +167,12 @@ static size_t batch_fill(struct batch *b, const struct uet_sock *sock,
 	size_t at = 0;
 
 	b->msgs = b->iovs = 0;
+	b->gathered = 0;
 	while (at < count && b->msgs < BATCH_MSGS && tx[at].path == tx->path &&
 	       b->iovs + tx[at].iov_count <= BATCH_IOV) {
 		unsigned n = run_of(sock, &tx[at], count - at, BATCH_IOV - b->iovs);
 
-		batch_add(b, &sock->path[tx->path], &tx[at], n);
+		batch_add(b, sock, &tx[at], n);
 		at += n;
 	}
 	return at;
@@ -161,7 +212,8 @@ static size_t send_singly(struct uet_sock *sock, const struct uet_tx *tx, size_t
 
 	while (at < count) {
 		b.msgs = b.iovs = 0;
-		batch_add(&b, path, &tx[at], 1);
+		b.gathered = 0;
+		batch_add(&b, sock, &tx[at], 1);
 		if (sendmsg(path->fd, &b.msg[0].msg_hdr, MSG_DONTWAIT) < 0) {
 			if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 				break;

@@ -26,6 +26,10 @@ struct uet_tx {
 	uint8_t kind; /* enum uet_tx_kind */
 };
 
+/* What sending needs besides; called by uet_sock_open and _close. 0, -FI_ENOMEM. */
+int uet_tx_open(struct uet_sock *sock);
+void uet_tx_close(struct uet_sock *sock);
+
 /*
  * How many of them are gone, from the first on; a datagram that the network refuses is
  * gone as well, and uet_sock_news may say why. Fewer than `count`: the kernel has no

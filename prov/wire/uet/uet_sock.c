@@ -17,6 +17,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/wire/uet/uet_recv.h"
+#include "prov/wire/uet/uet_send.h"
 
 /* Headers that netinet/udp.h of older systems lacks. */
 #ifndef UDP_SEGMENT
@@ -244,6 +245,8 @@ static int open_all(struct uet_sock *sock, const struct uet_sock_config *config)
 		ret = watch_all(sock);
 	if (!ret)
 		ret = uet_rx_open(sock);
+	if (!ret)
+		ret = uet_tx_open(sock);
 	return ret;
 }
 
@@ -275,6 +278,7 @@ void uet_sock_close(struct uet_sock *sock)
 	if (!sock)
 		return;
 	uet_rx_close(sock);
+	uet_tx_close(sock);
 	for (unsigned i = 0; i < sock->paths; i++) {
 		if (sock->path[i].fd >= 0)
 			close(sock->path[i].fd);

@@ -56,7 +56,8 @@ struct uet_sock_path {
 	bool refused; /* the kernel has an error for us */
 };
 
-struct uet_rx; /* uet_recv.h */
+struct uet_rx;	   /* uet_recv.h */
+struct uet_gather; /* uet_send.h */
 
 struct uet_sock {
 	struct wire_addr addr; /* the door's, with its port */
@@ -72,6 +73,7 @@ struct uet_sock {
 	struct uet_sock_path path[UET_SOCK_PATHS];
 	struct uet_rail rail[UET_SOCK_RAILS];
 	struct uet_rx *rx;
+	struct uet_gather *gather;
 	/* In words, once: a buffer that is smaller than wanted, and which setting of
 	 * the system to change. Empty: none. */
 	char warning[256];
