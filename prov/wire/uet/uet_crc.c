@@ -124,6 +124,8 @@ WIDE static uint32_t by_lanes(uint32_t crc, const uint8_t *at, size_t len, size_
 	b ^= lanes_moved(a, over_one);
 	c ^= lanes_moved(b, over_one);
 	d ^= lanes_moved(c, over_one);
+	for (; len - done >= sizeof(lanes); done += sizeof(lanes))
+		d = lanes_moved(d, over_one) ^ lanes_from(at + done);
 	for (unsigned i = 0; i < 8; i++)
 		sum = __builtin_ia32_crc32di(sum, (uint64_t)d[i]);
 	*took = done;
