@@ -127,6 +127,10 @@ static void devices_fill(unsigned n)
 		d->node_type = IBV_NODE_CA;
 		d->transport_type = IBV_TRANSPORT_IB;
 		snprintf(d->name, sizeof(d->name), "%s", emu.dev[i].set->name);
+		/* The kernel has a folder for each device, with a link to its hardware.
+		 * This one has none; of others nothing can be seen. */
+		if (emu.dev[i].set->software)
+			snprintf(d->ibdev_path, sizeof(d->ibdev_path), "/sys/class");
 		snprintf(d->dev_name, sizeof(d->dev_name), "uverbs%u", i);
 	}
 	filled = filled || n > 0;

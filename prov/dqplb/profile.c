@@ -52,6 +52,18 @@ void dqplb_profiles_init(struct dqplb_profiles *all)
 	memcpy(all->row, initial, sizeof(initial));
 }
 
+/*
+ * Lanes are for what devices do at once. Where a processor makes each packet, and that of
+ * whoever posted it, further queue pairs are no further hands: they take turns with it,
+ * each turn costs what one queue pair in a row is spared, and each waits the longer for
+ * its acknowledgements.
+ */
+void dqplb_profiles_software(struct dqplb_profiles *all)
+{
+	for (unsigned i = 0; i < FABRIC_DISTANCES; i++)
+		all->row[i].lanes = 1;
+}
+
 __attribute__((format(printf, 2, 3))) static bool fail(struct dqplb_profile_error *error,
 						       const char *fmt, ...)
 {

@@ -53,6 +53,9 @@ struct dqplb_profile_error {
 
 void dqplb_profiles_init(struct dqplb_profiles *all);
 
+/* For links over devices of software: one lane on each rail, at any distance. */
+void dqplb_profiles_software(struct dqplb_profiles *all);
+
 /* FI_WEFT_LANES: lanes of every row. False: it is no such number; *error says what was
  * asked and what may be; *all is untouched. */
 bool dqplb_profiles_lanes(struct dqplb_profiles *all, const char *text,

@@ -29,6 +29,21 @@ ok "alone" is_empty "$(grep 'emu0' "$tmp/out")"
 FI_WEFT_WIRE=shm over "$two" "$build/weft" info --profiles
 says "where there are no devices that is said" '^no RDMA device is used'
 says "and the status" '^rc 1$'
+# A device without hardware has one queue pair to a peer, unless somebody wants more.
+(
+	unset FI_WEFT_LANES FI_WEFT_PROFILE
+	over "$two made=software" "$build/weft" info --profiles
+	cp "$tmp/out" "$tmp/mixed"
+	over 'device emu0 gid=10.1.0.1 made=software' "$build/weft" info --profiles
+)
+says "what is software is said" '^ +rail 0: emu0 .* software, up$'
+says "it has one lane" '^ +profile rack: lanes=1 '
+cp "$tmp/mixed" "$tmp/out"
+says "beside hardware, too" '^ +rail 1: emu1 .* software, up$'
+ok "and hardware is none" is_empty "$(grep 'emu0 .*software' "$tmp/out")"
+says "where there is hardware there are more lanes" '^ +profile rack: lanes=8 '
+over 'device emu0 gid=10.1.0.1 made=software' "$build/weft" info --profiles
+says "as many as are asked for" '^ +profile rack: lanes=6 '
 if command -v fi_info >/dev/null; then
 	over "$two" fi_info -p weft -v
 	says "fi_info -v has the devices" '^ +devices: emu0\+emu1$'

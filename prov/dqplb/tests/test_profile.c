@@ -75,6 +75,28 @@ static void test_set(void)
 	       "lanes of all rows");
 }
 
+/* What users say comes behind it, and counts. */
+static void test_software(void)
+{
+	struct dqplb_profile_error error = {""};
+	struct dqplb_profiles all, hard;
+	bool good = true;
+
+	dqplb_profiles_init(&all);
+	hard = all;
+	dqplb_profiles_software(&all);
+	for (unsigned i = 0; i < FABRIC_DISTANCES; i++) {
+		good = good && dqplb_profile_valid(&all.row[i]) &&
+		       dqplb_profile_lanes(&all.row[i], 1) == 1 &&
+		       dqplb_profile_lanes(&all.row[i], 2) == 2 &&
+		       all.row[i].segment == hard.row[i].segment;
+	}
+	tap_ok(good, "software: one lane on each rail, all else as it was");
+	tap_ok(dqplb_profiles_lanes(&all, "3", &error) &&
+		       all.row[FABRIC_SAME_RACK].lanes == 3,
+	       "and as many as are asked for");
+}
+
 static void refused(const char *text, const char *words)
 {
 	struct dqplb_profile_error error = {""};
@@ -185,6 +207,7 @@ int main(void)
 	test_initial();
 	test_lanes();
 	test_set();
+	test_software();
 	test_refused();
 	test_rails();
 	return tap_done();

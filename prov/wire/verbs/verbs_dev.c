@@ -447,16 +447,26 @@ static int atomics_check(struct verbs_dev *dev, const struct verbs_want *want,
 	return 0;
 }
 
-static int profiles_read(const struct verbs_want *want, struct dqplb_profiles *all,
-			 struct verbs_error *error)
+static int profiles_read(const struct verbs_want *want, bool software,
+			 struct dqplb_profiles *all, struct verbs_error *error)
 {
 	struct dqplb_profile_error why = {""};
 
 	dqplb_profiles_init(all);
+	if (software)
+		dqplb_profiles_software(all);
 	if ((want->lanes && !dqplb_profiles_lanes(all, want->lanes, &why)) ||
 	    (want->profile && !dqplb_profiles_set(all, want->profile, &why)))
 		return verbs_error_set(error, -FI_EINVAL, "%s", why.text);
 	return 0;
+}
+
+static bool all_software(const struct verbs_dev *dev)
+{
+	for (uint32_t i = 0; i < dev->rails; i++)
+		if (!dev->rail[i].software)
+			return false;
+	return true;
 }
 
 /* ---- where this host stands ---------------------------------------------------------
@@ -563,7 +573,8 @@ static int dev_open(struct verbs_dev *dev, const struct verbs_want *want,
 	struct choice c;
 	struct scan s;
 	bool found;
-	int rc = profiles_read(want, &dev->profiles, error);
+	/* What is wrong with them is said whatever devices there are. */
+	int rc = profiles_read(want, false, &dev->profiles, error);
 
 	if (!rc)
 		rc = place_find(dev, want, &host, &found, error);
@@ -580,6 +591,8 @@ static int dev_open(struct verbs_dev *dev, const struct verbs_want *want,
 	if (!rc)
 		rc = rails_open(dev, want, &c, error);
 	scan_close(&s);
+	if (!rc && all_software(dev))
+		rc = profiles_read(want, true, &dev->profiles, error);
 	if (!rc)
 		rc = ooo_check(dev, want, error);
 	return rc ? rc : atomics_check(dev, want, error);

@@ -95,6 +95,7 @@ struct verbs_rail {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	int async_fd;	  /* the context's; non-blocking. Rails of one device share it */
+	bool software;	  /* no hardware behind it: processors of this host do its work */
 	bool shared;	  /* context and pd are those of an earlier rail (another port) */
 	_Atomic(bool) up; /* the port is active, as far as is known */
 	_Atomic(bool) dead;	 /* so said its device, for good */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -326,6 +327,18 @@ static void demand_read(struct ibv_context *context, bool native, struct verbs_l
 	l->odp_all = l->odp && (ex.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT);
 }
 
+/* The kernel has a folder for each device, in which a link leads to its hardware: not of
+ * rxe and its like. Where the folder isn't seen nothing is known of it. */
+static bool is_software(const struct verbs_rail *rail)
+{
+	const char *folder = rail->context->device->ibdev_path;
+	char path[IBV_SYSFS_PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/device", folder);
+	return folder[0] && access(folder, F_OK) == 0 && access(path, F_OK) != 0 &&
+	       errno == ENOENT;
+}
+
 static int limits_read(const struct verbs_lib *lib, const struct verbs_want *want,
 		       struct verbs_rail *rail, struct verbs_error *error)
 {
@@ -429,6 +442,7 @@ int verbs_rail_look(const struct verbs_lib *lib, const struct verbs_want *want,
 	reach_take(&rail->reach, &p);
 	rail->reach.kind = p.link_layer == IBV_LINK_LAYER_ETHERNET ? VERBS_RAIL_ROCE4
 								   : VERBS_RAIL_IB;
+	rail->software = is_software(rail);
 	rail->sl = want->service_level;
 	rail->hop_limit = want->hop_limit;
 	rc = verbs_gid_index_read(want->gid_index, &index, error);
