@@ -54,6 +54,7 @@ struct p2p {
 	enum p2p_target target_mode;
 	uint64_t polled; /* the last value that was written to each cell */
 	uint64_t effort; /* of this process in a stream; ns of its processor */
+	bool slow;	 /* processors come and go: no latency of a line */
 	/* Where not NULL: how long each of the last P2P_LAPS turns of a latency test
 	 * took; role 0. */
 	uint64_t *lap;

@@ -8,8 +8,10 @@
  * Every measurement takes about MS ms; of a latency it is the mean of all turns, or, with
  * --median, the median of the last 16384. For each a line on stdout: TEST:SIZE, the
  * figure, and the one-way latency in ns of a cache line between the two, before and
- * after. Before them "writes land: HOW" (p2p_target_text), if something writes. One test
- * that waits for its queue (effort) makes all of them wait.
+ * after; with --median 0 for both: where processors come and go, that takes longer than
+ * the measurement and says nothing of it. Before them "writes land: HOW"
+ * (p2p_target_text), if something writes. One test that waits for its queue (effort)
+ * makes all of them wait.
  *
  * P2P_AWAY=FILE: the second process moves to the network namespace that the file is.
  * P2P_CARE=1: who waits for the other process outside of a measurement makes progress:
@@ -260,11 +262,11 @@ static void job_run(struct p2p *p, const struct job *j, uint64_t ms)
 	uint64_t count = count_agree(p, j, ms), ns;
 	double before, after;
 
-	before = pair_line_ns(p->pair);
+	before = p->slow ? 0 : pair_line_ns(p->pair);
 	ns = j->test->run(p, j->size, count);
 	if (p->lap && j->test->turns)
 		ns = lap_median(p, count) * count;
-	after = pair_line_ns(p->pair);
+	after = p->slow ? 0 : pair_line_ns(p->pair);
 	if (p->pair->role == 0)
 		printf("%s %.6g %.1f %.1f\n", j->text,
 		       j->test->figure((double)j->size, (double)count, (double)ns),
@@ -291,6 +293,7 @@ static void side_main(struct pair *pair, void *arg)
 	if (pair->role == 1)
 		away_go();
 	p2p_open(&p, pair, plan->provider, plan->sleeps, plan->memory, plan->most);
+	p.slow = plan->median;
 	if (plan->median && pair->role == 0 &&
 	    !(p.lap = calloc(P2P_LAPS, sizeof(*p.lap))))
 		bench_die("no memory for %d times", P2P_LAPS);
@@ -330,7 +333,8 @@ static int usage(void)
 {
 	fprintf(stderr,
 		"usage: p2p_fi [--median] PROVIDER MEMORY CPU_A CPU_B MS TEST:SIZE...\n"
-		"--median: of the turns of a latency, instead of their mean\nTests:");
+		"--median: of the turns of a latency, instead of their mean, and no "
+		"latency of\na cache line\nTests:");
 	for (size_t i = 0; i < sizeof(test_table) / sizeof(test_table[0]); i++)
 		fprintf(stderr, " %s", test_table[i].name);
 	fprintf(stderr, "; memory:");

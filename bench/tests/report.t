@@ -192,6 +192,7 @@ ok "instructions: an unknown operation" test \
 ok "instructions: a strange size" test "$(status "$bench/instructions" --size 8,0)" = 2
 ok "p2p: an unknown wire" test "$(status "$bench/p2p" --wire x)" = 2
 ok "p2p: a strange number of rounds" test "$(status "$bench/p2p" --rounds 0)" = 2
+ok "p2p: a time that is none" test "$(status "$bench/p2p" --within soon)" = 2
 ok "mpi: a strange size" test "$(status "$bench/mpi" --sizes 8,x)" = 2
 ok "mpi: an unknown peer" test "$(status "$bench/mpi" --vs x)" = 2
 ok "coll: a strange size" test "$(status "$bench/coll" --sizes 8:x)" = 2
