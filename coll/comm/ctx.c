@@ -10,6 +10,7 @@
 #include "coll/comm/comm.h"
 #include "coll/exec/lines_mem.h"
 #include "coll/exec/nodes.h"
+#include "coll/trace/armed.h"
 #include "coll/trace/recorder.h"
 
 #define CTX_TIMEOUT_US INT64_C(60000000)
@@ -52,8 +53,7 @@ static enum weft_result ctx_start(struct weft_ctx *ctx, const struct weft_ctx_op
 		const char *folder = getenv("WEFT_TRACE");
 
 		if (folder && *folder)
-			result = recorder_arm(exec_trace(ctx->exec), folder,
-					      exec_provider(ctx->exec));
+			result = armed_add(exec_trace(ctx->exec), folder);
 		if (result == WEFT_SUCCESS)
 			result = progress_open(ctx, progress, &ctx->progress);
 		if (result != WEFT_SUCCESS)
@@ -190,7 +190,7 @@ enum weft_result weft_trace_dump(struct weft_ctx *ctx, const char *path)
 				 : !path ? "path is NULL"
 					 : "path is empty");
 	ctx_lock(ctx);
-	rc = recorder_dump(exec_trace(ctx->exec), TRACE_ASKED, path);
+	rc = recorder_dump(exec_trace(ctx->exec), TRACE_ASKED, 0, path);
 	ctx_unlock(ctx);
 	if (rc)
 		return error_set(WEFT_ERR_ARG, "weft_trace_dump: %.300s: %s", path,

@@ -331,6 +331,7 @@ enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
 		engine_free(x);
 		return result;
 	}
+	recorder_name(x->trace, x->net.job, exec_provider(x));
 	*out = x;
 	return WEFT_SUCCESS;
 }
@@ -423,6 +424,7 @@ enum weft_result exec_comm_open(struct exec *x, uint32_t comm, const int32_t *ra
 	x->comms[comm].failed = WEFT_SUCCESS;
 	x->comms[comm].pairs = NULL;
 	x->comms[comm].revoked = false;
+	recorder_comm_open(x->trace, comm, x->comms[comm].ranks, count, self);
 	revoke_opened(x, comm);
 	return WEFT_SUCCESS;
 }
@@ -472,6 +474,7 @@ void exec_comm_close(struct exec *x, uint32_t comm)
 {
 	if (comm < x->comms_max) {
 		x->comms[comm].state = COMM_CLOSED;
+		recorder_comm_close(x->trace, comm);
 		pairs_free(x, comm);
 		lines_comm_close(&x->comms[comm]);
 		free(x->comms[comm].ranks);
@@ -650,8 +653,10 @@ static bool engine_round(struct exec *x, bool idle)
 		moved = true;
 	/* Where things move, nothing is late: the clock is looked at now and then. */
 	clock = moved ? ++x->rounds % ROUNDS_TIMED == 0 : idle;
-	if (clock)
+	if (clock) {
 		x->now = exec_now();
+		x->trace->image->head.looked = ticks_now(x->trace->counter);
+	}
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 

@@ -57,6 +57,7 @@ struct exec_peer {
 	uint32_t places;	 /* announced for put and not filled */
 	uint32_t puts;		 /* our puts in flight to it */
 	uint32_t msgs;		 /* and our messages */
+	struct trace_peer *seen; /* of the flight recorder */
 	bool revoke_asked;	 /* it failed: wants REVOKED when puts is 0 */
 	int64_t probed;		 /* when we last asked it what it does */
 };
@@ -84,6 +85,7 @@ struct slot {
 	uint8_t state;		  /* enum slot_state */
 	uint8_t tries;		  /* sends of its message that failed */
 	bool place_open;	  /* a peer may put into its range */
+	bool seen_flies;	  /* the flight recorder counts it as being sent */
 	uint32_t k;
 	uint32_t deps;	     /* that were to be waited for when it was admitted */
 	uint32_t deps_left;  /* of them */
@@ -157,6 +159,7 @@ struct exec_req {
 	struct exec *x;
 	enum exec_state state;
 	struct exec_call call;
+	struct trace_call *seen; /* of the flight recorder */
 	uint64_t sig;		 /* of the call */
 	size_t message_max;	 /* its pairs of at most so many bytes need no READY */
 	bool announces;		 /* all the same, every pair has one */

@@ -14,6 +14,7 @@
 #include "coll/exec/lines_req.h"
 #include "coll/exec/name.h"
 #include "coll/exec/pair.h"
+#include "coll/exec/seen.h"
 
 /* Early messages that are kept; more means that a peer runs wild. */
 #define STASH_MAX 65536
@@ -74,6 +75,7 @@ void event_data(void *arg, uint64_t word)
 		return;
 	}
 	slot->place_open = false;
+	seen_note(slot);
 	/* Fewer than announced only when the peer said REVOKED before. */
 	if (slot->peer->places) {
 		slot->peer->places--;
@@ -149,6 +151,7 @@ static void event_ready(struct exec_req *req, const struct ctl_msg *msg)
 		}
 		ready->piece[ready->pieces++] = *entry;
 		ready->length += entry->length;
+		peer->seen->ready_in++;
 		if (entry->more)
 			continue;
 		tx_ready(req, peer, ready);
@@ -413,6 +416,8 @@ static bool req_needs(const struct exec_req *req, int32_t rank)
 
 void event_peer_lost(struct exec *x, int32_t rank, const char *why)
 {
+	trace_put(x->trace, TRACE_NET, TRACE_NET_PEER_LOST, 0, 0, rank, 0);
+	recorder_peer(x->trace, rank)->lost = 1;
 	win_peer_lost(x, rank, why);
 	shrinks_peer_lost(x, rank);
 	list_foreach_safe (pos, tmp, &x->reqs) {

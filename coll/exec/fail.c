@@ -18,6 +18,7 @@
 #include "coll/exec/engine.h"
 #include "coll/exec/lines_req.h"
 #include "coll/exec/pair.h"
+#include "coll/exec/seen.h"
 
 /* Without movement for so long we ask the rank that we wait for what it does; and again
  * after the second time. */
@@ -136,8 +137,7 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	va_end(ap);
 	req->result = result;
 	req->state = EXEC_DRAINING;
-	trace_put(x->trace, TRACE_FAIL, (uint8_t)result, req->call.comm, req->call.call,
-		  culprit, 0);
+	seen_failed(req, culprit);
 	recorder_failed(x->trace);
 	if (req->call.pair)
 		pair_fail(x, req->call.comm, req->call.peer, result, req->text);
@@ -197,6 +197,8 @@ void req_answer_revoke(struct exec_req *req, struct exec_peer *peer)
 
 void req_fail_op(struct slot *slot, const struct net_result *result)
 {
+	trace_put(slot->req->x->trace, TRACE_NET, TRACE_NET_ERROR, slot->req->call.comm,
+		  slot->req->call.call, slot->inst.peer, (uint64_t)result->err);
 	req_fail(slot->req, WEFT_ERR_PEER, slot->inst.peer,
 		 "%s with rank %d failed in %s: %s",
 		 slot->inst.kind == PLAN_SEND ? "sending" : "receiving", slot->inst.peer,
@@ -326,6 +328,7 @@ static void req_probe_all(struct exec_req *req, int64_t now)
 	int left = PROBE_RANKS_MAX;
 
 	req->probed = now;
+	seen_still(req);
 	if (req->line.el)
 		lines_probe(req);
 	for (uint64_t i = req->base; i < req->next && left; i++) {
@@ -349,8 +352,10 @@ bool req_clock(struct exec_req *req, int64_t now)
 	}
 	if (req->state != EXEC_RUNNING)
 		return false;
-	if (!req->dated)
+	if (!req->dated) {
 		req_date(req, now);
+		seen_dated(req);
+	}
 	if (req->accord.on)
 		return accord_clock(req, now);
 	if (req->moved == 0) {

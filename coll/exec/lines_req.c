@@ -218,10 +218,6 @@ static bool lines_read_on(struct exec_req *req)
 		case LINES_NOT_YET:
 			return line->next > begin;
 		case LINES_THERE:
-			if (rank != req->x->rank)
-				trace_put(req->x->trace, TRACE_STEP, PLAN_RECV,
-					  req->call.comm, req->call.call, rank,
-					  line->block);
 			lines_use(req, data);
 			line->next++;
 			break;
@@ -250,8 +246,7 @@ static bool lines_give(struct exec_req *req)
 		memcpy(lines_place(l, line->bytes), lines_source(req), line->gives);
 	lines_publish(l, req->call.call, req->sig);
 	line->published = true;
-	trace_put(req->x->trace, TRACE_STEP, PLAN_SEND, req->call.comm, req->call.call,
-		  -1, line->gives);
+	req->seen->told = 1;
 	return true;
 }
 

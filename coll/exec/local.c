@@ -9,6 +9,7 @@
 
 #include "coll/exec/engine.h"
 #include "coll/exec/reduce.h"
+#include "coll/exec/seen.h"
 
 /* Work between two looks at the network: some 20 us of it. */
 #define LOCAL_SLICE_BYTES ((uint64_t)256 << 10)
@@ -134,6 +135,8 @@ bool local_run(struct exec_req *req)
 			slot = container_of(node, struct slot, link);
 			local_begin(req, slot);
 		}
+		if (!moved)
+			seen_stage(req, TRACE_STAGE_REDUCE);
 		moved = true;
 		if (!local_slice(req, &budget)) {
 			req->awake = true; /* there is more */
@@ -142,6 +145,8 @@ bool local_run(struct exec_req *req)
 		req->local.slot = NULL;
 		slot_done(slot);
 	}
+	if (moved)
+		seen_stage_end(req);
 	return moved;
 }
 

@@ -16,6 +16,7 @@
 #include "coll/exec/lines_req.h"
 #include "coll/exec/name.h"
 #include "coll/exec/pair.h"
+#include "coll/exec/seen.h"
 
 static const char *const slot_state_name[SLOT_STATES] = {
 	[SLOT_BLOCKED] = "blocked", [SLOT_RUNNABLE] = "runnable",
@@ -173,6 +174,7 @@ void req_settle(struct exec_req *req)
 {
 	struct exec *x = req->x;
 
+	seen_end(req);
 	req_buffers_put(req);
 	if (req->line.el) {
 		lines_end(req);
@@ -185,8 +187,6 @@ void req_settle(struct exec_req *req)
 	}
 	engine_unlink(req);
 	req->state = EXEC_DONE;
-	trace_put(x->trace, TRACE_END, (uint8_t)req->result, req->call.comm,
-		  req->call.call, -1, 0);
 	if (req->result == WEFT_SUCCESS)
 		x->stats.calls++;
 }
@@ -298,6 +298,7 @@ static void req_rewind(struct exec_req *req)
 		slot->state = SLOT_BLOCKED;
 		slot->deps_left = slot->deps;
 		slot->tries = 0;
+		slot->seen_flies = false;
 		slot->seg_count = 0;
 		slot->seg_posted = 0;
 		slot->seg_done = 0;
@@ -416,8 +417,7 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 		req->x->times->issued = req->x->times->begin;
 	}
 	req->state = EXEC_RUNNING;
-	trace_put(req->x->trace, TRACE_CALL, call->id.coll, call->comm, call->call,
-		  call->pair ? call->peer : call->id.root, call->id.count);
+	seen_call(req);
 	engine_link(req->x, req);
 	if (!list_empty(&req->x->stash))
 		event_stashed(req);
@@ -441,6 +441,7 @@ struct exec_peer *req_peer(struct exec_req *req, int32_t rank)
 		return NULL;
 	memset(peer, 0, sizeof(*peer));
 	peer->rank = rank;
+	peer->seen = recorder_peer(req->x->trace, rank);
 	list_init(&peer->flush);
 	list_init(&peer->announce);
 	list_init(&peer->waiting);
@@ -462,8 +463,11 @@ int req_mr(struct exec_req *req, uint8_t buf, bool remote, struct mem_entry **en
 {
 	if (!req->mr[buf]) {
 		const size_t len = req_length(req, buf) * req->elem_size;
-		int rc = mem_get(&req->x->mem, req->buf[buf], len, remote, &req->mr[buf]);
+		int rc;
 
+		seen_stage(req, TRACE_STAGE_REGISTER);
+		rc = mem_get(&req->x->mem, req->buf[buf], len, remote, &req->mr[buf]);
+		seen_stage_end(req);
 		if (rc)
 			return rc;
 	}
@@ -534,10 +538,7 @@ void slot_done(struct slot *slot)
 	uint32_t edge = slot->dependents;
 
 	slot_set_state(slot, SLOT_DONE);
-	/* Short copies and reductions are part of the step before. */
-	if (slot->inst.kind <= PLAN_RECV || slot->bytes > TRACE_LOCAL_MIN)
-		trace_put(req->x->trace, TRACE_STEP, slot->inst.kind, req->call.comm,
-			  req->call.call, slot->inst.peer, slot->bytes);
+	seen_step(slot);
 	req->awake = true;
 	req->moved = 0; /* the clock is read once, by req_clock */
 	req->done++;

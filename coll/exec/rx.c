@@ -9,6 +9,7 @@
 
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
+#include "coll/exec/seen.h"
 
 static void rx_message_done(struct net_op *op, const struct net_result *result)
 {
@@ -23,17 +24,19 @@ static void rx_message_done(struct net_op *op, const struct net_result *result)
 		return;
 	}
 	if (result->has_data && result->data != req->sig &&
-	    (!result->err || result->err == FI_ETRUNC))
+	    (!result->err || result->err == FI_ETRUNC)) {
 		accord_signature(req, slot->inst.peer, result->data);
-	else if (result->err == FI_ETRUNC)
+	} else if (result->err == FI_ETRUNC) {
 		accord_lengths(slot, "sends at least",
 			       slot->bytes + (result->len ? result->len : 1));
-	else if (result->err)
+	} else if (result->err) {
 		req_fail_op(slot, result);
-	else if (result->len != slot->bytes)
+	} else if (result->len != slot->bytes) {
 		accord_lengths(slot, "sends", result->len);
-	else
+	} else {
+		seen_received(slot);
 		rx_filled(slot);
+	}
 }
 
 void rx_filled(struct slot *slot)
@@ -290,6 +293,7 @@ static bool rx_flush_message(struct exec_req *req, struct exec_peer *peer)
 		list_remove(&slot->link);
 	}
 	req->x->stats.readys++;
+	peer->seen->ready_out += msg.ready.entries;
 	return ctl_io_send(req->x, peer->rank, &msg) == 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "coll/exec/engine.h"
 #include "coll/exec/name.h"
+#include "coll/exec/seen.h"
 
 static void tx_ready_release(struct slot *slot)
 {
@@ -134,6 +135,7 @@ static int tx_message(struct slot *slot)
 	slot->peer->msgs++;
 	x->stats.msgs++;
 	x->stats.msg_bytes += slot->bytes;
+	seen_message(slot);
 	if (x->times)
 		x->times->issued = exec_now_ns();
 	slot_set_state(slot, SLOT_ACTIVE);
@@ -297,8 +299,7 @@ static int tx_put_segment(struct slot *slot, const struct segment *seg, bool las
 	slot->seg_posted++;
 	x->stats.puts++;
 	x->stats.put_bytes += seg->len;
-	trace_put(x->trace, TRACE_PUT, 0, req->call.comm, req->call.call, slot->inst.peer,
-		  seg->len);
+	seen_put(slot, seg->len, last);
 	if (x->times)
 		x->times->issued = exec_now_ns();
 	return 0;
@@ -389,6 +390,7 @@ int tx_start(struct slot *slot)
 	if (!slot->ready) {
 		slot_set_state(slot, SLOT_WAITING);
 		list_push_back(&peer->waiting, &slot->link);
+		seen_blocked(slot);
 		return 0;
 	}
 	if (slot->ready->length != slot->bytes) {
@@ -407,8 +409,7 @@ void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready)
 		if (slot->k != ready->k)
 			continue;
 		list_remove(&slot->link);
-		trace_put(req->x->trace, TRACE_READY, 0, req->call.comm, req->call.call,
-			  slot->inst.peer, slot->bytes);
+		seen_ready(slot);
 		if (req->x->times)
 			req->x->times->ready = exec_now_ns();
 		slot->ready = ready;

@@ -2,25 +2,56 @@
 /* See recorder.h. */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "coll/api/error.h"
+#include "coll/trace/armed.h"
+#include "coll/trace/dump.h"
 #include "coll/trace/recorder.h"
-#include "util/fd.h"
 
-/* A signal's handler is given nothing, so this is the one thing that is not found from a
- * context: recorders that dump at SIGUSR2. More of them than places are not dumped. */
-enum { ARMED_MAX = 16 };
-static _Atomic(struct recorder *) armed[ARMED_MAX];
-static atomic_uint opened; /* so that two contexts of a process have files of their own */
+/* Looks for a peer's entry where there are more ranks than entries. */
+enum { PEER_LOOKS = 8 };
+
+/* All of it is there at once, so that no event waits for a page. */
+static struct trace_image *memory_open(int *fd)
+{
+	const size_t len = sizeof(struct trace_image);
+	void *at = MAP_FAILED;
+
+	*fd = memfd_create(TRACE_MEMORY, MFD_CLOEXEC);
+	if (*fd >= 0 && !ftruncate(*fd, (off_t)len))
+		at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			  *fd, 0);
+	if (at != MAP_FAILED)
+		return at;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void head_begin(struct trace_head *head, bool counter)
+{
+	memcpy(head->magic, TRACE_MAGIC, sizeof(head->magic));
+	head->order = TRACE_ORDER;
+	head->head_len = TRACE_HEAD_LEN;
+	head->event_len = TRACE_EVENT_LEN;
+	head->comm_len = TRACE_COMM_LEN;
+	head->call_len = TRACE_CALL_LEN;
+	head->peer_len = TRACE_PEER_LEN;
+	head->pid = getpid();
+	head->ticks[0] = ticks_now(counter);
+	head->mono[0] = ticks_clock_ns(CLOCK_MONOTONIC);
+	head->real[0] = ticks_clock_ns(CLOCK_REALTIME);
+	head->looked = head->ticks[0];
+	gethostname(head->host, sizeof(head->host) - 1);
+}
 
 struct recorder *recorder_open(int32_t rank, int32_t size)
 {
@@ -28,144 +59,141 @@ struct recorder *recorder_open(int32_t rank, int32_t size)
 
 	if (!r)
 		return NULL;
-	r->event = calloc(TRACE_EVENTS, sizeof(*r->event));
-	if (!r->event) {
+	r->image = memory_open(&r->fd);
+	if (!r->image) {
 		free(r);
 		return NULL;
 	}
 	r->counter = ticks_have_counter();
-	memcpy(r->head.magic, TRACE_MAGIC, sizeof(r->head.magic));
-	r->head.order = TRACE_ORDER;
-	r->head.head_len = TRACE_HEAD_LEN;
-	r->head.event_len = TRACE_EVENT_LEN;
-	r->head.rank = rank;
-	r->head.size = size;
-	r->head.ticks[0] = ticks_now(r->counter);
-	r->head.mono[0] = ticks_clock_ns(CLOCK_MONOTONIC);
-	r->head.real[0] = ticks_clock_ns(CLOCK_REALTIME);
-	gethostname(r->head.host, sizeof(r->head.host) - 1);
+	head_begin(&r->image->head, r->counter);
+	r->image->head.rank = rank;
+	r->image->head.size = size;
 	return r;
 }
 
 void recorder_close(struct recorder *r)
 {
-	for (int i = 0; r && i < ARMED_MAX; i++) {
-		struct recorder *mine = r;
-
-		atomic_compare_exchange_strong(&armed[i], &mine, NULL);
-	}
-	if (r)
-		free(r->event);
+	if (!r)
+		return;
+	armed_remove(r);
+	munmap(r->image, sizeof(*r->image));
+	if (r->fd >= 0)
+		close(r->fd);
 	free(r);
 }
 
-/* The events, oldest first: the ring's end, then its beginning. */
-static int write_events(int fd, const struct recorder *r, uint64_t total, uint64_t count)
+void recorder_name(struct recorder *r, uint64_t job, const char *provider)
 {
-	const uint64_t first = (total - count) & (TRACE_EVENTS - 1);
-	uint64_t part = TRACE_EVENTS - first;
-	int rc;
+	struct trace_head *head = &r->image->head;
 
-	if (part > count)
-		part = count;
-	rc = fd_write_all(fd, r->event + first, part * sizeof(*r->event));
-	return rc ? rc : fd_write_all(fd, r->event, (count - part) * sizeof(*r->event));
+	head->job = job;
+	snprintf(head->provider, sizeof(head->provider), "%s", provider);
 }
 
-/* Nothing here but what a signal's handler may call. */
-int recorder_dump(const struct recorder *r, enum trace_reason reason, const char *path)
+/* ---- tables ------------------------------------------------------------------------ */
+
+/* As few runs as there are, or none where they are too many. */
+static void comm_runs(struct trace_comm *c, const int32_t *ranks, int32_t size)
 {
-	const uint64_t total = r->count, most = TRACE_EVENTS - TRACE_MARGIN;
-	struct trace_head head = r->head;
-	char fresh[TRACE_PATH_MAX + 8];
-	size_t len = strlen(path);
-	int fd, rc;
-
-	if (len > TRACE_PATH_MAX)
-		return -ENAMETOOLONG;
-	memcpy(fresh, path, len);
-	memcpy(fresh + len, ".new", sizeof(".new"));
-	head.reason = (uint32_t)reason;
-	head.pid = getpid();
-	head.total = total;
-	head.count = total < most ? total : most;
-	head.ticks[1] = ticks_now(r->counter);
-	head.mono[1] = ticks_clock_ns(CLOCK_MONOTONIC);
-	head.real[1] = ticks_clock_ns(CLOCK_REALTIME);
-	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return -errno;
-	rc = fd_write_all(fd, &head, sizeof(head));
-	if (!rc)
-		rc = write_events(fd, r, total, head.count);
-	if (close(fd) && !rc)
-		rc = -errno;
-	if (!rc && rename(fresh, path))
-		rc = -errno;
-	if (rc)
-		unlink(fresh);
-	return rc;
-}
-
-static void on_signal(int number)
-{
-	const int kept = errno;
-
-	(void)number;
-	for (int i = 0; i < ARMED_MAX; i++) {
-		const struct recorder *r = atomic_load(&armed[i]);
-
-		if (r)
-			recorder_dump(r, TRACE_SIGNALLED, r->path);
-	}
-	errno = kept;
-}
-
-/* The program's own use of the signal goes first. */
-static void take_signal(void)
-{
-	struct sigaction now;
-
-	if (sigaction(SIGUSR2, NULL, &now) || (now.sa_flags & SA_SIGINFO) ||
-	    now.sa_handler != SIG_DFL)
+	c->runs = 0;
+	if (!ranks) {
+		c->run[c->runs++] = (struct trace_run){0, 1, size};
 		return;
-	memset(&now, 0, sizeof(now));
-	now.sa_handler = on_signal;
-	now.sa_flags = SA_RESTART;
-	sigemptyset(&now.sa_mask);
-	sigaction(SIGUSR2, &now, NULL);
+	}
+	for (int32_t i = 0; i < size;) {
+		int32_t step = i + 1 < size ? ranks[i + 1] - ranks[i] : 1, count = 1;
+
+		while (i + count < size &&
+		       ranks[i + count] - ranks[i + count - 1] == step)
+			count++;
+		if (c->runs == TRACE_RUNS) {
+			c->runs = 0;
+			return;
+		}
+		c->run[c->runs++] = (struct trace_run){ranks[i], step, count};
+		i += count;
+	}
 }
 
-enum weft_result recorder_arm(struct recorder *r, const char *folder,
-			      const char *provider)
+void recorder_comm_open(struct recorder *r, uint32_t number, const int32_t *ranks,
+			int32_t size, int32_t self)
 {
-	const unsigned number = atomic_fetch_add(&opened, 1);
-	struct stat st;
-	int n;
+	struct trace_comm *c = &r->image->comm[number & (TRACE_COMMS - 1)];
 
-	if (stat(folder, &st) || !S_ISDIR(st.st_mode) || access(folder, W_OK | X_OK))
-		return error_set(
-			WEFT_ERR_ARG,
-			"WEFT_TRACE: %.200s: %s; name a folder that dumps can be "
-			"written to",
-			folder, errno ? strerror(errno) : "it is no folder");
-	n = snprintf(r->path, sizeof(r->path), "%s/rank-%d.%ld.%u.trace", folder,
-		     r->head.rank, (long)getpid(), number);
-	if (n < 0 || (size_t)n >= sizeof(r->path)) {
-		r->path[0] = '\0';
-		return error_set(WEFT_ERR_ARG,
-				 "WEFT_TRACE: %.60s...: longer than %d bytes", folder,
-				 TRACE_PATH_MAX - 40);
+	/* The one that is there goes on being shown. */
+	if (c->state != TRACE_COMM_NONE) {
+		r->image->head.lost++;
+		return;
 	}
-	snprintf(r->head.provider, sizeof(r->head.provider), "%s", provider);
-	for (int i = 0; i < ARMED_MAX; i++) {
-		struct recorder *none = NULL;
+	memset(c, 0, sizeof(*c));
+	c->number = number;
+	c->first = ranks ? ranks[0] : 0;
+	c->size = size;
+	c->self = self;
+	comm_runs(c, ranks, size);
+	/* A handler may come between: the rest is there before it counts. */
+	atomic_signal_fence(memory_order_release);
+	c->state = TRACE_COMM_OPEN;
+}
 
-		if (atomic_compare_exchange_strong(&armed[i], &none, r))
-			break;
+void recorder_comm_close(struct recorder *r, uint32_t number)
+{
+	struct trace_comm *c = recorder_comm(r, number);
+
+	c->state = TRACE_COMM_NONE;
+}
+
+struct trace_call *recorder_call_other(struct recorder *r)
+{
+	struct trace_image *m = r->image;
+	const uint64_t at = m->head.calls - 1;
+
+	for (uint64_t i = 1; i < TRACE_CALLS; i++) {
+		struct trace_call *c = &m->call[(at + i) & (TRACE_CALLS - 1)];
+
+		if (c->state == TRACE_CALL_NONE || c->state == TRACE_CALL_DONE)
+			return c;
 	}
-	take_signal();
-	return WEFT_SUCCESS;
+	return &m->call[at & (TRACE_CALLS - 1)];
+}
+
+struct trace_peer *recorder_peer(struct recorder *r, int32_t rank)
+{
+	struct trace_image *m = r->image;
+	const uint32_t hash = m->head.size <= TRACE_PEERS
+				      ? (uint32_t)rank
+				      : (uint32_t)rank * UINT32_C(2654435769) >> 24;
+
+	for (uint32_t i = 0; i < PEER_LOOKS; i++) {
+		struct trace_peer *p = &m->peer[(hash + i) & (TRACE_PEERS - 1)];
+
+		if (p->rank == rank && p->used)
+			return p;
+		if (!p->used) {
+			p->rank = rank;
+			atomic_signal_fence(memory_order_release);
+			p->used = 1;
+			return p;
+		}
+	}
+	m->head.lost++;
+	return &r->spare_peer;
+}
+
+/* ---- dumps ------------------------------------------------------------------------- */
+
+int recorder_dump(const struct recorder *r, enum trace_reason reason, int number,
+		  const char *path)
+{
+	const struct dump_now now = {
+		.reason = reason,
+		.signal = number,
+		.ticks = ticks_now(r->counter),
+		.mono = ticks_clock_ns(CLOCK_MONOTONIC),
+		.real = ticks_clock_ns(CLOCK_REALTIME),
+	};
+
+	return dump_write(r->image, &now, path);
 }
 
 void recorder_failed(struct recorder *r)
@@ -175,7 +203,7 @@ void recorder_failed(struct recorder *r)
 	if (!r->path[0] || r->told)
 		return;
 	r->told = true;
-	rc = recorder_dump(r, TRACE_FAILED, r->path);
+	rc = recorder_dump(r, TRACE_FAILED, 0, r->path);
 	if (rc)
 		fprintf(stderr, "weft: the flight recorder can't write %s: %s\n", r->path,
 			strerror(-rc));

@@ -725,8 +725,9 @@ WEFT_API enum weft_result weft_ctx_stats(struct weft_ctx *ctx, struct weft_stats
  * what was written to and by other ranks), always, in memory of a fixed size. This writes
  * them to a file, which weft trace reads; one of that name is replaced once the new one
  * is whole. Any thread, any time, also while calls are under way. Where WEFT_TRACE names
- * a folder, a context writes there by itself when a call fails for the first time, and at
- * SIGUSR2. ARG when the file can't be written; the detail says why.
+ * a folder, a context writes there by itself when a call fails for the first time, at
+ * SIGUSR2, and when the process dies of a fault. ARG when the file can't be written; the
+ * detail says why.
  */
 WEFT_API enum weft_result weft_trace_dump(struct weft_ctx *ctx, const char *path);
 

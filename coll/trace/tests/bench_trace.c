@@ -39,7 +39,8 @@ int main(int argc, char **argv)
 	}
 	printf("trace: %.1f ns per event (%s), %" PRIu64 " recorded\n",
 	       (double)best / EVENTS,
-	       r->counter ? "the processor's counter" : "the monotonic clock", r->count);
+	       r->counter ? "the processor's counter" : "the monotonic clock",
+	       r->image->head.total);
 	recorder_close(r);
 	return 0;
 }
