@@ -8,7 +8,8 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/run_out.h %D%/run_out.c %D%/run_bind.h %D%/run_bind.c \
 	%D%/run_guard.h %D%/run_guard.c \
 	%D%/perf.h %D%/perf.c %D%/perf_ops.c %D%/perf_data.h %D%/perf_data.c \
-	%D%/tune.c %D%/trace.c %D%/coordinator.c %D%/perf_measure.c %D%/perf_stages.h %D%/perf_stages.c \
+	%D%/tune.c %D%/trace.c %D%/trace_src.h %D%/trace_src.c \
+	%D%/analyze.h %D%/analyze.c %D%/coordinator.c %D%/perf_measure.c %D%/perf_stages.h %D%/perf_stages.c \
 	%D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_host.h %D%/info_host.c \
 	%D%/info_rails.h %D%/info_rails.c \

@@ -14,20 +14,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/analyze.h"
 #include "cli/cmd.h"
 #include "cli/json.h"
+#include "cli/trace_src.h"
 #include "cli/usage.h"
 #include "coll/trace/trace_file.h"
 
 static const char help_text[] =
-	"usage: weft trace dump FILE...\n"
-	"       weft trace json [--out FILE] FILE...\n"
-	"  dump        prints the events of dumps, one after the other, as text\n"
-	"  json        all of them as Chrome trace events, for ui.perfetto.dev\n"
-	"  --out FILE  where the JSON goes (default: standard output)\n"
+	"usage: weft trace dump [--out FOLDER] WHAT...\n"
+	"       weft trace json [--out FILE] WHAT...\n"
+	"       weft trace analyze [OPTIONS] [WHAT...]\n"
+	"  dump        prints how things stand and the events, one dump after the "
+	"other;\n"
+	"              with --out it writes the dumps of processes there instead\n"
+	"  json        all events as Chrome trace events, for ui.perfetto.dev\n"
+	"  analyze     which collective stopped first, and which rank or link holds it\n"
+	"WHAT is a dump, a folder of them (*.trace), or the number of a process of this "
+	"host,\n"
+	"whose recorder is read as it is: it need not answer, and may be stopped.\n"
+	"  --out       where JSON goes (default: standard output), or dumps of "
+	"processes\n"
+	"  --pids A,B  processes, as WHAT\n"
+	"  --job PID   all processes below this one, such as weft run's\n"
+	"  --stuck S   a call that has not moved for S seconds stands still (default 1)\n"
+	"  --json      the verdict as JSON\n"
 	"Dumps are what weft_trace_dump() writes, and, where WEFT_TRACE names a folder, "
 	"every\n"
-	"rank at its first call that fails and at SIGUSR2.\n";
+	"rank at its first call that fails, at SIGUSR2, and when it crashes. The status "
+	"of\n"
+	"analyze is 0 where nothing stands still or is slow, 3 where something is.\n";
 
 static bool has_peer(const struct trace_event *e)
 {
@@ -54,6 +70,53 @@ static void print_event(const struct trace_head *head, const struct trace_event 
 	printf("\n");
 }
 
+/* One that is not over. */
+static void print_call(const struct trace_head *h, const struct trace_call *c)
+{
+	const struct trace_event e = {.kind = TRACE_CALL, .what = c->coll};
+
+	if (c->state != TRACE_CALL_OPEN && c->state != TRACE_CALL_FAILED)
+		return;
+	printf("  %s: %u.%u %s, count %" PRIu64 ": %u of %u steps, last %.6f s ago",
+	       c->state == TRACE_CALL_OPEN ? "open" : "failed", c->comm, c->call,
+	       trace_what_name(&e), c->count, c->steps, c->all,
+	       c->moved ? (double)trace_span(h, h->ticks[1] - c->moved) * 1e-9 : 0.0);
+	if (c->waits >= 0)
+		printf("; waits for rank %" PRId32, c->waits);
+	if (c->state == TRACE_CALL_FAILED)
+		printf("; %s", weft_strerror((enum weft_result)c->result));
+	printf("\n");
+}
+
+static void print_tables(const struct trace_dump *dump)
+{
+	const struct trace_head *h = &dump->head;
+
+	for (uint32_t i = 0; i < h->comm_count; i++) {
+		const struct trace_comm *c = &dump->comm[i];
+		const double busy = (double)trace_span(h, c->busy);
+
+		printf("  communicator %u: rank %" PRId32 " of %" PRId32
+		       ", %u calls started, %u ended; sent %" PRIu64
+		       " bytes at %.3f GB/s%s\n",
+		       c->number, c->self, c->size, c->started, c->ended, c->sent,
+		       busy > 0 ? (double)c->sent / busy : 0,
+		       c->state == TRACE_COMM_BAD ? "; it failed" : "");
+	}
+	for (uint32_t i = 0; i < h->call_count; i++)
+		print_call(h, &dump->call[i]);
+	for (uint32_t i = 0; i < h->peer_count; i++) {
+		const struct trace_peer *p = &dump->peer[i];
+
+		printf("  rank %" PRId32 ": puts %" PRIu64 " (%" PRIu64
+		       " completed, %" PRIu64 " told), notified %" PRIu64
+		       "; messages %" PRIu64 " (%" PRIu64 " completed), received %" PRIu64
+		       "%s\n",
+		       p->rank, p->puts, p->put, p->told, p->notes, p->sends, p->sent,
+		       p->recvs, p->lost ? "; lost" : "");
+	}
+}
+
 static void print_dump(const char *path, const struct trace_dump *dump)
 {
 	const struct trace_head *h = &dump->head;
@@ -65,6 +128,7 @@ static void print_dump(const char *path, const struct trace_dump *dump)
 	printf("  the last %" PRIu64 " of %" PRIu64
 	       " events; ms before the dump, what, communicator.call\n",
 	       h->count, h->total);
+	print_tables(dump);
 	for (uint64_t i = 0; i < h->count; i++)
 		print_event(h, &dump->event[i]);
 }
@@ -170,15 +234,15 @@ static void json_dump(struct json *j, const struct trace_dump *dump, int64_t bas
 
 /* ---- the command ------------------------------------------------------------------- */
 
-static int dump_text(int count, char **path)
+static int dump_text(const struct trace_src *src)
 {
 	int status = 0;
 
-	for (int i = 0; i < count; i++) {
+	for (int64_t i = 0; i < src->count; i++) {
 		struct trace_dump dump;
 
-		if (trace_load(path[i], &dump) == WEFT_SUCCESS) {
-			print_dump(path[i], &dump);
+		if (trace_load(src->path[i], &dump) == WEFT_SUCCESS) {
+			print_dump(src->path[i], &dump);
 			trace_free(&dump);
 		} else {
 			fprintf(stderr, "weft trace: %s\n", weft_error_detail());
@@ -186,6 +250,13 @@ static int dump_text(int count, char **path)
 		}
 	}
 	return status;
+}
+
+static int dump_names(const struct trace_src *src)
+{
+	for (int64_t i = 0; i < src->count; i++)
+		printf("%s\n", src->path[i]);
+	return 0;
 }
 
 static void json_all(FILE *out, const struct trace_dump *dump, int count)
@@ -231,17 +302,17 @@ static int write_json(const struct trace_dump *dump, int count, const char *name
 }
 
 /* A file that is none is left out, and makes the status 1. */
-static int dump_json(int count, char **path, const char *name)
+static int dump_json(const struct trace_src *src, const char *name)
 {
-	struct trace_dump *dump = calloc((size_t)count, sizeof(*dump));
+	struct trace_dump *dump = calloc((size_t)src->count + 1, sizeof(*dump));
 	int loaded = 0, status = 0;
 
 	if (!dump) {
 		fprintf(stderr, "weft trace: no memory\n");
 		return 1;
 	}
-	for (int i = 0; i < count; i++) {
-		if (trace_load(path[i], &dump[loaded]) == WEFT_SUCCESS) {
+	for (int64_t i = 0; i < src->count; i++) {
+		if (trace_load(src->path[i], &dump[loaded]) == WEFT_SUCCESS) {
 			loaded++;
 		} else {
 			fprintf(stderr, "weft trace: %s\n", weft_error_detail());
@@ -256,32 +327,112 @@ static int dump_json(int count, char **path, const char *name)
 	return status;
 }
 
-int cmd_trace(int argc, char **argv)
+enum word { WORD_NONE, WORD_DUMP, WORD_JSON, WORD_ANALYZE };
+
+struct trace_opts {
+	enum word word;
+	const char *out, *pids, *job, *stuck;
+	bool json;
+};
+
+static enum word word_of(const char *text)
+{
+	return strcmp(text, "dump") == 0      ? WORD_DUMP
+	       : strcmp(text, "json") == 0    ? WORD_JSON
+	       : strcmp(text, "analyze") == 0 ? WORD_ANALYZE
+					      : WORD_NONE;
+}
+
+/* Status 0: go on; else what to end with, or -1: with 0. */
+static int read_opts(int argc, char **argv, struct trace_opts *opts)
 {
 	static const struct option longs[] = {{"out", required_argument, NULL, 'o'},
+					      {"pids", required_argument, NULL, 'p'},
+					      {"job", required_argument, NULL, 'j'},
+					      {"stuck", required_argument, NULL, 's'},
+					      {"json", no_argument, NULL, 'J'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	const char *out = NULL, *what;
 	int c;
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
-		if (c == 'h') {
+		switch (c) {
+		case 'h':
 			fputs(help_text, stdout);
-			return 0;
-		}
-		if (c != 'o')
+			return -1;
+		case 'o':
+			opts->out = optarg;
+			break;
+		case 'p':
+			opts->pids = optarg;
+			break;
+		case 'j':
+			opts->job = optarg;
+			break;
+		case 's':
+			opts->stuck = optarg;
+			break;
+		case 'J':
+			opts->json = true;
+			break;
+		default:
 			return usage_option("trace", c, argv);
-		out = optarg;
+		}
 	}
-	what = optind < argc ? argv[optind] : "";
-	if (strcmp(what, "dump") != 0 && strcmp(what, "json") != 0)
-		return usage_error("trace", "dump or json is wanted, not", what);
-	if (optind + 1 == argc)
-		return usage_error("trace", "no FILE is named", NULL);
-	if (strcmp(what, "json") == 0)
-		return dump_json(argc - optind - 1, argv + optind + 1, out);
-	if (out)
-		return usage_error("trace", "--out is for json:", out);
-	return dump_text(argc - optind - 1, argv + optind + 1);
+	return 0;
+}
+
+static int check_opts(const struct trace_opts *opts, int argc, char **argv)
+{
+	const bool analyze = opts->word == WORD_ANALYZE;
+
+	if (opts->word == WORD_NONE)
+		return usage_error("trace", "dump, json or analyze is wanted, not",
+				   optind < argc ? argv[optind] : "");
+	if (!analyze && (opts->stuck || opts->json))
+		return usage_error("trace", "--stuck and --json are for analyze", NULL);
+	if (analyze && opts->out)
+		return usage_error("trace", "--out is for dump and json:", opts->out);
+	if (optind + 1 == argc && !opts->pids && !opts->job)
+		return usage_error("trace", "no dump is named, and no process", NULL);
+	return 0;
+}
+
+static int run_word(const struct trace_opts *opts, const struct trace_src *src)
+{
+	switch (opts->word) {
+	case WORD_JSON:
+		return dump_json(src, opts->out);
+	case WORD_ANALYZE:
+		return analyze_run(src, opts->stuck, opts->json);
+	default:
+		return opts->out ? dump_names(src) : dump_text(src);
+	}
+}
+
+int cmd_trace(int argc, char **argv)
+{
+	struct trace_opts opts = {.word = WORD_NONE};
+	struct trace_src src;
+	int status = read_opts(argc, argv, &opts);
+
+	if (status)
+		return status < 0 ? 0 : status;
+	opts.word = word_of(optind < argc ? argv[optind] : "");
+	status = check_opts(&opts, argc, argv);
+	if (status)
+		return status;
+	trace_src_begin(&src, opts.word == WORD_DUMP ? opts.out : NULL);
+	for (int i = optind + 1; i < argc; i++)
+		trace_src_add(&src, argv[i]);
+	if (opts.pids)
+		trace_src_pids(&src, opts.pids);
+	if (opts.job)
+		trace_src_job(&src, opts.job);
+	status = run_word(&opts, &src);
+	if (src.bad && !status)
+		status = 1;
+	trace_src_end(&src);
+	return status;
 }

@@ -11,6 +11,7 @@ include coll/exec/local.mk
 include coll/ft/local.mk
 include coll/ftar/local.mk
 include coll/trace/local.mk
+include coll/analyze/local.mk
 include coll/tests/local.mk
 
 noinst_LTLIBRARIES += coll/libcoll.la

@@ -59,10 +59,25 @@ wrong() {
 	rc=$?
 	[ "$rc" = 2 ] && grep -qF -- "$text" "$tmp/err"
 }
-ok "no word" wrong 'dump or json is wanted'
+ok "no word" wrong 'dump, json or analyze is wanted'
 ok "another word" wrong '"show"' show x
-ok "no file" wrong 'no FILE is named' dump
-ok "an option that is of the other" wrong '--out is for json' dump --out x "${dumps[0]}"
+ok "no file" wrong 'no dump is named' dump
+ok "an option that is of the others" wrong '--out is for dump and json' analyze --out x "${dumps[0]}"
 ok "an unknown option" wrong '--deep' --deep
+ok "--stuck of another" wrong '--stuck and --json are for analyze' dump --stuck 1 x
+ok "--stuck that is no number" wrong '--stuck wants seconds' analyze --stuck soon "${dumps[0]}"
+
+"$weft" trace analyze "${dumps[@]}" >"$tmp/text" 2>"$tmp/err"
+ok "of ranks that all went on nothing is said" test $? = 0
+ok "in words" grep -q '^verdict: nothing stands still$' "$tmp/text"
+"$weft" trace analyze "$tmp/short" "${dumps[1]}" >"$tmp/text" 2>"$tmp/err"
+ok "one that is cut short is left out, and said" grep -q 'short: it is cut short' "$tmp/err"
+ok "and counts as missing" grep -q '^1 of 2 ranks gave a dump$' "$tmp/text"
+"$weft" trace analyze "$tmp/short" >"$tmp/text" 2>"$tmp/err"
+ok "nothing to analyze is status 1" test $? = 1
+"$weft" trace analyze --pids 1,x 2>"$tmp/err"
+ok "processes are numbers" grep -q 'numbers of processes are wanted' "$tmp/err"
+"$weft" trace dump $$ 2>"$tmp/err"
+ok "a process without a recorder is said" grep -q "process $$: it has no flight recorder" "$tmp/err"
 
 done_testing
