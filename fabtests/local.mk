@@ -30,6 +30,14 @@ TEST_HELPERS += %D%/chaos/chaos
 %C%_chaos_chaos_SOURCES = %D%/chaos/chaos.c %D%/chaos/chaos.h %D%/chaos/rank.c
 %C%_chaos_chaos_LDADD = libweft.la
 EXTRA_DIST += %D%/chaos/run %D%/chaos/tests/chaos.t
+# Jobs with something wrong, and what the analyzer says.
+check_PROGRAMS += %D%/chaos/faulty
+TEST_HELPERS += %D%/chaos/faulty
+%C%_chaos_faulty_SOURCES = %D%/chaos/faulty.c
+%C%_chaos_faulty_LDADD = libweft.la
+EXTRA_DIST += %D%/chaos/analyze-seeded %D%/chaos/tests/seeded.t
+TESTS += %D%/chaos/tests/seeded.t
+PLAIN_TESTS += %D%/chaos/tests/seeded.t
 TESTS += %D%/chaos/tests/chaos.t
 PLAIN_TESTS += %D%/chaos/tests/chaos.t
 
