@@ -9,6 +9,8 @@ tap_run=0
 tap_failed=0
 top=${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${WEFT_TOP_BUILDDIR:-$top/build}
+# A library below libfabric writes NAME.btr where it stands when a process dies of a fault.
+export IPATH_NO_BACKTRACE=1
 tmp=$(mktemp -d) || exit 99
 # In this process alone: bash runs the trap of its parent in a child, too, which a signal
 # ends before it has become what it was forked for.
