@@ -76,7 +76,6 @@ FAILOVER_HELD=1 FAILOVER_WANT=retired \
 	emulated test_failover "$tmp/two" "$tmp/faults" "held"
 
 # Nothing is left: all that is under way ends, with an error, by the deadline.
-export FI_WEFT_CONNECT_TIMEOUT=1000
 faults "emu0 60 port-down" "emu1 60 port-down"
 FAILOVER_MODE=dead emulated test_failover "$tmp/two" "$tmp/faults" "all rails dead"
 done_testing

@@ -17,6 +17,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/params.h"
 #include "prov/wire/verbs/tests/rig.h"
 #include "prov/wire/verbs/verbs.h"
 #include "prov/wire/verbs/verbs_link.h"
@@ -178,6 +179,7 @@ static int survive(void)
 /* All rails go for good while puts, notices and gets are under way. */
 static int dead(void)
 {
+	struct prov_params *params = (struct prov_params *)(uintptr_t)prov_params();
 	int before, started = 0, ret = 0;
 	struct server_packet to;
 	struct wire_link *link;
@@ -196,6 +198,8 @@ static int dead(void)
 	if (!server_ask(&rig, link, SERVER_REGISTER, MEMORY, RW))
 		tap_bail("no memory at the server");
 	to = server_answer(&rig);
+	/* Not before they are connected, which may take longer. */
+	params->connect_timeout_ms = 1000;
 	before = rig.segments;
 	/* As many as it takes: of a link that is over nothing is asked. */
 	for (int i = 0; i < 100000 && rig.downs == 0; i++) {
