@@ -68,21 +68,31 @@ static void stop_here(struct side *s)
 	sleep_ms(STOP);
 }
 
-/* Without attach the receiver needs the sender's calls. */
-static bool needs_sender(void)
+/* Without attach the receiver needs the sender's calls: it finds out, and both know. */
+static bool needs_sender(struct side *s)
 {
-	return getenv("FI_WEFT_CMA") || !test_is_weft();
+	bool needs = getenv("FI_WEFT_CMA") || !test_is_weft();
+
+	if (s->role == 1) {
+		needs = needs || !side_can_attach(s);
+		side_tell(s, &needs, sizeof(needs));
+	} else {
+		side_hear_passive(s, &needs, sizeof(needs));
+	}
+	return needs;
 }
 
 static void sender_stops(struct side *s)
 {
 	uint8_t go = 1;
+	bool needs;
 
 	node_open(s, &want_tagged);
 	side_meet(s);
+	needs = needs_sender(s);
 	if (s->role == 0) {
 		post_sends(s);
-		if (needs_sender()) {
+		if (needs) {
 			stop_here(s);
 		} else { /* no call until the receiver has everything */
 			begin_all(s);
@@ -92,7 +102,7 @@ static void sender_stops(struct side *s)
 	} else {
 		post_recvs(s);
 		collect(s);
-		if (!needs_sender())
+		if (!needs)
 			side_tell(s, &go, sizeof(go));
 		for (int i = 0; i < COUNT; i++)
 			mem_check(s, buffers[i], LEN, (uint32_t)i, "received");

@@ -49,16 +49,6 @@ static bool is_stopped(pid_t pid)
 	return state == 'T';
 }
 
-/* The other side has the same variables at the same places. */
-static bool can_attach(pid_t pid)
-{
-	static char byte;
-	char copy;
-	const struct iovec here = {&copy, 1}, there = {&byte, 1};
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == 1;
-}
-
 static void receiver(struct side *s)
 {
 	const uint64_t until = now_ms() + STOP_MS;
@@ -68,7 +58,7 @@ static void receiver(struct side *s)
 
 	node_open(s, &want_tagged);
 	side_meet(s);
-	attach = can_attach(s->peer_pid);
+	attach = side_can_attach(s);
 	while (node_again(
 		s, fi_trecv(s->node.ep, buffer, LEN, NULL, s->node.peer, 1, 0, buffer),
 		"fi_trecv"))

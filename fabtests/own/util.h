@@ -118,6 +118,8 @@ void side_hear(struct side *s, void *data, size_t len);
 void side_hear_passive(struct side *s, void *data, size_t len);
 /* Both sides have come here. */
 void side_meet(struct side *s);
+/* Whether the system lets this side read the other's memory. Behind side_meet. */
+bool side_can_attach(struct side *s);
 
 /* ---- nodes */
 
