@@ -110,15 +110,15 @@ kernel_first()
 # has the interface's IPv4 address.
 device_up()
 {
-	local place=/sys/class/infiniband/rxe$1/ports/1 i
+	local place=/sys/class/infiniband/rxe$1/ports/1 until=$((SECONDS + 120))
 
 	[ -d "$place" ] || rdma link add "rxe$1" type rxe netdev "rail$1" || return
-	for ((i = 0; i < 100; i++)); do
+	while [ $SECONDS -lt $until ]; do
 		grep -q ACTIVE "$place/state" && grep -q ffff: "$place"/gids/[0-3] &&
 			compgen -G '/dev/infiniband/uverbs*' >/dev/null && return
 		sleep 0.1
 	done
-	fail "rxe$1 is not active, or has no IPv4 address, after 10 s"
+	fail "rxe$1 is not active, or has no IPv4 address, after 120 s"
 }
 
 # rails_set NICS LOSS: as many devices, and so much of what leaves is lost.
@@ -163,11 +163,12 @@ drops()
 	guests drops_here | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# listening_await PROGRAM: until a program of this guest listens, by TCP or by the devices'
-# connection manager; fails when it has ended, or after 30 s.
+# listening_await PROGRAM SECONDS: until a program of this guest listens, by TCP or by the
+# devices' connection manager; fails when it has ended, or after so long. (On a busy machine a
+# program can take more than a minute until it listens: its pages come from the host.)
 listening_await()
 {
-	local until=$((SECONDS + 30)) seen=no
+	local until=$((SECONDS + $2)) seen=no
 
 	while [ $SECONDS -lt $until ]; do
 		# State 0A; port 7 is the guests' own.

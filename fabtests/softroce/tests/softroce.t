@@ -92,6 +92,26 @@ ok 'an outage without its size' bad_list 'setting nics=2 loss=0' 'failover'
 ok 'an outage of a kilobyte' bad_list 'setting nics=2 loss=0' 'failover 1K'
 ok 'a job without ranks' bad_list 'setting nics=1 loss=0' 'mpi p2p'
 
+# A server may take its time, but who has ended listens no more. The clock is what sleep says.
+# shellcheck source=fabtests/softroce/guest/lib.sh
+. "$softroce/guest/lib.sh"
+# listens LISTENS ENDS LIMIT: by a server that listens from that second on, and ends at that one.
+# shellcheck disable=SC2317,SC2329 # called by listening_await
+listens()
+{
+	local from=$1 ends=$2
+
+	awk() { [ "$SECONDS" -ge "$from" ]; }
+	rdma() { :; }
+	busybox() { [ "$SECONDS" -lt "$ends" ]; }
+	sleep() { SECONDS=$((SECONDS + 2)); }
+	SECONDS=0
+	listening_await server "$3"
+}
+ok 'a server that is slow is waited for' eval '(listens 90 1000 240)'
+ok 'one that has ended is not' eval '! (listens 90 20 240)'
+ok 'nor one that never listens' eval '! (listens 1000 2000 240)'
+
 # A provider without this wire would fail in each test: it is named instead.
 # shellcheck source=fabtests/softroce/lib/need.sh
 . "$softroce/lib/need.sh"
