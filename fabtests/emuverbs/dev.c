@@ -124,8 +124,10 @@ static void devices_fill(unsigned n)
 	for (unsigned i = 0; !filled && i < n; i++) {
 		struct ibv_device *d = &devices[i].ibv;
 
-		d->node_type = IBV_NODE_CA;
-		d->transport_type = IBV_TRANSPORT_IB;
+		d->node_type =
+			emu.dev[i].set->foreign ? IBV_NODE_UNSPECIFIED : IBV_NODE_CA;
+		d->transport_type = emu.dev[i].set->foreign ? IBV_TRANSPORT_UNSPECIFIED
+							    : IBV_TRANSPORT_IB;
 		snprintf(d->name, sizeof(d->name), "%s", emu.dev[i].set->name);
 		/* The kernel has a folder for each device, with a link to its hardware.
 		 * This one has none; of others nothing can be seen. */

@@ -21,6 +21,7 @@ static const char *const words_link[] = {"ethernet", "infiniband", NULL};
 static const char *const words_gids[] = {"all", "none", NULL};
 static const char *const words_last[] = {"said", "never", NULL};
 static const char *const words_dmabuf[] = {"none", "taken", NULL};
+static const char *const words_transport[] = {"reliable", "foreign", NULL};
 static const char *const words_made[] = {"hardware", "software", NULL};
 static const char *const words_rnr[] = {"retry", "fatal", NULL};
 
@@ -37,6 +38,7 @@ const struct emu_setup_key emu_setup_keys[] = {
 	{"gids", words_gids, AT(gids), EMU_GIDS_ALL, 0, EMU_GIDS_NONE},
 	{"rnr", words_rnr, AT(rnr), 0, 0, 1},
 	{"dmabuf", words_dmabuf, AT(dmabuf), 0, 0, 1},
+	{"transport", words_transport, AT(foreign), 0, 0, 1},
 	{"made", words_made, AT(software), 0, 0, 1},
 	{"last", words_last, AT(mute), 0, 0, 1},
 	{"mtu", NULL, AT(mtu), 4096, 256, 4096},

@@ -75,6 +75,7 @@ struct emu_device {
 	uint64_t link;	   /* enum emu_link */
 	uint64_t gids;	   /* enum emu_gids */
 	uint64_t rnr;	   /* a missing receive is an error at once */
+	uint64_t foreign;  /* a vendor's own transport: it has no reliable connections */
 	uint64_t software; /* has no hardware behind it, as rxe hasn't */
 	uint64_t dmabuf;   /* registers memory by a descriptor */
 	uint64_t mute;	   /* never says that a queue pair's last shared receive is out */

@@ -41,6 +41,10 @@ ok "who doesn't ask for reasons hears none" is_empty "$(grep "no entry for" "$tm
 wire=verbs look none
 ok "the wire that was asked for and isn't there is no provider" grep -qx 'rc 1' "$tmp/out" || shown
 
+look "$one transport=foreign"
+absent "a device of another kind" 'RDMA device emu0 has no reliable connections .*efa'
+look "$one transport=foreign"$'\n''device emu1 gid=10.1.0.2'
+ok "one beside it is used" domain verbs:emu1
 look "$one state=down"
 absent "a port that is down" 'no port of an RDMA device is active: emu0 is PORT_DOWN'
 look "$one gids=none"

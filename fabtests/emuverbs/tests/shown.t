@@ -9,7 +9,7 @@
 
 # What makes the devices' text has a sanitized test in prov/fi/tests/test_info.
 why=$(weft_absent) && skip_all "$why"
-two='device emu0 gid=10.1.0.1'$'\n''device emu1 gid=10.2.0.1'
+two='device emu0 gid=10.1.0.1 delivery=mixed'$'\n''device emu1 gid=10.2.0.1'
 export FI_WEFT_LANES=6 FI_WEFT_PROFILE='rack:segment=256K,traffic_class=8'
 
 says() {
@@ -20,6 +20,8 @@ over "$two" "$build/weft" info --profiles
 says "weft info --profiles ends well" '^rc 0$'
 says "it names the domain" '^verbs:emu0\+emu1$'
 says "and each rail" '^ +rail 1: emu1 port 1, RoCE v2 by IPv4, .* up$'
+says "which places bytes in order" '^ +rail 1: emu1 .* bytes in order, up$'
+ok "which the other doesn't" is_empty "$(grep 'emu0 .*in order' "$tmp/out")"
 says "the values that were asked for" '^ +profile rack: lanes=6 segment=262144 .*traffic_class=8'
 says "of that distance" '^ +profile zone: lanes=6 segment=524288 .*traffic_class=0'
 ok "once" test "$(grep -c '^verbs:' "$tmp/out")" = 1
@@ -36,10 +38,10 @@ says "and the status" '^rc 1$'
 	cp "$tmp/out" "$tmp/mixed"
 	over 'device emu0 gid=10.1.0.1 made=software' "$build/weft" info --profiles
 )
-says "what is software is said" '^ +rail 0: emu0 .* software, up$'
+says "what is software is said" '^ +rail 0: emu0 .* software, .*up$'
 says "it has one lane" '^ +profile rack: lanes=1 '
 cp "$tmp/mixed" "$tmp/out"
-says "beside hardware, too" '^ +rail 1: emu1 .* software, up$'
+says "beside hardware, too" '^ +rail 1: emu1 .* software, .*up$'
 ok "and hardware is none" is_empty "$(grep 'emu0 .*software' "$tmp/out")"
 says "where there is hardware there are more lanes" '^ +profile rack: lanes=8 '
 over 'device emu0 gid=10.1.0.1 made=software' "$build/weft" info --profiles

@@ -41,8 +41,9 @@ struct scan {
 	struct ibv_device **list;
 	struct port port[PORTS_MOST];
 	size_t count;
-	size_t devices; /* RDMA devices of any kind */
-	char dead[64];	/* a device that couldn't be opened */
+	size_t devices;	     /* RDMA devices that can have reliable connections */
+	const char *foreign; /* one that can't; NULL: there is none */
+	char dead[64];	     /* a device that couldn't be opened */
 	int dead_err;
 };
 
@@ -167,10 +168,13 @@ static int scan_open(struct scan *s, struct verbs_error *error)
 				       "ib_uverbs may be missing",
 				       strerror(errno));
 	for (int i = 0; i < count; i++) {
-		/* iWARP and the like can't be connected by cards. */
+		/* iWARP can't be connected by cards, and what a vendor has of its own
+		 * (Amazon's SRD) is left to libfabric's provider for it. */
 		if (s->list[i]->transport_type != IBV_TRANSPORT_IB ||
-		    s->list[i]->node_type != IBV_NODE_CA)
+		    s->list[i]->node_type != IBV_NODE_CA) {
+			s->foreign = s->lib->get_device_name(s->list[i]);
 			continue;
+		}
 		s->devices++;
 		scan_device(s, s->list[i]);
 	}
@@ -203,6 +207,13 @@ static int none_active(const struct scan *s, struct verbs_error *error)
 	char text[200] = "";
 	size_t at = 0;
 
+	if (!s->devices && s->foreign)
+		return verbs_error_set(
+			error, -FI_ENODATA,
+			"RDMA device %s has no reliable connections of InfiniBand or "
+			"RoCE: libfabric's own provider is for it (efa for Amazon's, "
+			"verbs for iWARP)",
+			s->foreign);
 	if (!s->devices)
 		return verbs_error_set(error, -FI_ENODATA,
 				       "there is no RDMA device on this host");

@@ -67,7 +67,8 @@ struct verbs_limits {
 	bool port_active_event; /* tells when a port comes back */
 	bool odp;		/* registers memory on demand (RC read and write) */
 	bool odp_all;		/* and all memory at once */
-	bool atomic;		/* atomic among all queue pairs of the device */
+	bool in_order; /* a queue pair's bytes land in order, the last one last */
+	bool atomic;   /* atomic among all queue pairs of the device */
 };
 
 /* What peers reach a rail by: all of one time. */

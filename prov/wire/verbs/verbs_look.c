@@ -80,9 +80,10 @@ static void rail_text(const struct verbs_rail *r, bool native, char line[LINE_MA
 	const struct verbs_reach at = verbs_rail_reach(r);
 
 	snprintf(line, LINE_MAX,
-		 "rail %u: %s port %u, %s, GID %u, MTU %u, %llu Mbit/s, %s%s%s",
+		 "rail %u: %s port %u, %s, GID %u, MTU %u, %llu Mbit/s, %s%s%s%s",
 		 r->number, r->name, r->port, kind[at.kind], at.gid_index, 128u << at.mtu,
 		 (unsigned long long)r->speed, r->software ? "software, " : "",
+		 r->limits.in_order ? "bytes in order, " : "",
 		 native ? "native atomics, " : "", r->up ? "up" : "down");
 }
 

@@ -370,6 +370,14 @@ static int limits_read(const struct verbs_lib *lib, const struct verbs_want *wan
 	return 0;
 }
 
+/* Nothing here relies on it (numbers say what has arrived); it is for users to see. Who
+ * isn't sure says no. */
+static bool in_order_ask(const struct verbs_lib *lib, struct ibv_qp *qp)
+{
+	return lib->query_qp_data_in_order &&
+	       lib->query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0) == 1;
+}
+
 /* How much a send can carry in itself is known of queue pairs only. */
 static int inline_find(const struct verbs_lib *lib, struct verbs_rail *rail)
 {
@@ -394,6 +402,7 @@ static int inline_find(const struct verbs_lib *lib, struct verbs_rail *rail)
 		err = qp ? 0 : errno;
 		if (qp) {
 			rail->limits.inlined = attr.cap.max_inline_data;
+			rail->limits.in_order = in_order_ask(lib, qp);
 			lib->destroy_qp(qp);
 		}
 		if (qp || want == 0)
