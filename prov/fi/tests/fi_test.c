@@ -217,7 +217,7 @@ bool stop_while(bool (*fn)(struct stop *s))
 		struct stop s = {.ready = ready[1], .go = go[0]};
 		bool good;
 
-		alarm(100);
+		alarm(280);
 		good = fn(&s);
 		pthread_join(s.thread, NULL);
 		_exit(good ? 0 : 1);

@@ -4,7 +4,9 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -372,6 +374,15 @@ static void test_selective(void)
 	end_close(&b);
 }
 
+/* Whether the system lets a process read memory as others' is read. */
+static bool attach_is_allowed(void)
+{
+	char word = 0, copy;
+	const struct iovec here = {&copy, 1}, there = {&word, 1};
+
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
 /* Nobody reads, one thread sleeps: bulk work that a post leaves must still go on. */
 static void *sleeper(void *arg)
 {
@@ -392,6 +403,12 @@ static void test_sleeper(void)
 	void *ret;
 	int err;
 
+	if (!attach_is_allowed()) {
+		tap_skip(4, "attach is refused here: a sender has to make calls");
+		free(in);
+		free(out);
+		return;
+	}
 	end_open(&a, FI_TRANSMIT | FI_RECV);
 	end_open(&b, FI_TRANSMIT | FI_RECV);
 	memset(out, 7, len);

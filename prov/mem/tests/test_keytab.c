@@ -555,7 +555,7 @@ int main(void)
 	struct mem_keyview *own, *peer;
 	struct mem_keytab *tab;
 
-	alarm(120);
+	alarm(280);
 	tap_is_int(mem_keytab_open(1000, &tab), 0, "open");
 	tap_is_int(mem_keyview_own(tab, &own), 0, "the owner's view");
 	tap_is_int(mem_keyview_open(dup(mem_keytab_fd(tab)), &peer), 0, "a peer's view");

@@ -427,7 +427,7 @@ static void test_fork(void)
 	reg = get(p + PAGE, PAGE);
 	pid = tap_fork();
 	if (pid == 0) {
-		alarm(60);
+		alarm(280);
 		_exit(child_run(p));
 	}
 	tap_ok(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0,

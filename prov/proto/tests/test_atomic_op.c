@@ -508,7 +508,7 @@ static int wide_child(void)
 {
 	_Alignas(32) char at[sizeof(long double)] = {0}, one[sizeof(at)] = {0};
 
-	alarm(20);
+	alarm(280);
 	atomic_op_find(ATOMIC_BASE, FI_SUM, FI_LONG_DOUBLE)(at, one, NULL, NULL, 1);
 	return 0;
 }

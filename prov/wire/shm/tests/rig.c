@@ -363,7 +363,7 @@ static pid_t server_fork(void)
 	pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid == 0) {
-		alarm(120);
+		alarm(280);
 		for (;;)
 			pause();
 	}
@@ -449,7 +449,7 @@ static _Noreturn void server_main(int report, bool no_cma)
 	wake_signal(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(120);
+	alarm(280);
 	if (server_prelude)
 		server_prelude();
 	rig_open(&s.rig, no_cma);

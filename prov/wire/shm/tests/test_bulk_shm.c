@@ -107,7 +107,7 @@ static void test_none(void)
 
 int main(void)
 {
-	alarm(60);
+	alarm(280);
 	test_slots();
 	test_mappings();
 	test_none();

@@ -341,7 +341,7 @@ static void test_other_user(void)
 		struct rig rig;
 		int ret;
 
-		alarm(60);
+		alarm(280);
 		if (setresgid(NOBODY, NOBODY, NOBODY) ||
 		    setresuid(NOBODY, NOBODY, NOBODY))
 			_exit(98);
@@ -430,7 +430,7 @@ static void test_D6_forbidden(enum forbidden how)
 
 	pid = tap_fork();
 	if (pid == 0) {
-		alarm(60);
+		alarm(280);
 		_exit(forbidden_run(how));
 	}
 	waitpid(pid, &status, 0);
@@ -460,7 +460,7 @@ static void test_switched_off(void)
 
 int main(void)
 {
-	alarm(120);
+	alarm(280);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	test_other_user();
 	test_D6_forbidden(FORBIDDEN);

@@ -294,7 +294,7 @@ int main(void)
 	const char *env = getenv("WEFT_TEST_SEED");
 	uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);
 
-	alarm(60);
+	alarm(280);
 	tap_diag("WEFT_TEST_SEED=%" PRIu64, seed);
 	test_golden();
 	test_fields();

@@ -454,7 +454,8 @@ static void test_D3_no_late_write(void)
 	}
 	tap_is_int(done, 8000, "puts by a live key arrive");
 	tap_is_int(late, 0, "none by a removed key does");
-	tap_ok(a.moved_now > 1000, "many of them in one call (%d)", (int)a.moved_now);
+	tap_ok(wire_link_base(a.dialled)->caps.raw ? a.moved_now > 1000 : !a.moved_now,
+	       "many of them in one call where attach is allowed (%d)", (int)a.moved_now);
 	rig_close(&a);
 	rig_close(&b);
 }
@@ -541,7 +542,7 @@ static void test_fork(void)
 		tap_bail("dial");
 	pid = tap_fork();
 	if (pid == 0) {
-		alarm(60);
+		alarm(280);
 		shm_wire_ops.ep_close(a.ep);
 		_exit(0);
 	}
@@ -555,7 +556,7 @@ static void test_fork(void)
 
 int main(void)
 {
-	alarm(200);
+	alarm(280);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	test_D4_quiesce_stopped();
 	test_D4_quiesce_killed();

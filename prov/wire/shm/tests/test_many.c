@@ -86,7 +86,7 @@ static int rank_run(struct meeting *m, uint32_t me)
 	struct rig rig;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(100);
+	alarm(280);
 	rig_open(&rig, me % 2);
 	rig.on_packet = talk_packet;
 	rig.user = &talk;
@@ -122,7 +122,7 @@ int main(void)
 	pid_t pid[RANKS];
 	int bad = 0;
 
-	alarm(120);
+	alarm(280);
 	if (m == MAP_FAILED)
 		tap_bail("no memory");
 	for (uint32_t i = 0; i < RANKS; i++) {

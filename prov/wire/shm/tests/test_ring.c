@@ -382,7 +382,7 @@ int main(void)
 {
 	uint64_t seed = rng_seed();
 
-	alarm(120);
+	alarm(280);
 	test_B1_model(seed);
 	test_B3_reserve();
 	test_B3_slot(seed);

@@ -102,7 +102,7 @@ int main(void)
 	uint64_t key, ro_key, word = 1;
 	struct bad bad = {0};
 
-	alarm(60);
+	alarm(280);
 	rig_open(&bad.a, true);
 	rig_open(&bad.b, true);
 	rw.iov[0] = (struct iovec){.iov_base = memory, .iov_len = sizeof(memory)};

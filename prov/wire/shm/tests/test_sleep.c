@@ -153,7 +153,7 @@ static void test_death_while_waking(void)
 		struct rig peer;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(20);
+		alarm(280);
 		rig_open(&peer, false);
 		if (read(tell[0], &addr, sizeof(addr)) != sizeof(addr) ||
 		    rig_dial(&peer, &addr))
@@ -330,7 +330,7 @@ static void test_wiped_hub(void)
 
 int main(void)
 {
-	alarm(120);
+	alarm(280);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	test_both_sleep();
 	test_full_ring_sleep();

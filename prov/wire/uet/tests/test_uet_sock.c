@@ -151,12 +151,20 @@ static void pass(struct uet_sock *a, struct uet_sock *b, uint8_t tos, const char
 
 static void test_pass(const char *text, int family)
 {
+	bool absent = false;
 	char what[64];
 
 	for (unsigned i = 0; i < 4; i++) {
 		struct uet_sock_config c = config_of(text, family);
 		struct uet_sock *a = NULL, *b = NULL;
 		int ret;
+
+		/* Where there is no such address one at any may open, and reaches nobody.
+		 */
+		if (absent) {
+			tap_skip(4, "no IPv6 here");
+			continue;
+		}
 
 		c.no_gso = i & 1;
 		c.no_gro = i & 2;
@@ -168,6 +176,7 @@ static void test_pass(const char *text, int family)
 		if (ret == -FI_EADDRNOTAVAIL && family == AF_INET6) {
 			uet_sock_close(a);
 			tap_skip(4, "no IPv6 here");
+			absent = true;
 			continue;
 		}
 		if (ret)

@@ -532,7 +532,7 @@ static _Noreturn void server_main(int report)
 	static struct server_state s;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(120);
+	alarm(280);
 	rig_open(&s.rig);
 	s.rig.on_packet = server_packet;
 	s.rig.user = &s;

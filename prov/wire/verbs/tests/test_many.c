@@ -47,7 +47,7 @@ static _Noreturn void peers_main(int from)
 	struct wire_addr hub;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(120);
+	alarm(280);
 	if (read(from, &hub, sizeof(hub)) != (ssize_t)sizeof(hub))
 		_exit(2);
 	rig_open(&rig[0]);

@@ -388,7 +388,7 @@ static void test_fork(void)
 	own = verbs_ep_of(a.ep)->dom;
 	child = tap_fork();
 	if (child == 0) {
-		alarm(30);
+		alarm(280);
 		if (verbs_dom_get(a.keys, &dom, &error))
 			_exit(1);
 		_exit(dom == own ? 2 : 0);
@@ -404,7 +404,7 @@ static void child_speaks(const struct wire_addr *to)
 	const struct server_packet word = {.op = SERVER_SINK};
 	struct rig own;
 
-	alarm(60);
+	alarm(280);
 	rig_open(&own);
 	if (rig_dial(&own, to) || !rig_send(&own, own.dialled, &word, sizeof(word)))
 		_exit(1);
