@@ -11,6 +11,10 @@
  * prints "operation bytes median_us p99_us calls". allv: those with counts, which are all
  * the same. MPI has no dynamic all-to-allv: its receivers must know counts, so that a
  * program first sends them by an MPI_Alltoall, as it does here.
+ *
+ * As with weft perf, each call has new data, and its result is looked at, outside of the
+ * times: blocks of up to 4 KiB wholly, longer ones in evenly spread elements. Data that
+ * stays the same would lie in the reader's cache already.
  */
 #include "config.h"
 
@@ -25,6 +29,8 @@ enum {
 	CALLS_LEAST = 3, /* these limits are weft perf's */
 	CALLS_MOST = 1000,
 	SIZES_MOST = 64,
+	WHOLE_MOST = 4096, /* bytes of a block that are written anew each time, all */
+	SAMPLES = 16,	   /* of longer ones; weft perf's, too */
 };
 
 #define LAST_MOST ((uint64_t)1 << 30)
@@ -36,13 +42,16 @@ struct bench {
 	int *got, *got_places;
 	int64_t *times, *slowest;
 	int64_t begin_ns, budget_ns;
-	int left; /* measurements */
+	int left;	     /* measurements */
+	volatile float seen; /* so that the looks are not left out */
 };
 
 struct operation {
 	const char *name;
 	int sized;
 	int (*call)(struct bench *b, int count);
+	int gives_all, takes_all; /* a block for each rank, or of each */
+	int one_buffer;		  /* what is given lies where it is taken */
 };
 
 static int64_t now_ns(void)
@@ -51,6 +60,48 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int at_sample(int count, int k)
+{
+	return (int)((int64_t)(count - 1) * k / (SAMPLES - 1));
+}
+
+static void block_fill(float *block, int count, float value)
+{
+	if ((size_t)count * sizeof(float) > WHOLE_MOST) {
+		for (int k = 0; k < SAMPLES; k++)
+			block[at_sample(count, k)] = value + (float)k;
+		return;
+	}
+	for (int i = 0; i < count; i++)
+		block[i] = value + (float)i;
+}
+
+/* New data, and a result that is none. */
+static void data_prepare(struct bench *b, const struct operation *op, int count,
+			 int round)
+{
+	for (int r = 0; r < (op->takes_all ? b->size : 1); r++)
+		block_fill(b->dst + (size_t)r * (size_t)count, count, -1.0F);
+	for (int r = 0; r < (op->gives_all ? b->size : 1) && !op->one_buffer; r++)
+		block_fill(b->src + (size_t)r * (size_t)count, count, (float)round);
+	if (op->one_buffer && b->rank == 0)
+		block_fill(b->dst, count, (float)round);
+}
+
+static float data_look(const struct bench *b, const struct operation *op, int count)
+{
+	const int whole = (size_t)count * sizeof(float) <= WHOLE_MOST;
+	float sum = 0;
+
+	for (int r = 0; r < (op->takes_all ? b->size : 1); r++) {
+		const float *block = b->dst + (size_t)r * (size_t)count;
+
+		for (int k = 0; k < (whole ? count : SAMPLES); k++)
+			sum += block[whole ? k : at_sample(count, k)];
+	}
+	return sum;
 }
 
 static int barrier_call(struct bench *b, int count)
@@ -149,26 +200,26 @@ static int scatterv_call(struct bench *b, int count)
 }
 
 static const struct operation operation_table[] = {
-	{"barrier", 0, barrier_call},
-	{"broadcast", 1, broadcast_call},
-	{"allgather", 1, allgather_call},
-	{"allreduce", 1, allreduce_call},
-	{"reduce_scatter", 1, reduce_scatter_call},
-	{"alltoall", 1, alltoall_call},
-	{"reduce", 1, reduce_call},
-	{"gather", 1, gather_call},
-	{"scatter", 1, scatter_call},
-	{NULL, 0, NULL},
+	{"barrier", 0, barrier_call, 0, 0, 0},
+	{"broadcast", 1, broadcast_call, 0, 0, 1},
+	{"allgather", 1, allgather_call, 0, 1, 0},
+	{"allreduce", 1, allreduce_call, 0, 0, 0},
+	{"reduce_scatter", 1, reduce_scatter_call, 1, 0, 0},
+	{"alltoall", 1, alltoall_call, 1, 1, 0},
+	{"reduce", 1, reduce_call, 0, 0, 0},
+	{"gather", 1, gather_call, 0, 1, 0},
+	{"scatter", 1, scatter_call, 1, 0, 0},
+	{NULL, 0, NULL, 0, 0, 0},
 };
 
 static const struct operation counted_table[] = {
-	{"allgatherv", 1, allgatherv_call},
-	{"reduce_scatterv", 1, reduce_scatterv_call},
-	{"alltoallv", 1, alltoallv_call},
-	{"alltoallv_dynamic", 1, alltoallv_dynamic_call},
-	{"gatherv", 1, gatherv_call},
-	{"scatterv", 1, scatterv_call},
-	{NULL, 0, NULL},
+	{"allgatherv", 1, allgatherv_call, 0, 1, 0},
+	{"reduce_scatterv", 1, reduce_scatterv_call, 1, 0, 0},
+	{"alltoallv", 1, alltoallv_call, 1, 1, 0},
+	{"alltoallv_dynamic", 1, alltoallv_dynamic_call, 1, 1, 0},
+	{"gatherv", 1, gatherv_call, 0, 1, 0},
+	{"scatterv", 1, scatterv_call, 1, 0, 0},
+	{NULL, 0, NULL, 0, 0, 0},
 };
 
 static int by_value(const void *a, const void *b)
@@ -211,11 +262,14 @@ static void measure(struct bench *b, const struct operation *op, int count)
 	op->call(b, count); /* connections and buffers of the library */
 	while ((batch = batch_agree(b, done, now_ns() - begin, budget)) > 0) {
 		for (int end = done + batch; done < end; done++) {
-			b->src[0] = (float)done;
+			if (op->sized)
+				data_prepare(b, op, count, done);
 			MPI_Barrier(MPI_COMM_WORLD);
 			call_begin = now_ns();
 			op->call(b, count);
 			b->times[done] = now_ns() - call_begin;
+			if (op->sized)
+				b->seen += data_look(b, op, count);
 		}
 	}
 	MPI_Reduce(b->times, b->slowest, done, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);

@@ -230,6 +230,7 @@ static struct plan_call plan_call_of(const struct perf *p, const struct perf_op 
 		.fetches = exec_fetches(p->ctx->exec),
 		.crowded = exec_is_crowded(p->ctx->exec),
 		.lines = p->comm->lines,
+		.reads = p->comm->reads,
 		.nodes = p->comm->nodes,
 		.vector = op->counts,
 	};

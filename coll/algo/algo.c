@@ -325,13 +325,8 @@ bool algo_goes_by_lines(const char *coll, const struct plan_call *call)
 	const struct algo *algo =
 		call->lines && call->size > 1 ? algo_find(coll, ALGO_LINES) : NULL;
 
-	if (!algo || !algo->supports(call))
-		return false;
-	return algo->goal == PLAN_GOAL_BARRIER ||
-	       (call->count &&
-		lines_fit(call, algo->goal == PLAN_GOAL_ALLTOALL ||
-					algo->goal == PLAN_GOAL_SCATTER ||
-					algo->goal == PLAN_GOAL_REDUCE_SCATTER));
+	return algo && algo->supports(call) &&
+	       lines_fit(call, algo->goal) != PLAN_LINES_NONE;
 }
 
 static struct choice preferred(const char *coll, const struct plan_call *call)

@@ -107,9 +107,8 @@ int gather_lines_build(const struct plan_call *call, struct plan **plan,
 		       const char **why);
 int scatter_lines_build(const struct plan_call *call, struct plan **plan,
 			const char **why);
-/* Whether a call is short enough that lines carry it; blocks: a rank gives away one to
- * each. */
-bool lines_fit(const struct plan_call *call, bool blocks);
+/* How lines carry a call, where they do: by what each rank gives away in it. */
+enum plan_lines lines_fit(const struct plan_call *call, enum plan_goal goal);
 /* Whether a plan of a step for each block is not too long. */
 bool allgather_nodes_can(const struct plan_call *call);
 

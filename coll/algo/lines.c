@@ -20,14 +20,50 @@ struct exchange {
 	uint8_t in;	     /* scratch by distance; place 0 is for sums */
 };
 
-bool lines_fit(const struct plan_call *call, bool blocks)
+/*
+ * Bytes that a rank gives away, all its blocks together, up to which lines carry them. Up
+ * to `near` they go through the lines themselves, in pieces, and twice through a
+ * processor: between two ranks; among more of them so much less. Up to `far` they are
+ * read where they lie, which takes a system call, and a turn more to say so. Measured
+ * with 2 ranks on a Zen 5, where the kernel copies at half the speed at which a process
+ * reads what another has just written: what one rank alone reads, or adds up as it reads
+ * it, gains by lines the longest; what is longer than `far` does by a pipeline.
+ */
+static const struct {
+	uint64_t near, far;
+	bool blocks; /* a rank gives away one to each */
+} lines_reach[PLAN_GOALS] = {
+	[PLAN_GOAL_BARRIER] = {0, 0, false},
+	[PLAN_GOAL_BROADCAST] = {UINT64_C(64) << 10, UINT64_C(128) << 10, false},
+	[PLAN_GOAL_ALLGATHER] = {UINT64_C(16) << 10, UINT64_C(1) << 20, false},
+	[PLAN_GOAL_ALLREDUCE] = {UINT64_C(32) << 10, UINT64_C(1) << 20, false},
+	[PLAN_GOAL_REDUCE_SCATTER] = {UINT64_C(16) << 10, UINT64_C(1) << 20, true},
+	[PLAN_GOAL_ALLTOALL] = {UINT64_C(16) << 10, UINT64_C(2) << 20, true},
+	[PLAN_GOAL_REDUCE] = {UINT64_C(256) << 10, UINT64_C(1) << 20, false},
+	[PLAN_GOAL_GATHER] = {UINT64_C(32) << 10, UINT64_C(512) << 10, false},
+	[PLAN_GOAL_SCATTER] = {UINT64_C(16) << 10, UINT64_C(512) << 10, true},
+};
+
+enum plan_lines lines_fit(const struct plan_call *call, enum plan_goal goal)
 {
-	const uint64_t n = blocks && call->size > 0 ? (uint64_t)call->size : 1;
+	const uint64_t size = call->size > 2 ? (uint64_t)call->size : 2;
 	uint64_t bytes;
 
-	return call->size <= PLAN_LINES_RANKS && !call->vector &&
-	       !__builtin_mul_overflow(call->count, (uint64_t)call->elem_size, &bytes) &&
-	       !__builtin_mul_overflow(bytes, n, &bytes) && bytes <= PLAN_LINES_BYTES;
+	if (call->size < 2 || call->size > PLAN_LINES_RANKS || call->vector)
+		return PLAN_LINES_NONE;
+	if (goal == PLAN_GOAL_BARRIER)
+		return PLAN_LINES_NEAR;
+	if (!call->count ||
+	    __builtin_mul_overflow(call->count, (uint64_t)call->elem_size, &bytes) ||
+	    __builtin_mul_overflow(bytes, lines_reach[goal].blocks ? size : 1, &bytes))
+		return PLAN_LINES_NONE;
+	if (bytes <= lines_reach[goal].near * 2 / size)
+		return PLAN_LINES_NEAR;
+	/* In place the peers' blocks would come over what they still read. */
+	return call->reads && bytes <= lines_reach[goal].far &&
+			       !(goal == PLAN_GOAL_ALLTOALL && call->in_place)
+		       ? PLAN_LINES_FAR
+		       : PLAN_LINES_NONE;
 }
 
 static int lines_check(const struct plan_call *call, bool data, const char **why)
@@ -40,12 +76,10 @@ static int lines_check(const struct plan_call *call, bool data, const char **why
 	return -EINVAL;
 }
 
-/* blocks: a rank gives away one to each. */
-static int lines_finish(const struct exchange *x, bool blocks, struct plan **plan,
+static int lines_finish(const struct exchange *x, enum plan_goal goal, struct plan **plan,
 			const char **why)
 {
-	if (lines_fit(x->call, blocks))
-		plan_by_lines(x->b);
+	plan_by_lines(x->b, lines_fit(x->call, goal));
 	return plan_builder_finish(x->b, plan, why);
 }
 
@@ -127,7 +161,7 @@ int barrier_lines_build(const struct plan_call *call, struct plan **plan,
 	x.b = plan_builder_open("barrier/lines", call);
 	if (call->size > 1)
 		exchange_add(&x, plan_nothing(), 0, plan_nothing(), plan_nothing(), 0);
-	return lines_finish(&x, false, plan, why);
+	return lines_finish(&x, PLAN_GOAL_BARRIER, plan, why);
 }
 
 int allreduce_lines_build(const struct plan_call *call, struct plan **plan,
@@ -153,7 +187,7 @@ int allreduce_lines_build(const struct plan_call *call, struct plan **plan,
 	} else if (!call->in_place) {
 		plan_add_copy(x.b, dst, own);
 	}
-	return lines_finish(&x, false, plan, why);
+	return lines_finish(&x, PLAN_GOAL_ALLREDUCE, plan, why);
 }
 
 int reduce_lines_build(const struct plan_call *call, struct plan **plan, const char **why)
@@ -187,7 +221,7 @@ int reduce_lines_build(const struct plan_call *call, struct plan **plan, const c
 		plan_add_copy(x.b, plan_run(PLAN_DST, whole, 0, 1),
 			      plan_run(PLAN_SRC, whole, 0, 1));
 	}
-	return lines_finish(&x, false, plan, why);
+	return lines_finish(&x, PLAN_GOAL_REDUCE, plan, why);
 }
 
 int reducescatter_lines_build(const struct plan_call *call, struct plan **plan,
@@ -216,7 +250,7 @@ int reducescatter_lines_build(const struct plan_call *call, struct plan **plan,
 	} else if (!call->in_place) {
 		plan_add_copy(x.b, dst, own);
 	}
-	return lines_finish(&x, true, plan, why);
+	return lines_finish(&x, PLAN_GOAL_REDUCE_SCATTER, plan, why);
 }
 
 int allgather_lines_build(const struct plan_call *call, struct plan **plan,
@@ -245,7 +279,7 @@ int allgather_lines_build(const struct plan_call *call, struct plan **plan,
 			     -all.per);
 	if (!call->in_place)
 		plan_add_copy(x.b, place, own);
-	return lines_finish(&x, false, plan, why);
+	return lines_finish(&x, PLAN_GOAL_ALLGATHER, plan, why);
 }
 
 /* ---- those that are one step as they are ---------------------------------------------
@@ -254,7 +288,7 @@ int allgather_lines_build(const struct plan_call *call, struct plan **plan,
 typedef int build_fn(const struct plan_call *call, struct plan **plan, const char **why);
 
 /* Nobody else has the plan yet. */
-static int as_lines(build_fn *build, const char *name, bool blocks,
+static int as_lines(build_fn *build, const char *name, enum plan_goal goal,
 		    const struct plan_call *call, struct plan **plan, const char **why)
 {
 	int ret = lines_check(call, true, why);
@@ -264,29 +298,33 @@ static int as_lines(build_fn *build, const char *name, bool blocks,
 	if (ret)
 		return ret;
 	(*plan)->algorithm = name;
-	(*plan)->lines = call->count && lines_fit(call, blocks);
+	(*plan)->lines = (uint8_t)lines_fit(call, goal);
 	return 0;
 }
 
 int broadcast_lines_build(const struct plan_call *call, struct plan **plan,
 			  const char **why)
 {
-	return as_lines(broadcast_flat_build, "broadcast/lines", false, call, plan, why);
+	return as_lines(broadcast_flat_build, "broadcast/lines", PLAN_GOAL_BROADCAST,
+			call, plan, why);
 }
 
 int alltoall_lines_build(const struct plan_call *call, struct plan **plan,
 			 const char **why)
 {
-	return as_lines(alltoall_direct_build, "alltoall/lines", true, call, plan, why);
+	return as_lines(alltoall_direct_build, "alltoall/lines", PLAN_GOAL_ALLTOALL, call,
+			plan, why);
 }
 
 int gather_lines_build(const struct plan_call *call, struct plan **plan, const char **why)
 {
-	return as_lines(gather_direct_build, "gather/lines", false, call, plan, why);
+	return as_lines(gather_direct_build, "gather/lines", PLAN_GOAL_GATHER, call, plan,
+			why);
 }
 
 int scatter_lines_build(const struct plan_call *call, struct plan **plan,
 			const char **why)
 {
-	return as_lines(scatter_direct_build, "scatter/lines", true, call, plan, why);
+	return as_lines(scatter_direct_build, "scatter/lines", PLAN_GOAL_SCATTER, call,
+			plan, why);
 }

@@ -514,8 +514,9 @@ static enum weft_result check_algorithm(const struct tune *tune, const char *nam
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "%s%s%s does not keep the order of ranks, which an "
 				 "operation with WEFT_OP_ORDERED needs: allreduce "
-				 "(recursive-doubling, lines) and reduce (chain, lines) "
-				 "do",
+				 "(recursive-doubling, lines), reduce (chain, lines), "
+				 "reduce_scatter (recursive-halving, lines) and "
+				 "reduce_scatterv (recursive-halving) do",
 				 coll, name ? " by " : "", name ? name : "");
 	algo_list(coll, list, sizeof(list));
 	if (out->algo)
@@ -690,6 +691,7 @@ static enum weft_result call_check_all(struct weft_comm *comm,
 		.fetches = exec_fetches(comm->ctx->exec),
 		.crowded = exec_is_crowded(comm->ctx->exec),
 		.lines = comm->lines,
+		.reads = comm->reads,
 		.nodes = comm->nodes,
 		.average = row->reduces && call->op == WEFT_AVG,
 	};

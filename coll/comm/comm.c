@@ -39,12 +39,15 @@ uint32_t comm_opts_groups(const struct weft_comm_opts *opts)
 /* What ranks tell each other of a communicator of all of them. */
 struct comm_card {
 	uint32_t next_comm, created;
-	uint32_t lines; /* exec_has_lines() */
+	uint32_t lines; /* enum lines_level */
 };
 
-static bool card_has_lines(const void *cards, int32_t rank)
+/* What a card says is not trusted: anything else is none. */
+static enum lines_level card_lines(const void *cards, int32_t rank)
 {
-	return ((const struct comm_card *)cards)[rank].lines;
+	const uint32_t lines = ((const struct comm_card *)cards)[rank].lines;
+
+	return lines <= LINES_FAR ? (enum lines_level)lines : LINES_NONE;
 }
 
 /* Numbers come from counting: the least that no rank has used, since two communicators of
@@ -55,7 +58,7 @@ static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 {
 	const int32_t size = boot_size(ctx->boot);
 	const struct comm_card own = {ctx->next_comm, ctx->created,
-				      exec_has_lines(ctx->exec)};
+				      exec_lines_level(ctx->exec)};
 	const struct comm_card *all;
 	struct boot_view view;
 	enum weft_result result;
@@ -76,7 +79,7 @@ static enum weft_result comm_agree(struct weft_ctx *ctx, uint32_t *number)
 					   own.created);
 	}
 	if (result == WEFT_SUCCESS && !ctx->created)
-		exec_agree_lines(ctx->exec, card_has_lines, all);
+		exec_agree_lines(ctx->exec, card_lines, all);
 	boot_view_end(&view);
 	return result;
 }
@@ -115,7 +118,7 @@ enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks
 		free(comm);
 		return result;
 	}
-	comm->lines = exec_lines_open(ctx->exec, number);
+	comm->lines = exec_lines_open(ctx->exec, number, &comm->reads);
 	list_init(&comm->plans);
 	list_init(&comm->free_reqs);
 	list_init(&comm->held_reqs);

@@ -87,6 +87,7 @@ struct weft_comm {
 	struct plan_nodes *nodes; /* NULL: all its ranks share one */
 	bool shrunk;	   /* weft_comm_shrink() made another one of it, or was refused */
 	bool lines;	   /* they share memory for short calls, exec_lines_open() */
+	bool reads;	   /* and read each other's memory for long ones */
 	struct list plans; /* struct comm_plan, most recently used first */
 	int plan_count;
 	struct comm_choice choice[WEFT_COLL_COUNT];

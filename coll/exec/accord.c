@@ -274,6 +274,10 @@ void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig)
 	if ((sig ^ req->sig) & ~SIG_PAST_MASK) {
 		exact = sig_unpack(sig, req->x->size, &other);
 		accord_other_call(req, rank, &other, exact);
+	} else if (req->call.twin) {
+		/* By messages puts tell it; the calls before were looked at as they came.
+		 */
+		accord_doubled(req);
 	} else {
 		accord_other_past(req, rank);
 	}

@@ -499,15 +499,16 @@ const int32_t *exec_leads(const struct exec *x)
 	return x->lead;
 }
 
-bool exec_has_lines(const struct exec *x)
+enum lines_level exec_lines_level(const struct exec *x)
 {
-	return x->lines.whole;
+	return x->lines.level;
 }
 
-void exec_agree_lines(struct exec *x, bool (*has)(const void *arg, int32_t rank),
+void exec_agree_lines(struct exec *x,
+		      enum lines_level (*of)(const void *arg, int32_t rank),
 		      const void *arg)
 {
-	lines_mem_agree(&x->lines, x->lead, x->rank, has, arg);
+	lines_mem_agree(&x->lines, x->lead, x->rank, of, arg);
 }
 
 bool exec_is_crowded(const struct exec *x)
@@ -768,7 +769,9 @@ enum weft_result exec_mem_alloc(struct exec *x, size_t len, void **addr)
 
 enum weft_result exec_mem_free(struct exec *x, void *addr)
 {
-	int rc = block_free(&x->mem, addr);
+	const struct block *b = block_find(&x->mem, addr, 0);
+	int rc = b && lines_hold(x, b->addr, b->len) ? -FI_EBUSY
+						     : block_free(&x->mem, addr);
 
 	if (rc == -FI_EINVAL)
 		return error_set(WEFT_ERR_ARG,

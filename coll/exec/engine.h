@@ -144,13 +144,24 @@ struct exec_lines;
 struct req_line {
 	struct exec_lines *el; /* of its communicator; NULL: it does not go by lines */
 	struct list link;      /* exec_lines.queue */
-	bool published;
-	uint8_t does;	   /* with what it reads */
-	int32_t next, end; /* ranks of the communicator that it reads yet */
-	size_t bytes;	   /* that a rank publishes, at most */
-	size_t gives;	   /* and that this one does */
+	bool published;	       /* its turn, the last that it has begun */
+	bool far;	       /* what ranks give is read where it lies: lines_far.h */
+	bool all;	       /* the turn is over when all ranks were seen in theirs */
+	uint32_t turn, turns;  /* of the call: which one, of how many */
+	uint8_t does;	       /* with what it reads */
+	int32_t next, end;     /* those that it reads yet, counted from... */
+	int32_t first;	       /* ...this rank of the communicator on */
+	size_t bytes;	       /* that a rank publishes, at most */
+	size_t gives;	       /* and that this one does */
 	size_t block;
-	const void *first; /* what the lowest rank has given */
+	size_t blocks;	    /* that a rank gives, at most */
+	size_t piece;	    /* of each, in this turn: near ones */
+	const void *lowest; /* what the lowest rank has given */
+	uint64_t at; /* bytes of the blocks before; far ones: read of who is next */
+	/* Far ones: */
+	int32_t lost;		    /* who took back what was being read, or -1 */
+	uint64_t left;		    /* and that are to be added up yet */
+	uint64_t addr[LINES_RANKS]; /* where lies what a rank gives */
 };
 
 struct exec_req {

@@ -12,6 +12,7 @@
 
 #include "coll/boot/boot.h"
 #include "coll/exec/ctl.h"
+#include "coll/exec/lines.h"
 #include "coll/exec/net.h"
 #include "coll/plan/plan.h"
 #include "util/lock_note.h"
@@ -43,15 +44,18 @@ bool exec_is_crowded(const struct exec *x);
 #define EXEC_CROWD_RANKS 16
 /* By rank of the context the lowest rank of its node; the same on all ranks. */
 const int32_t *exec_leads(const struct exec *x);
-/* All have opened their contexts: whether this rank has mapped the memory of all ranks of
- * its node, and, from what all ranks say, whether a node is to use it. Before the first
+/* All have opened their contexts: how far this rank has the memory of all ranks of its
+ * node, and, from what all ranks say, how far a node is to use it. Before the first
  * communicator. */
-bool exec_has_lines(const struct exec *x);
+enum lines_level exec_lines_level(const struct exec *x);
 LOCK_HELD(lock_context)
-void exec_agree_lines(struct exec *x, bool (*has)(const void *arg, int32_t rank),
+void exec_agree_lines(struct exec *x,
+		      enum lines_level (*of)(const void *arg, int32_t rank),
 		      const void *arg);
-/* The communicator's ranks have lines in common (lines.h); the same on all its ranks. */
-LOCK_HELD(lock_context) bool exec_lines_open(struct exec *x, uint32_t comm);
+/* The communicator's ranks have lines in common (lines.h), and can read what each other
+ * gives; the same on all its ranks. */
+LOCK_HELD(lock_context)
+bool exec_lines_open(struct exec *x, uint32_t comm, bool *reads);
 /* The provider pins registered memory, so that nothing is remembered across calls. */
 bool exec_registers_per_call(const struct exec *x);
 

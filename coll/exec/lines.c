@@ -42,10 +42,14 @@ void lines_publish(struct lines *l, uint32_t call, uint64_t sig)
 			      memory_order_release);
 }
 
-void lines_withdraw(struct lines *l)
+void lines_withdraw(struct lines *l, uint32_t turns)
 {
-	atomic_store_explicit(&l->own->head[slot_of(l->turn)].word, l->turn - LINES_SLOTS,
-			      memory_order_release);
+	for (uint32_t i = 0; i < turns && i < LINES_SLOTS; i++)
+		atomic_store_explicit(&l->own->head[slot_of(l->turn - i)].word,
+				      l->turn - i - LINES_SLOTS, memory_order_release);
+	/* Whoever reads our memory meanwhile looks at these words when it has read: what
+	 * we change after this it does not take for good. */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 enum lines_look lines_look(const struct lines *l, int32_t rank, uint32_t call,

@@ -5,12 +5,13 @@
  * clock.
  *
  * Calls of a communicator that go this way take turns, counted from 1, the same on all
- * ranks. A rank *publishes* a turn: its data, its signature, then the word that says so.
- * It does so only when it has read all that it needs of the turn before. So whoever sees
- * turn t of a rank knows that this rank needs nothing of the turns before t any more, and
- * no acknowledgement is needed: turn t may overwrite turn t - LINES_SLOTS when every rank
- * was seen at turn t - LINES_SLOTS + 1 or later. Calls in which each rank reads from all
- * others never have to look; a broadcast may run LINES_SLOTS - 1 turns ahead.
+ * ranks, one or several each. A rank *publishes* a turn: its data, its signature, then
+ * the word that says so. It does so only when it has read all that it needs of the turn
+ * before. So whoever sees turn t of a rank knows that this rank needs nothing of the
+ * turns before t any more, and no acknowledgement is needed: turn t may overwrite turn t
+ * - LINES_SLOTS when every rank was seen at turn t - LINES_SLOTS + 1 or later. Calls in
+ * which each rank reads from all others never have to look; a broadcast may run
+ * LINES_SLOTS - 1 turns ahead.
  *
  * Nothing that is read decides where or how much is read: places and lengths are those of
  * the reader's own call, and what a peer writes meanwhile changes values only.
@@ -27,7 +28,7 @@
 
 #define LINES_SLOTS 4		     /* turns that a rank can have published at a time */
 #define LINES_RANKS PLAN_LINES_RANKS /* of a communicator, at most */
-#define LINES_BYTES PLAN_LINES_BYTES /* that a rank publishes in a call, at most */
+#define LINES_BYTES 16384	     /* that a rank publishes in a turn, at most */
 #define LINES_SHORT 48		     /* bytes that lie in the line of the word itself */
 #define LINES_APART 128		     /* bytes: processors fetch lines in pairs */
 #define LINES_PAGE  4096
@@ -44,7 +45,7 @@ struct lines_head {
 struct lines_area {
 	struct lines_head head[LINES_SLOTS];
 	char pad[LINES_PAGE - LINES_SLOTS * LINES_APART];
-	char data[LINES_SLOTS][LINES_BYTES]; /* of calls that are not short */
+	char data[LINES_SLOTS][LINES_BYTES]; /* of turns that are not short */
 };
 
 _Static_assert(sizeof(struct lines_area) == LINES_PAGE + LINES_SLOTS * LINES_BYTES,
@@ -68,15 +69,22 @@ int32_t lines_behind(struct lines *l);
 /* After lines_behind() said -1 and the data was written. */
 void lines_publish(struct lines *l, uint32_t call, uint64_t sig);
 
-/* The turn that was published last counts for nobody who has not seen it: the call has
- * failed here, and others shall not end well by it. Nothing follows. */
-void lines_withdraw(struct lines *l);
+/* The last turns, so many, count for nobody who has not seen them: the call has failed
+ * here, and others shall not end well by it. Nothing follows. */
+void lines_withdraw(struct lines *l, uint32_t turns);
 
 enum lines_look {
 	LINES_NOT_YET,
 	LINES_THERE, /* what it publishes with the same call and signature */
 	LINES_OTHER, /* of another call, or with another signature, *sig */
 	LINES_WRONG, /* a turn that it could not be at */
+};
+
+/* How far the ranks of a node have each other's memory in common. */
+enum lines_level {
+	LINES_NONE,
+	LINES_NEAR, /* the lines */
+	LINES_FAR,  /* and what a caller gives can be read where it lies */
 };
 
 /* What `rank` has published for our turn `turn`, the last or one before it that we still

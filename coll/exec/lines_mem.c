@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "coll/api/error.h"
@@ -30,7 +31,9 @@
 struct lines_file {
 	uint64_t magic;
 	uint8_t nonce[6];
-	char pad[LINES_PAGE - 14];
+	uint8_t zero[2];
+	uint64_t nonce_at; /* where the nonce is in the memory of the owner */
+	char pad[LINES_PAGE - 24];
 	struct lines_area area[LINES_AREAS];
 };
 
@@ -40,20 +43,23 @@ _Static_assert(sizeof(struct lines_file) ==
 
 enum weft_result lines_read(const char *text, enum lines_wish *wish)
 {
-	static const char *const names[] = {
-		[LINES_AUTO] = "auto", [LINES_OFF] = "off", [LINES_ON] = "on"};
+	static const char *const names[] = {[LINES_AUTO] = "auto",
+					    [LINES_OFF] = "off",
+					    [LINES_ON] = "on",
+					    [LINES_ONLY_SHORT] = "short"};
 
 	*wish = LINES_AUTO;
 	if (!text || !*text)
 		return WEFT_SUCCESS;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		if (!strcmp(text, names[i])) {
 			*wish = (enum lines_wish)i;
 			return WEFT_SUCCESS;
 		}
 	}
 	return error_set(WEFT_ERR_ARG,
-			 "WEFT_LINES is \"%.40s\": it must be auto, on or off", text);
+			 "WEFT_LINES is \"%.40s\": it must be auto, on, short or off",
+			 text);
 }
 
 /* Once, and only where somebody asked for lines: everything works without. */
@@ -70,8 +76,8 @@ __attribute__((format(printf, 2, 3))) static void lines_say(struct lines_mem *me
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	fprintf(stderr,
-		"weft: WEFT_LINES=on: %s; short collectives within the host go by "
-		"messages\n",
+		"weft: WEFT_LINES=on: %s; collectives within the host go by messages, "
+		"or those that are not short do\n",
 		why);
 }
 
@@ -92,13 +98,16 @@ static bool file_make(struct lines_mem *mem)
 	if (fcntl(mem->fd, F_ADD_SEALS, SEALS))
 		return false;
 	mem->own->magic = LINES_MAGIC;
+	mem->own->nonce_at = (uintptr_t)mem->own->nonce;
 	return getrandom(mem->own->nonce, sizeof(mem->own->nonce), 0) ==
 	       (ssize_t)sizeof(mem->own->nonce);
 }
 
 void lines_mem_open(struct lines_mem *mem, enum lines_wish wish, struct lines_card *card)
 {
-	*mem = (struct lines_mem){.fd = -1, .demands = wish == LINES_ON};
+	*mem = (struct lines_mem){.fd = -1,
+				  .demands = wish == LINES_ON,
+				  .only_short = wish == LINES_ONLY_SHORT};
 	memset(card, 0, sizeof(*card));
 	if (wish == LINES_OFF)
 		return;
@@ -170,6 +179,56 @@ bool lines_mem_ended(const struct lines_mem *mem, int32_t rank)
 	return p.fd >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
 }
 
+int lines_mem_read(const struct lines_mem *mem, int32_t rank, void *dst, uint64_t addr,
+		   size_t len)
+{
+	const struct lines_file *file = mem->of[rank];
+	uint8_t nonce[sizeof(file->nonce)];
+	/* The nonce is read together with it: the number may be another process's by
+	 * now. */
+	struct iovec here[2] = {{dst, len}, {nonce, sizeof(nonce)}};
+	struct iovec there[2] = {{(void *)(uintptr_t)addr, len},
+				 {(void *)(uintptr_t)file->nonce_at, sizeof(nonce)}};
+	size_t done = 0;
+
+	for (;;) {
+		const ssize_t n =
+			process_vm_readv((pid_t)mem->pid[rank], here, 2, there, 2, 0);
+
+		if (n < 0)
+			return errno;
+		done += (size_t)n;
+		if (done == len + sizeof(nonce))
+			break;
+		/* Up to a page that is not there; the rest of it says why. */
+		if (n == 0 || done >= len)
+			return EFAULT;
+		here[0] = (struct iovec){(char *)dst + done, len - done};
+		there[0] = (struct iovec){(void *)(uintptr_t)(addr + done), len - done};
+	}
+	return memcmp(nonce, file->nonce, sizeof(nonce)) ? ESRCH : 0;
+}
+
+/* Whether the memory of all of our node can be read where it lies. */
+static bool far_try(struct lines_mem *mem, const int32_t *lead, int32_t self)
+{
+	for (int32_t i = 0; i < mem->size; i++) {
+		uint64_t word;
+		int rc;
+
+		if (lead[i] != lead[self] || i == self)
+			continue;
+		rc = lines_mem_read(mem, i, &word, mem->of[i]->nonce_at,
+				    sizeof(mem->own->nonce));
+		if (!rc)
+			continue;
+		lines_say(mem, "what rank %d, process %u, gives cannot be read: %s", i,
+			  mem->pid[i], strerror(rc));
+		return false;
+	}
+	return true;
+}
+
 static int32_t node_ranks(const int32_t *lead, int32_t size, int32_t self)
 {
 	int32_t count = 0;
@@ -194,13 +253,15 @@ void lines_mem_map(struct lines_mem *mem, const int32_t *lead,
 	}
 	mem->of = calloc((size_t)size, sizeof(*mem->of));
 	mem->life = malloc((size_t)size * sizeof(*mem->life));
-	mem->size = mem->of && mem->life ? size : 0;
+	mem->pid = calloc((size_t)size, sizeof(*mem->pid));
+	mem->size = mem->of && mem->life && mem->pid ? size : 0;
 	for (int32_t i = 0; i < mem->size; i++)
 		mem->life[i] = -1;
 	for (int32_t i = 0; i < mem->size; i++) {
 		if (lead[i] != lead[self])
 			continue;
 		mem->of[i] = i == self ? mem->own : NULL;
+		mem->pid[i] = card(arg, i)->pid;
 		if (i != self && card(arg, i)->pid) {
 			mem->life[i] = life_watch(card(arg, i));
 			mem->of[i] = file_map(card(arg, i));
@@ -213,18 +274,24 @@ void lines_mem_map(struct lines_mem *mem, const int32_t *lead,
 			return;
 		}
 	}
-	mem->whole = mem->size > 0;
+	if (mem->size)
+		mem->level = !mem->only_short && far_try(mem, lead, self) ? LINES_FAR
+									  : LINES_NEAR;
 }
 
 void lines_mem_agree(struct lines_mem *mem, const int32_t *lead, int32_t self,
-		     bool (*ok)(const void *arg, int32_t rank), const void *arg)
+		     enum lines_level (*of)(const void *arg, int32_t rank),
+		     const void *arg)
 {
-	mem->good = mem->whole;
+	mem->good = mem->level;
 	for (int32_t i = 0; i < mem->size && mem->good; i++) {
-		if (lead[i] != lead[self] || ok(arg, i))
+		if (lead[i] != lead[self] || of(arg, i) >= mem->good)
 			continue;
-		mem->good = false;
-		lines_say(mem, "rank %d has none", i);
+		mem->good = of(arg, i);
+		if (mem->good == LINES_NONE)
+			lines_say(mem, "rank %d has none", i);
+		else
+			lines_say(mem, "rank %d cannot read what others give", i);
 	}
 	if (mem->fd >= 0)
 		close(mem->fd);
@@ -241,6 +308,7 @@ void lines_mem_close(struct lines_mem *mem)
 	}
 	free(mem->of);
 	free(mem->life);
+	free(mem->pid);
 	if (mem->own)
 		munmap(mem->own, sizeof(struct lines_file));
 	if (mem->fd >= 0)

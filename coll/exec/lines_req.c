@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "coll/api/error.h"
+#include "coll/exec/lines_far.h"
 #include "coll/exec/lines_req.h"
 #include "coll/exec/reduce.h"
 
@@ -58,13 +59,14 @@ static const struct lines_kind kinds[WEFT_COLL_COUNT] = {
 /* ---- communicators -------------------------------------------------------------------
  */
 
-bool exec_lines_open(struct exec *x, uint32_t comm)
+bool exec_lines_open(struct exec *x, uint32_t comm, bool *reads)
 {
 	struct exec_comm *c = &x->comms[comm];
 	const struct lines_mem *mem = &x->lines;
 	struct exec_lines *el;
 
-	if (!mem->good || comm >= LINES_AREAS || c->members < 2 ||
+	*reads = false;
+	if (mem->good == LINES_NONE || comm >= LINES_AREAS || c->members < 2 ||
 	    c->members > LINES_RANKS)
 		return false;
 	for (int32_t i = 0; i < c->members; i++) {
@@ -81,6 +83,7 @@ bool exec_lines_open(struct exec *x, uint32_t comm)
 	for (int32_t i = 0; i < c->members; i++)
 		el->lines.of[i] = lines_mem_of(mem, exec_comm_rank(c, i), comm);
 	c->lines = el;
+	*reads = mem->good == LINES_FAR;
 	return true;
 }
 
@@ -99,6 +102,34 @@ bool lines_take(const struct exec *x, const struct exec_call *call)
 	       !call->follow;
 }
 
+/* What a rank gives at most. */
+static size_t call_blocks(const struct exec *x, const struct exec_call *call)
+{
+	return kinds[call->id.coll].root_gives == GIVE_BLOCKS
+		       ? (size_t)x->comms[call->comm].members
+		       : 1;
+}
+
+size_t lines_scratch(const struct exec *x, const struct exec_call *call)
+{
+	return call->plan->lines == PLAN_LINES_FAR ? far_scratch(x, call) : 0;
+}
+
+bool lines_hold(const struct exec *x, const void *addr, size_t len)
+{
+	const uintptr_t from = (uintptr_t)addr;
+
+	list_foreach (pos, &x->reqs) {
+		const struct exec_req *req = container_of(pos, struct exec_req, link);
+
+		for (int i = PLAN_SRC; req->line.el && i <= PLAN_DST; i++) {
+			if (req->buf[i] && (uintptr_t)req->buf[i] - from < len)
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool is_root(const struct exec_req *req)
 {
 	return req->line.el->lines.self == req->call.id.root;
@@ -109,8 +140,14 @@ static const struct lines_kind *kind_of(const struct exec_req *req)
 	return &kinds[req->call.id.coll];
 }
 
-/* The ranks [first, end) are those that the request reads. */
-static void lines_aim(struct exec_req *req)
+/* Bytes of each block that go in a turn. */
+static size_t near_piece(const struct req_line *line)
+{
+	return LINES_BYTES / line->blocks / LINES_APART * LINES_APART;
+}
+
+/* The next piece of what is given. */
+static void near_aim(struct exec_req *req)
 {
 	const struct lines_kind *kind = kind_of(req);
 	const uint8_t does = is_root(req) ? kind->root_does : kind->others_do;
@@ -118,32 +155,45 @@ static void lines_aim(struct exec_req *req)
 
 	line->does = does;
 	line->next = 0;
-	line->end = kind->meets || does ? line->el->lines.size : 0;
-	if (does == DO_COPY) {
-		line->next = req->call.id.root;
-		line->end = line->next + 1;
-	}
+	line->piece = line->block - line->at;
+	if (line->piece > near_piece(line))
+		line->piece = near_piece(line);
+	/* As long as the longest that anybody gives: it says where the data lies. */
+	line->bytes = line->piece * line->blocks;
+	line->first = does == DO_COPY ? req->call.id.root : 0;
+	line->end = does == DO_COPY ? 1 : kind->meets || does ? line->el->lines.size : 0;
+	line->all = does != DO_COPY && line->end;
 }
 
 void lines_begin(struct exec_req *req)
 {
 	const struct exec_call *call = &req->call;
-	const struct lines_kind *kind = kind_of(req);
 	struct req_line *line = &req->line;
-	uint8_t gives;
 
 	req->base = req->next = 0;
 	req->bind = (struct plan_binding){.disp = NULL};
 	line->el = req->x->comms[call->comm].lines;
 	line->published = false;
+	line->turn = 0;
+	line->turns = 1;
+	line->lost = -1;
+	line->left = 0;
+	line->at = 0;
 	line->block = call->id.count * req->elem_size;
-	gives = is_root(req) ? kind->root_gives : kind->others_give;
-	/* As long as the longest that anybody gives: it says where the data lies. */
-	line->bytes =
-		line->block *
-		(kind->root_gives == GIVE_BLOCKS ? (size_t)line->el->lines.size : 1);
-	line->gives = gives == GIVE_NOTHING ? 0 : line->bytes;
-	lines_aim(req);
+	line->blocks = call_blocks(req->x, call);
+	line->far = call->plan->lines == PLAN_LINES_FAR;
+	if (line->far) {
+		/* Of a doubled call, too, which has memory of its own otherwise. */
+		req->buf[PLAN_SCRATCH] = req->scratch ? req->scratch->memory : NULL;
+		line->turns = far_turns((enum weft_coll)call->id.coll);
+		line->bytes = sizeof(line->addr[0]);
+		far_aim(req);
+	} else {
+		if (line->block * line->blocks > LINES_BYTES)
+			line->turns =
+				(uint32_t)((line->block - 1) / near_piece(line)) + 1;
+		near_aim(req);
+	}
 	list_push_back(&line->el->queue, &line->link);
 }
 
@@ -152,15 +202,10 @@ void lines_end(struct exec_req *req)
 	list_remove(&req->line.link);
 	if (req->result != WEFT_SUCCESS)
 		req->line.el->broken = true;
-	if (req->result != WEFT_SUCCESS && req->line.published)
-		lines_withdraw(&req->line.el->lines);
+	if (req->result != WEFT_SUCCESS)
+		lines_withdraw(&req->line.el->lines,
+			       req->line.turn + (uint32_t)req->line.published);
 	req->line.el = NULL;
-}
-
-/* Where this rank's own contribution lies: in place that is the destination. */
-static const void *lines_source(const struct exec_req *req)
-{
-	return req->buf[PLAN_SRC] ? req->buf[PLAN_SRC] : req->buf[PLAN_DST];
 }
 
 /* What `data`, of the rank that is next, is for. */
@@ -168,52 +213,53 @@ static void lines_use(struct exec_req *req, const char *data)
 {
 	struct req_line *line = &req->line;
 	const struct exec_call *call = &req->call;
-	char *dst = req->buf[PLAN_DST];
+	const size_t piece = line->piece;
+	const uint64_t count = line->turns == 1 ? call->id.count : piece / req->elem_size;
+	char *dst = req->buf[PLAN_DST] + line->at;
 
 	if (kind_of(req)->own_block)
-		data += (size_t)line->el->lines.self * line->block;
+		data += (size_t)line->el->lines.self * piece;
 	switch ((enum lines_do)line->does) {
 	case DO_NOTHING:
 		return;
 	case DO_COPY:
-		memcpy(dst, data, line->block);
+		memcpy(dst, data, piece);
 		return;
 	case DO_GATHER:
-		memcpy(dst + (size_t)line->next * line->block, data, line->block);
+		memcpy(dst + (size_t)line->next * line->block, data, piece);
 		return;
 	case DO_FOLD:
 		break;
 	}
 	/* In the order of ranks, so that all come to the same bits. */
 	if (line->next == 0) {
-		line->first = data;
+		line->lowest = data;
 		return;
 	}
 	if (call->apply)
 		call->apply(call->apply_arg, call->type, dst,
-			    line->next == 1 ? line->first : dst, data, call->id.count);
+			    line->next == 1 ? line->lowest : dst, data, count);
 	else
 		reduce_apply(call->type, call->op, dst,
-			     line->next == 1 ? line->first : dst, data, call->id.count);
-	req->x->stats.reduced_bytes += line->block;
+			     line->next == 1 ? line->lowest : dst, data, count);
+	req->x->stats.reduced_bytes += piece;
 	if (call->op == WEFT_AVG && line->next + 1 == line->end)
-		reduce_scale(call->type, dst, dst, call->id.count,
-			     (uint64_t)line->el->lines.size);
+		reduce_scale(call->type, dst, dst, count, (uint64_t)line->el->lines.size);
 }
 
 /* Reads who has come; true when something moved. */
-static bool lines_read_on(struct exec_req *req)
+static bool near_run(struct exec_req *req)
 {
 	struct req_line *line = &req->line;
 	const int32_t begin = line->next;
 
 	while (line->next < line->end) {
-		const int32_t rank =
-			exec_comm_rank(&req->x->comms[req->call.comm], line->next);
+		const int32_t from = lines_rank(req, line->next);
+		const int32_t rank = exec_comm_rank(&req->x->comms[req->call.comm], from);
 		const void *data;
 		uint64_t sig;
 
-		switch (lines_look(&line->el->lines, line->next, req->call.call, req->sig,
+		switch (lines_look(&line->el->lines, from, req->call.call, req->sig,
 				   line->bytes, &data, &sig)) {
 		case LINES_NOT_YET:
 			return line->next > begin;
@@ -234,6 +280,26 @@ static bool lines_read_on(struct exec_req *req)
 	return line->next > begin;
 }
 
+static size_t near_give(const struct exec_req *req, char *place)
+{
+	const struct req_line *line = &req->line;
+	const char *src = (const char *)lines_source(req) + line->at;
+
+	switch ((enum lines_give)(is_root(req) ? kind_of(req)->root_gives
+					       : kind_of(req)->others_give)) {
+	case GIVE_NOTHING:
+		return 0;
+	case GIVE_BLOCK:
+		memcpy(place, src, line->piece);
+		return line->piece;
+	case GIVE_BLOCKS:
+		break;
+	}
+	for (size_t i = 0; i < line->blocks; i++)
+		memcpy(place + i * line->piece, src + i * line->block, line->piece);
+	return line->bytes;
+}
+
 /* Gives what this rank has, once it may. */
 static bool lines_give(struct exec_req *req)
 {
@@ -242,15 +308,16 @@ static bool lines_give(struct exec_req *req)
 
 	if (line->el->queue.next != &line->link || lines_behind(l) >= 0)
 		return false;
-	if (line->gives)
-		memcpy(lines_place(l, line->bytes), lines_source(req), line->gives);
+	line->gives = line->far ? far_give(req, lines_place(l, line->bytes))
+				: near_give(req, lines_place(l, line->bytes));
 	lines_publish(l, req->call.call, req->sig);
 	line->published = true;
 	req->seen->told = 1;
 	return true;
 }
 
-bool lines_run(struct exec_req *req)
+/* over: the turn is. */
+static bool turn_run(struct exec_req *req, bool *over)
 {
 	struct req_line *line = &req->line;
 	const struct exec_comm *comm = &req->x->comms[req->call.comm];
@@ -267,17 +334,44 @@ bool lines_run(struct exec_req *req)
 		if (!moved)
 			return false;
 	}
-	if (lines_read_on(req)) {
+	if (line->far ? far_run(req) : near_run(req)) {
 		req->moved = 0;
 		moved = true;
 	}
-	if (req->state != EXEC_RUNNING || req->accord.on || line->next < line->end)
+	if (req->state != EXEC_RUNNING || req->accord.on || line->next < line->end ||
+	    line->left)
 		return moved;
 	/* Whoever read from all has seen all at this turn. */
-	if (line->does != DO_COPY && line->end)
+	if (line->all)
 		lines_seen(&line->el->lines);
-	req_settle(req);
+	*over = true;
 	return true;
+}
+
+bool lines_run(struct exec_req *req)
+{
+	struct req_line *line = &req->line;
+	bool moved = false, over;
+
+	for (;;) {
+		over = false;
+		if (turn_run(req, &over))
+			moved = true;
+		if (!over)
+			return moved;
+		if (line->turn + 1 == line->turns) {
+			req_settle(req);
+			return true;
+		}
+		line->turn++;
+		line->published = false;
+		if (line->far) {
+			far_aim(req);
+		} else {
+			line->at += line->piece;
+			near_aim(req);
+		}
+	}
 }
 
 /* ---- waiting -------------------------------------------------------------------------
@@ -302,7 +396,9 @@ static int32_t lines_waits(const struct exec_req *req)
 		return lines_waits(container_of(head, struct exec_req, line.link));
 	if (!line->published)
 		return lines_behind(&line->el->lines);
-	return line->next < line->end ? line->next : -1;
+	return line->lost >= 0		? line->lost
+	       : line->next < line->end ? lines_rank(req, line->next)
+					: -1;
 }
 
 int32_t lines_waits_for(const struct exec_req *req)
@@ -319,11 +415,13 @@ bool lines_needs(const struct exec_req *req, int32_t rank)
 
 	if (!line->published)
 		return lines_waits_for(req) == rank;
-	for (int32_t i = line->next; i < line->end; i++) {
+	for (int32_t k = line->next; k < line->end; k++) {
+		const int32_t i = lines_rank(req, k);
+
 		if (exec_comm_rank(comm, i) == rank)
 			return !has_come(req, i);
 	}
-	return false;
+	return line->lost >= 0 && exec_comm_rank(comm, line->lost) == rank;
 }
 
 /* A rank may have ended that the provider has no connection to, which says nothing then.
@@ -347,7 +445,8 @@ void lines_probe(struct exec_req *req)
 			req_probe(req, lines_waits_for(req));
 		return;
 	}
-	for (int32_t i = line->next; line->published && i < line->end; i++) {
+	for (int32_t k = line->next; line->published && k < line->end; k++) {
+		const int32_t i = lines_rank(req, k);
 		const int32_t rank = exec_comm_rank(comm, i);
 
 		if (i == comm->self || has_come(req, i))

@@ -21,14 +21,29 @@ struct exec_lines {
 
 void lines_comm_close(struct exec_comm *comm);
 
-/* Whether a call that starts goes this way. */
+/* Whether a call that starts goes this way; and how much memory of ours it needs. */
 bool lines_take(const struct exec *x, const struct exec_call *call);
+size_t lines_scratch(const struct exec *x, const struct exec_call *call);
 
 /* What req_run() is for others: true when something moved. */
 bool lines_run(struct exec_req *req);
 /* The request has begun; it is done or has failed. */
 void lines_begin(struct exec_req *req);
 void lines_end(struct exec_req *req);
+
+/* The rank of the communicator that a request reads as its k-th one. */
+static inline int32_t lines_rank(const struct exec_req *req, int32_t k)
+{
+	const int32_t rank = req->line.first + k, size = req->line.el->lines.size;
+
+	return rank < size ? rank : rank - size;
+}
+
+/* Where this rank's own contribution lies: a broadcast has one buffer. */
+static inline const void *lines_source(const struct exec_req *req)
+{
+	return req->buf[PLAN_SRC] ? req->buf[PLAN_SRC] : req->buf[PLAN_DST];
+}
 
 /* Rank of the context that the request waits for, or -1; whether for this one. */
 int32_t lines_waits_for(const struct exec_req *req);
@@ -37,6 +52,8 @@ bool lines_needs(const struct exec_req *req, int32_t rank);
 void lines_probe(struct exec_req *req);
 /* Sends to all other ranks of the communicator. */
 void lines_tell(struct exec_req *req, struct ctl_msg *msg);
+/* Whether a call works in these bytes, for which nothing is registered. */
+bool lines_hold(const struct exec *x, const void *addr, size_t len);
 /* Its deadline has passed. */
 void lines_timed_out(struct exec_req *req);
 

@@ -309,18 +309,21 @@ static void req_rewind(struct exec_req *req)
 
 static enum weft_result req_buffers(struct exec_req *req, const struct exec_call *call)
 {
-	const uint64_t elements = call->plan->buf_len[PLAN_SCRATCH];
+	uint64_t bytes;
 
 	req->elem_size = weft_type_size(call->type);
+	bytes = lines_take(req->x, call)
+			? lines_scratch(req->x, call)
+			: call->plan->buf_len[PLAN_SCRATCH] * req->elem_size;
 	req->buf[PLAN_SRC] = call->src;
 	req->buf[PLAN_DST] = call->dst;
 	req->buf[PLAN_SCRATCH] = NULL;
-	if (!elements || call->twin || lines_take(req->x, call))
+	if (!bytes || (call->twin && !lines_take(req->x, call)))
 		return WEFT_SUCCESS;
-	req->scratch = stage_get(req->x, elements * req->elem_size);
+	req->scratch = stage_get(req->x, bytes);
 	if (!req->scratch)
 		return error_set(WEFT_ERR_NOMEM, "no memory for %llu bytes of scratch",
-				 (unsigned long long)(elements * req->elem_size));
+				 (unsigned long long)bytes);
 	req->buf[PLAN_SCRATCH] = req->scratch->memory;
 	return WEFT_SUCCESS;
 }

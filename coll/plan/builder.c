@@ -343,10 +343,10 @@ void plan_prefer_puts(struct plan_builder *b)
 		b->plan->puts = true;
 }
 
-void plan_by_lines(struct plan_builder *b)
+void plan_by_lines(struct plan_builder *b, enum plan_lines how)
 {
 	if (b && !b->error)
-		b->plan->lines = true;
+		b->plan->lines = (uint8_t)how;
 }
 
 static void dep_add(struct plan_builder *b, uint32_t step, uint32_t on, int32_t trip0,

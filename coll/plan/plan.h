@@ -157,7 +157,7 @@ struct plan {
 	uint64_t divisor;    /* for PLAN_SCALE */
 	bool in_place;	     /* SRC lies in DST, as plan_call says */
 	bool puts;	     /* plan_prefer_puts() */
-	bool lines;	     /* plan_by_lines() */
+	uint8_t lines;	     /* enum plan_lines: plan_by_lines() */
 	uint64_t buf_len[3]; /* elements of SRC, DST, SCRATCH that the plan may touch */
 	struct plan_part *part;
 	uint32_t part_count;
@@ -207,6 +207,7 @@ struct plan_call {
 	bool fetches; /* a long pair costs its sender little: the receiver moves it */
 	bool crowded; /* ranks share processors: a round costs a change of processes */
 	bool lines;   /* its ranks share memory for what is short: plan_by_lines() */
+	bool reads;   /* and read what each other gives, where it is not short */
 	uint64_t chunk_bytes; /* pipelining granule asked for; 0: the algorithm's own */
 	const struct plan_nodes *nodes; /* the same on all ranks; NULL: all on one */
 };
@@ -289,11 +290,14 @@ void plan_set_proof(struct plan_builder *b, uint32_t step, uint32_t on, int32_t 
 void plan_prefer_puts(struct plan_builder *b);
 
 /* Where the ranks have lines (coll/exec/lines.h) the executor does by them what the plan
- * says: one step, of few ranks, each of which gives away a few bytes. The same on all
- * ranks, as above. */
+ * says: one step, of few ranks. The same on all ranks, as above. */
 #define PLAN_LINES_RANKS 16
-#define PLAN_LINES_BYTES 4096 /* that a rank gives away, all blocks together */
-void plan_by_lines(struct plan_builder *b);
+enum plan_lines {
+	PLAN_LINES_NONE,
+	PLAN_LINES_NEAR, /* what a rank gives goes through its lines */
+	PLAN_LINES_FAR,	 /* it is read where it lies */
+};
+void plan_by_lines(struct plan_builder *b, enum plan_lines how);
 
 /* Frees the builder; 0 and the plan, or -ENOMEM, or -EINVAL (a malformed plan: a fault in
  * the algorithm; *why says which rule, static storage). */

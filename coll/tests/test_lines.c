@@ -100,7 +100,11 @@ static int body(struct ranks *r)
  * -------------------------------------------------------------- */
 
 /* Bytes of a block; where there is one for each rank, divided among them. */
-static const uint64_t lengths[] = {1, 8, LINES_SHORT, LINES_SHORT + 8, 1000, LINES_BYTES};
+static const uint64_t lengths[] = {1,	  8,	       LINES_SHORT, LINES_SHORT + 8,
+				   1000,  LINES_BYTES, 20000,	    33344,
+				   60000, 120000};
+/* Those behind are read where they lie, or go in several turns. */
+#define LENGTHS_SHORT 5
 
 static bool has_blocks(enum weft_coll coll)
 {
@@ -128,8 +132,11 @@ static struct ref_case any_case(const struct ranks *r, uint32_t *state)
 			.in_place = draw(state, 2),
 			.salt = draw(state, 1000000),
 		};
-		c.count =
-			lengths[draw(state, COUNT_OF(lengths))] / weft_type_size(c.type);
+		/* In place only short ones of these go by lines. */
+		c.count = lengths[draw(state, c.coll == WEFT_COLL_ALLTOALL && c.in_place
+						      ? LENGTHS_SHORT
+						      : COUNT_OF(lengths))] /
+			  weft_type_size(c.type);
 		if (has_blocks(c.coll))
 			c.count /= (uint64_t)r->size;
 	} while (!is_case(&c));
@@ -215,7 +222,8 @@ static int turns_run(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *fi
 		struct weft_comm *in = comm[draw(&state, 2)];
 
 		if (draw(&state, 5) == 0 && c.coll != WEFT_COLL_BARRIER)
-			c.count = 3000; /* by messages */
+			/* Not by lines. */
+			c.algorithm = algo_at(weft_coll_name(c.coll), 0)->name;
 		if (draw(&state, 2)) {
 			bad = case_run(r, in, &c, false);
 		} else if (count < OPEN_MAX) {
@@ -304,11 +312,71 @@ static int death_run(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *co
 	return RANKS_GOOD;
 }
 
+#define FAR_COUNT 20000
+
+/* Rank 1 comes when rank 0 has given up, and has changed what it gave: it must not end
+ * well by it. */
+static int late_run(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
+{
+	struct weft_opts opts = WEFT_OPTS_INIT;
+	float *src = calloc(FAR_COUNT, sizeof(*src));
+	float *dst = calloc(FAR_COUNT * 2, sizeof(*dst));
+	enum weft_result got;
+
+	(void)ctx;
+	if (!src || !dst || weft_barrier(comm, NULL) != WEFT_SUCCESS)
+		return ranks_say(r, "barrier: %s", weft_error_detail());
+	/* Rank 0 is silent afterwards: whether its word of it arrives is not the point.
+	 */
+	opts.timeout_us = r->rank == 0 ? DEADLINE_US / 4 : DEADLINE_US;
+	if (r->rank == 1 && !ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
+	got = weft_allgather(comm, src, dst, FAR_COUNT, WEFT_FP32, &opts);
+	if (got != (r->rank == 0 ? WEFT_ERR_TIMEOUT : WEFT_ERR_COMM) &&
+	    (r->rank == 0 || (got != WEFT_ERR_TIMEOUT && got != WEFT_ERR_PEER)))
+		return ranks_say(r, "%s: %s", weft_strerror(got), weft_error_detail());
+	memset(src, 1, FAR_COUNT * sizeof(*src));
+	if (r->rank == 0 && !ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
+	/* Rank 1 hears from us why. */
+	if (!ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
+	free(src);
+	free(dst);
+	return RANKS_GOOD;
+}
+
+/* One dies among long calls, at any moment of them. */
+static int far_death_run(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
+{
+	float *src = calloc(FAR_COUNT, sizeof(*src));
+	float *dst = calloc(FAR_COUNT, sizeof(*dst));
+	enum weft_result got = WEFT_SUCCESS;
+
+	(void)ctx;
+	if (!src || !dst || !ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
+	for (int i = 0; got == WEFT_SUCCESS; i++) {
+		if (r->rank == 1 && i == 50)
+			kill(getpid(), SIGKILL);
+		got = weft_allreduce(comm, src, dst, FAR_COUNT, WEFT_FP32, WEFT_SUM,
+				     NULL);
+	}
+	free(src);
+	free(dst);
+	if ((got != WEFT_ERR_PEER && got != WEFT_ERR_COMM) ||
+	    !strstr(weft_error_detail(), "rank 1"))
+		return ranks_say(r, "%s: %s", weft_strerror(got), weft_error_detail());
+	return RANKS_GOOD;
+}
+
+#define DISAGREE_COUNT 400000
+
 /* Rank 1 gives another root; another operation; another collective; one that is no call
  * for lines. */
 static int disagree_run(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *first)
 {
-	uint32_t *big = calloc(100000, sizeof(*big));
+	uint32_t *big = calloc(DISAGREE_COUNT, sizeof(*big));
 
 	for (int kind = 0; kind < 4; kind++) {
 		struct weft_comm *comm;
@@ -327,7 +395,7 @@ static int disagree_run(struct ranks *r, struct weft_ctx *ctx, struct weft_comm 
 		else if (kind == 2)
 			got = weft_allgather(comm, &x, y, 1, WEFT_UINT32, NULL);
 		else
-			got = weft_allreduce(comm, big, big, 100000, WEFT_UINT32,
+			got = weft_allreduce(comm, big, big, DISAGREE_COUNT, WEFT_UINT32,
 					     WEFT_SUM, NULL);
 		/* Who finished hears it in the next. */
 		if (got == WEFT_SUCCESS)
@@ -384,6 +452,13 @@ int main(void)
 	       "for");
 	job.run = disagree_run;
 	tap_ok(ranks_run(3, RUN_S, body, &job, end), "ranks that disagree hear so");
+	job.run = late_run;
+	tap_ok(ranks_run(2, RUN_S, body, &job, end),
+	       "what a rank takes back nobody ends well by");
+	job.run = far_death_run;
+	ranks_run(3, RUN_S, body, &job, end);
+	tap_ok(end[0] == RANKS_GOOD && end[2] == RANKS_GOOD,
+	       "a rank that dies among long calls is named by the others");
 	job.run = death_run;
 	ranks_run(3, RUN_S, body, &job, end);
 	tap_ok(end[0] == RANKS_GOOD && end[2] == RANKS_GOOD,

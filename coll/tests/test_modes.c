@@ -185,6 +185,8 @@ int main(void)
 	char names[8][32];
 	int end[RANKS_MAX], count = ranks_providers("weft,tcp,shm", names, 8);
 
+	/* What goes by messages and puts is looked at here. */
+	setenv("WEFT_LINES", "off", 1);
 	for (int i = 0; i < count; i++) {
 		for (size_t k = 0; k < sizeof(modes) / sizeof(modes[0]); k++) {
 			modes[k].provider = names[i];

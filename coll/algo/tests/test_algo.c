@@ -347,9 +347,19 @@ static void lines_tests(void)
 		   "so do blocks that are short together");
 	c.count++;
 	tap_is_str(algo_choose("alltoall", &c)->name, "direct", "and not longer ones");
-	c.count = 513;
-	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",
+	c.count = 1025;
+	tap_is_str(algo_choose("allreduce", &c)->name, "halving-doubling",
 		   "nor a long all-reduce");
+	c.reads = true;
+	tap_is_str(algo_choose("allreduce", &c)->name, "lines",
+		   "but where they can read what each other gives");
+	c.in_place = true;
+	tap_ok(strcmp(algo_choose("alltoall", &c)->name, "lines") != 0,
+	       "which blocks that are exchanged in place are not");
+	c.in_place = false;
+	c.count = (UINT64_C(1) << 20) / 8 + 1;
+	tap_ok(strcmp(algo_choose("allreduce", &c)->name, "lines") != 0,
+	       "nor what is very long");
 	c.count = 0;
 	tap_is_str(algo_choose("barrier", &c)->name, "lines", "a barrier does");
 	tap_is_str(algo_choose("allreduce", &c)->name, "recursive-doubling",

@@ -242,7 +242,7 @@ static void look_tests(void)
 	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &sig) == LINES_THERE &&
 		       !memcmp(data, "12345678", 8),
 	       "one that runs the same, and its data");
-	lines_withdraw(&b);
+	lines_withdraw(&b, 1);
 	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &sig) == LINES_NOT_YET,
 	       "one whose call has failed meanwhile");
 	for (int i = 0; i < LINES_SLOTS; i++)
@@ -325,9 +325,9 @@ static const struct lines_card *card_at(const void *arg, int32_t rank)
 	return &((const struct lines_card *)arg)[rank];
 }
 
-static bool all_have(const void *arg, int32_t rank)
+static enum lines_level all_have(const void *arg, int32_t rank)
 {
-	return ((const bool *)arg)[rank];
+	return ((const enum lines_level *)arg)[rank];
 }
 
 /* Whether rank 0 maps rank 1's memory by such a card. */
@@ -340,7 +340,7 @@ static bool maps(const struct lines_card *card)
 
 	lines_mem_open(&mem, LINES_AUTO, &both[0]);
 	lines_mem_map(&mem, lead, card_at, both, 2, 0);
-	whole = mem.whole;
+	whole = mem.level == LINES_FAR;
 	lines_mem_close(&mem);
 	return whole;
 }
@@ -352,6 +352,36 @@ static int other_file(size_t size, unsigned seals)
 	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, seals))
 		tap_bail("memfd: %s", strerror(errno));
 	return fd;
+}
+
+/* Of rank 1's memory, which is ours. */
+static void read_tests(struct lines_mem *mem)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *to = calloc(2, page);
+	uint64_t at;
+	uint32_t pid = mem->pid[1];
+
+	if (pages == MAP_FAILED || !to)
+		tap_bail("no memory");
+	at = (uintptr_t)pages;
+	memset(pages, 77, page);
+	memset(pages + page, 78, page);
+	tap_ok(lines_mem_read(mem, 1, to, at + page - 3, 6) == 0 &&
+		       !memcmp(to, "MMMNNN", 6),
+	       "what a rank gives is read where it lies");
+	munmap(pages + page, page);
+	tap_is_int(lines_mem_read(mem, 1, to, at, 2 * page), EFAULT,
+		   "not where some of it is no memory");
+	tap_is_int(lines_mem_read(mem, 1, to, at + page, 8), EFAULT, "or all of it");
+	mem->pid[1] = (uint32_t)getppid();
+	tap_ok(lines_mem_read(mem, 1, to, at, 8) != 0,
+	       "not of another process that has got its number");
+	mem->pid[1] = pid;
+	munmap(pages, page);
+	free(to);
 }
 
 static void refusal_tests(const struct lines_card *good, size_t size)
@@ -381,7 +411,9 @@ static void refusal_tests(const struct lines_card *good, size_t size)
 static void mem_tests(void)
 {
 	static const int32_t lead[3] = {0, 0, 2};
-	const bool all[3] = {true, true, false}, none[3] = {true, false, false};
+	const enum lines_level all[3] = {LINES_FAR, LINES_FAR, LINES_NONE},
+			       near[3] = {LINES_FAR, LINES_NEAR, LINES_NONE},
+			       none[3] = {LINES_FAR, LINES_NONE, LINES_NONE};
 	struct lines_card card[3] = {{0}};
 	struct lines_mem a, b;
 
@@ -394,20 +426,24 @@ static void mem_tests(void)
 	       "nobody else can write where the kernel can promise it");
 	lines_mem_map(&a, lead, card_at, card, 3, 0);
 	lines_mem_map(&b, lead, card_at, card, 3, 1);
-	tap_ok(a.whole && b.whole, "two ranks of one node");
+	tap_ok(a.level == LINES_FAR && b.level == LINES_FAR, "two ranks of one node");
 	lines_mem_own(&a, 5)->head[1].sig = 1234;
 	tap_ok(lines_mem_of(&b, 0, 5)->head[1].sig == 1234, "see what the other writes");
+	read_tests(&a);
 	refusal_tests(&card[1],
 		      sizeof(struct lines_area) * LINES_AREAS + (size_t)LINES_PAGE);
 	lines_mem_agree(&a, lead, 0, all_have, all);
 	lines_mem_agree(&b, lead, 1, all_have, none);
-	tap_ok(a.good && !b.good, "used where all of the node have all");
+	tap_ok(a.good == LINES_FAR && b.good == LINES_NONE,
+	       "used where all of the node have all");
+	lines_mem_agree(&a, lead, 0, all_have, near);
+	tap_ok(a.good == LINES_NEAR, "as far as all of it have it");
 	tap_ok(!maps(&card[1]), "once all have it, nobody else gets at it");
 	lines_mem_close(&a);
 	lines_mem_close(&b);
 	lines_mem_open(&a, LINES_OFF, &card[0]);
 	lines_mem_map(&a, lead, card_at, card, 3, 0);
-	tap_ok(!card[0].pid && !a.whole, "none where they are turned off");
+	tap_ok(!card[0].pid && a.level == LINES_NONE, "none where they are turned off");
 	lines_mem_close(&a);
 }
 
@@ -417,10 +453,12 @@ static void wish_tests(void)
 
 	tap_ok(lines_read(NULL, &wish) == WEFT_SUCCESS && wish == LINES_AUTO &&
 		       lines_read("off", &wish) == WEFT_SUCCESS && wish == LINES_OFF &&
-		       lines_read("on", &wish) == WEFT_SUCCESS && wish == LINES_ON,
+		       lines_read("on", &wish) == WEFT_SUCCESS && wish == LINES_ON &&
+		       lines_read("short", &wish) == WEFT_SUCCESS &&
+		       wish == LINES_ONLY_SHORT,
 	       "WEFT_LINES");
 	tap_ok(lines_read("yes", &wish) == WEFT_ERR_ARG &&
-		       strstr(weft_error_detail(), "auto, on or off"),
+		       strstr(weft_error_detail(), "auto, on, short or off"),
 	       "another word is refused");
 }
 
