@@ -80,11 +80,6 @@ static bool few_ranks(const struct plan_call *call)
 	return call->size >= 1 && call->size <= BUILD_FLAT_RANKS;
 }
 
-static bool few_commute(const struct plan_call *call)
-{
-	return few_ranks(call) && !call->ordered;
-}
-
 const struct algo algo_table[] = {
 	{"barrier", "dissemination", "ceil(log2 n) rounds of empty messages: log2 n * a",
 	 PLAN_GOAL_BARRIER, any_size, barrier_dissemination_build, false},
@@ -163,10 +158,10 @@ const struct algo algo_table[] = {
 	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_ring_build, false},
 	{"reduce_scatter", "recursive-halving",
 	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_halving_build, false},
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build, false},
 	{"reduce_scatter", "lines",
 	 "as allreduce, a block of each: a + (n-1)(o + m (b + g))",
-	 PLAN_GOAL_REDUCE_SCATTER, few_commute, reducescatter_lines_build, false},
+	 PLAN_GOAL_REDUCE_SCATTER, few_ranks, reducescatter_lines_build, false},
 	{"alltoall", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",
 	 PLAN_GOAL_ALLTOALL, any_size, alltoall_pairwise_build, false},
 	{"alltoall", "direct", "as pairwise, 8 blocks at a time: (n-1)(a/8 + m b)",
@@ -213,7 +208,7 @@ const struct algo algo_table[] = {
 	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_ring_build, true},
 	{"reduce_scatterv", "recursive-halving",
 	 "log2 n rounds, two more unless n is a power of two: log2 n * a + (n-1) m b",
-	 PLAN_GOAL_REDUCE_SCATTER, commutes, reducescatter_halving_build, true},
+	 PLAN_GOAL_REDUCE_SCATTER, any_size, reducescatter_halving_build, true},
 	{"alltoallv", "direct", "n - 1 steps, 8 blocks at a time: (n-1)(a/8 + m b)",
 	 PLAN_GOAL_ALLTOALL, apart, alltoall_direct_build, true},
 	{"alltoallv", "pairwise", "n - 1 steps, one block at a time: (n-1)(a + m b)",

@@ -12,8 +12,14 @@
  * they are short, so that a receive need not wait for the round before.
  * Cost: log2 p * a + (p - 1) / p * n m * b + (p - 1) / p * n m * g for blocks of m bytes;
  * a + n m (b + g) and a + m b more where n is no power of two; g per byte reduced.
+ *
+ * In the order of ranks (plan_call.ordered) the partners are at distances 1, 2, ..., p/2,
+ * so that what is joined are neighbours; a rank ends with the blocks of the one whose
+ * number among those that work has the same bits in reverse, and sends them where they
+ * belong: a + m b more.
  * Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
- * Operations in MPICH", 2005, section 4.3; folding as in allreduce_halving.c.
+ * Operations in MPICH", 2005, section 4.3 (in order: 4.4, as MPICH does it for what does
+ * not commute); folding as in allreduce_halving.c.
  */
 #include "config.h"
 
@@ -34,6 +40,7 @@ struct halving {
 	int64_t extra; /* n - p: so many work for two */
 	bool own;      /* nothing was added up yet: sums are in SRC */
 	uint32_t rounds, first;
+	uint32_t last; /* the SEND that was added last */
 	uint32_t reduce[HALVING_ROUNDS_MAX];
 	uint8_t dst;
 };
@@ -68,14 +75,16 @@ static int arrivals(const struct halving *h)
 	return 1 + (int)(h->rounds % h->slots);
 }
 
-/* Adds what arrives to our own: into the sums, or if `last` into DST. */
+/* Adds what arrives to our own: into the sums, or if `last` into DST. `below`: it is of
+ * lower ranks. */
 static void reduce_add(struct halving *h, struct plan_range arrives, int64_t keep,
-		       int64_t count, uint32_t recv, bool last)
+		       int64_t count, uint32_t recv, bool last, bool below)
 {
 	const struct plan_range own = run(h, h->own ? -1 : 0, keep, count);
 	const struct plan_range to =
 		last ? plan_run(PLAN_DST, h->dst, 0, 1) : run(h, 0, keep, count);
-	const uint32_t reduce = plan_add_reduce(h->b, to, own, arrives);
+	const uint32_t reduce =
+		plan_add_reduce(h->b, to, below ? arrives : own, below ? own : arrives);
 
 	plan_add_dep_same(h->b, reduce, recv);
 	if (!h->own)
@@ -94,6 +103,7 @@ static void send_add(struct halving *h, int32_t peer, int64_t leave, int64_t cou
 
 	if (!h->own)
 		plan_add_dep_same(h->b, send, h->reduce[h->rounds - 1]);
+	h->last = send;
 }
 
 static void receive_add(struct halving *h, int32_t peer, int64_t keep, int64_t count,
@@ -104,7 +114,7 @@ static void receive_add(struct halving *h, int32_t peer, int64_t keep, int64_t c
 
 	if (h->rounds >= h->first + h->slots)
 		plan_add_dep_same(h->b, recv, h->reduce[h->rounds - h->slots]);
-	reduce_add(h, in, keep, count, recv, last);
+	reduce_add(h, in, keep, count, recv, last, peer < h->call->rank);
 }
 
 /* Who worked for two: our own block into DST, the neighbour's to it. */
@@ -134,14 +144,87 @@ static void results_add(struct halving *h, int64_t id)
 			  step);
 }
 
+static int64_t reversed(int64_t id, int64_t p)
+{
+	int64_t out = 0;
+
+	for (int64_t bit = 1; bit < p; bit *= 2)
+		out = out * 2 + (id & bit ? 1 : 0);
+	return out;
+}
+
+/* One of the blocks that this rank has in order, to the rank that it is of. */
+static void deliver_add(struct halving *h, int64_t of, int64_t block)
+{
+	const struct plan_range dst = plan_run(PLAN_DST, h->dst, 0, 1);
+	const uint32_t sum = h->reduce[h->rounds - 1];
+	struct plan_range at = run(h, 0, of, 1);
+	uint32_t step = sum;
+
+	at.block = at.count = 1;
+	at.first += (uint32_t)(block - block_of(h, of)) * h->blocks.per;
+	if (block == h->call->rank) {
+		step = plan_add_copy(h->b, dst, at);
+		plan_add_dep_same(h->b, step, sum);
+		if (h->call->average)
+			plan_set_scale(h->b, step);
+		return;
+	}
+	if (h->call->average) {
+		step = plan_add_copy(h->b, at, at);
+		plan_set_scale(h->b, step);
+		plan_add_dep_same(h->b, step, sum);
+	}
+	plan_add_dep_same(h->b,
+			  plan_add_send(h->b, (int32_t)block, at,
+					h->call->vector ? plan_anywhere() : dst),
+			  step);
+}
+
+/* Halves with neighbours first, then everybody gets its own block. */
+static void ordered_add(struct halving *h, int64_t id, int64_t p, bool folds)
+{
+	const int64_t holder = reversed(id, p);
+	int64_t lo = 0, half = p / 2;
+	uint32_t sent = 0, recv;
+	bool sends = false;
+
+	for (int64_t dist = 1; dist < p; dist *= 2, half /= 2) {
+		const int32_t peer = rank_of(h, id ^ dist);
+		const int64_t keep = id & dist ? lo + half : lo;
+
+		send_add(h, peer, id & dist ? lo : lo + half, half);
+		/* The step that reads what the caller gave, where no sum is there yet. */
+		if (dist == 1 && !folds) {
+			sent = h->last;
+			sends = true;
+		}
+		receive_add(h, peer, keep, half, false);
+		lo = keep;
+	}
+	for (int64_t block = block_of(h, lo); block < block_of(h, lo + 1); block++)
+		deliver_add(h, lo, block);
+	if (holder == id)
+		return;
+	recv = plan_add_recv(h->b, rank_of(h, holder), plan_run(PLAN_DST, h->dst, 0, 1));
+	/* In place the result is a block of what was given: behind what reads that. */
+	if (h->call->in_place) {
+		if (sends)
+			plan_add_dep_same(h->b, recv, sent);
+		plan_add_dep_same(h->b, recv, h->reduce[h->first]);
+	}
+}
+
 /* An odd rank of the first ones: gives, and gets its block. */
 static void folded_add(struct halving *h, int64_t p)
 {
 	const int32_t peer = h->call->rank - 1;
+	const int64_t id = h->call->rank / 2;
 	uint32_t recv;
 
 	send_add(h, peer, 0, p);
-	recv = plan_add_recv(h->b, peer, plan_run(PLAN_DST, h->dst, 0, 1));
+	recv = plan_add_recv(h->b, h->call->ordered ? rank_of(h, reversed(id, p)) : peer,
+			     plan_run(PLAN_DST, h->dst, 0, 1));
 	/* The result is a block of what was given. */
 	if (h->call->in_place)
 		plan_add_dep_same(h->b, recv, recv - 1);
@@ -162,6 +245,10 @@ static void steps_add(struct halving *h, int64_t p)
 		receive_add(h, rank + 1, 0, p, false);
 	else if (h->extra)
 		h->rounds = h->first = 1; /* the folding is a round for all */
+	if (h->call->ordered) {
+		ordered_add(h, id, p, folds);
+		return;
+	}
 	for (int64_t dist = p / 2; dist >= 1; dist /= 2) {
 		const int64_t keep = id & ~(dist - 1);
 		const int32_t peer = rank_of(h, id ^ dist);
