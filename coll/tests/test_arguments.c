@@ -374,6 +374,7 @@ static void count_apply(void *arg, enum weft_type type, void *dst, const void *a
 
 static void test_operations(struct weft_ctx *ctx, struct weft_comm *comm)
 {
+	struct weft_opts call = WEFT_OPTS_INIT;
 	struct weft_op_opts opts = WEFT_OP_OPTS_INIT, small = {.size = 4};
 	uint32_t a[2] = {1, 2}, b[2];
 	enum weft_op op = WEFT_SUM;
@@ -408,9 +409,10 @@ static void test_operations(struct weft_ctx *ctx, struct weft_comm *comm)
 	tap_ok(weft_op_destroy(ctx, op) == WEFT_SUCCESS &&
 		       weft_op_create(ctx, &opts, &op) == WEFT_SUCCESS,
 	       "for one that does not commute");
-	refused(weft_reduce_scatter(comm, a, b, 2, WEFT_UINT32, op, NULL),
+	call.algorithm = "ring";
+	refused(weft_reduce_scatter(comm, a, b, 2, WEFT_UINT32, op, &call),
 		WEFT_ERR_UNSUPPORTED, "order of ranks",
-		"which a reduce-scatter does not have");
+		"which a ring does not keep the order for");
 }
 
 static void test_messages(struct weft_comm *comm)
