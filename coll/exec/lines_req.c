@@ -208,6 +208,13 @@ void lines_end(struct exec_req *req)
 	req->line.el = NULL;
 }
 
+/* Its own block is of no use to others, and is taken where it lies. Not what is added up:
+ * in place the sum may come over it before its turn. */
+static bool near_keeps(const struct exec_req *req)
+{
+	return kind_of(req)->own_block && kind_of(req)->others_do != DO_FOLD;
+}
+
 /* What `data`, of the rank that is next, is for. */
 static void lines_use(struct exec_req *req, const char *data)
 {
@@ -217,6 +224,14 @@ static void lines_use(struct exec_req *req, const char *data)
 	const uint64_t count = line->turns == 1 ? call->id.count : piece / req->elem_size;
 	char *dst = req->buf[PLAN_DST] + line->at;
 
+	if (near_keeps(req) && lines_rank(req, line->next) == line->el->lines.self) {
+		data = (const char *)lines_source(req) + line->at +
+		       (size_t)line->el->lines.self * line->block;
+		dst += line->does == DO_GATHER ? (size_t)line->next * line->block : 0;
+		if (dst != data)
+			memcpy(dst, data, piece);
+		return;
+	}
 	if (kind_of(req)->own_block)
 		data += (size_t)line->el->lines.self * piece;
 	switch ((enum lines_do)line->does) {
@@ -295,8 +310,11 @@ static size_t near_give(const struct exec_req *req, char *place)
 	case GIVE_BLOCKS:
 		break;
 	}
-	for (size_t i = 0; i < line->blocks; i++)
-		memcpy(place + i * line->piece, src + i * line->block, line->piece);
+	for (size_t i = 0; i < line->blocks; i++) {
+		if (i != (size_t)line->el->lines.self || !near_keeps(req))
+			memcpy(place + i * line->piece, src + i * line->block,
+			       line->piece);
+	}
 	return line->bytes;
 }
 
