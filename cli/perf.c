@@ -15,6 +15,7 @@
 #include "cli/usage.h"
 #include "coll/algo/algo.h"
 #include "coll/comm/comm.h"
+#include "coll/trace/recorder.h"
 
 #define BUDGET_US ((int64_t)20000000)
 #define SIZES_MAX 64
@@ -378,14 +379,60 @@ static bool moved_sum(struct perf *p, struct weft_stats *sum)
 	return result == WEFT_SUCCESS;
 }
 
+/* So far, by the flight recorder. */
+static void spent_so_far(const struct perf *p, const struct perf_op *op,
+			 struct perf_spent *spent)
+{
+	struct recorder *r = exec_trace(p->ctx->exec);
+	const struct trace_sum *sum = &r->sum[op->coll];
+	const struct trace_comm *comm = recorder_comm(r, p->comm->number);
+	struct trace_head head;
+
+	ctx_lock(p->ctx);
+	head = r->image->head;
+	head.ticks[1] = ticks_now(r->counter);
+	head.mono[1] = ticks_clock_ns(CLOCK_MONOTONIC);
+	*spent = (struct perf_spent){.calls = sum->calls,
+				     .lines = sum->lines,
+				     .time = (uint64_t)trace_span(&head, sum->ticks),
+				     .sent = comm->sent,
+				     .busy = (uint64_t)trace_span(&head, comm->busy)};
+	for (int i = 0; i < TRACE_STAGES; i++)
+		spent->stage[i] = (uint64_t)trace_span(&head, sum->stage[i]);
+	ctx_unlock(p->ctx);
+}
+
+/* What was spent since then, by all ranks. */
+static bool spent_sum(struct perf *p, const struct perf_op *op,
+		      const struct perf_spent *since)
+{
+	enum { FIELDS = sizeof(struct perf_spent) / sizeof(uint64_t) };
+	uint64_t a[FIELDS], b[FIELDS];
+	enum weft_result result;
+	struct perf_spent now;
+
+	spent_so_far(p, op, &now);
+	memcpy(a, since, sizeof(a));
+	memcpy(b, &now, sizeof(b));
+	for (int i = 0; i < FIELDS; i++)
+		b[i] = b[i] > a[i] ? b[i] - a[i] : 0;
+	result = weft_allreduce(p->comm, b, a, FIELDS, WEFT_UINT64, WEFT_SUM, NULL);
+	if (result)
+		perf_say_error(p, "all-reduce of what calls were spent on", result);
+	memcpy(&p->spent, a, sizeof(p->spent));
+	return result == WEFT_SUCCESS;
+}
+
 static bool measure_op(struct perf *p, struct perf_report *r, const struct perf_op *op)
 {
 	struct weft_stats sum = {.size = sizeof(sum)};
 	uint64_t counts[SIZES_MAX];
+	struct perf_spent since;
 	int n = size_counts(p, op, counts);
 
 	memset(&p->moved, 0, sizeof(p->moved));
 	p->moved_calls = 0;
+	spent_so_far(p, op, &since);
 	perf_report_op_begin(r, op);
 	for (int i = 0; i < n; i++) {
 		int64_t left = p->opts->budget_us - (exec_now() - p->begin_us);
@@ -397,7 +444,7 @@ static bool measure_op(struct perf *p, struct perf_report *r, const struct perf_
 			return false;
 		perf_report_row(r, &row);
 	}
-	if (!moved_sum(p, &sum))
+	if ((p->opts->stats && !spent_sum(p, op, &since)) || !moved_sum(p, &sum))
 		return false;
 	perf_report_op_end(r, op, &sum, p->moved_calls);
 	return true;

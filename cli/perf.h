@@ -31,6 +31,16 @@ struct perf_opts {
 
 struct perf_op;
 
+/* What calls were spent on (--stats), by the flight recorder: nanoseconds. */
+enum { PERF_STAGES = 5 };
+struct perf_spent {
+	uint64_t calls,
+		lines; /* that ended; of them by shared lines, which have no stages */
+	uint64_t time, stage[PERF_STAGES];
+	uint64_t sent,
+		busy; /* bytes of the communicator; ns in which some were on their way */
+};
+
 struct perf {
 	const struct perf_opts *opts;
 	struct weft_ctx *ctx;
@@ -50,6 +60,7 @@ struct perf {
 	struct weft_dynamic dynamic;
 	struct weft_stats moved; /* by the measured calls of the operation that is on */
 	uint64_t moved_calls;
+	struct perf_spent spent; /* by all its calls, of this rank, then of all */
 };
 
 /* times[0]: elements found wrong; times[1]: calls checked */

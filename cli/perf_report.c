@@ -9,6 +9,7 @@
 
 #include "cli/parse.h"
 #include "cli/perf_report.h"
+#include "coll/trace/trace_file.h"
 
 enum {
 	SCHEMA = 1, /* of the JSON document; grows when a field changes its meaning */
@@ -277,6 +278,38 @@ static const struct moved_row moved_table[] = {
 	MOVED(reduced_bytes, "bytes of reduced results"),
 };
 
+/* Of each call of each rank, where it has stages. */
+static void report_spent(struct perf_report *r, const struct perf_op *op,
+			 const struct perf_spent *s)
+{
+	const double staged = (double)(s->calls - s->lines),
+		     each = staged > 0 ? staged : 1;
+	const double rate = s->busy ? (double)s->sent / (double)s->busy : 0;
+
+	if (r->perf->opts->json) {
+		json_object_begin(&r->json, "spent");
+		json_uint(&r->json, "calls", s->calls);
+		json_uint(&r->json, "calls_by_lines", s->lines);
+		json_real(&r->json, "call_us", (double)s->time / each / 1e3);
+		for (unsigned i = 0; i < PERF_STAGES; i++)
+			json_real(&r->json, trace_stage_name(i),
+				  (double)s->stage[i] / each / 1e3);
+		json_real(&r->json, "busy_gbps", rate);
+		json_object_end(&r->json);
+		return;
+	}
+	printf("a call of %s was spent on, on average over %.0f of %" PRIu64
+	       " (the rest by shared lines):\n",
+	       op->name, staged, s->calls);
+	for (unsigned i = 0; i < PERF_STAGES; i++)
+		printf("%20.3f  us %s\n", (double)s->stage[i] / each / 1e3,
+		       trace_stage_name(i));
+	printf("%20.3f  us in all\n", (double)s->time / each / 1e3);
+	printf("%20.3f  GB/s that a rank sends while something of the communicator is on "
+	       "its way\n",
+	       rate);
+}
+
 static void report_moved(struct perf_report *r, const struct perf_op *op,
 			 const struct weft_stats *moved, uint64_t calls)
 {
@@ -299,6 +332,7 @@ static void report_moved(struct perf_report *r, const struct perf_op *op,
 		else
 			printf("%20" PRIu64 "  %s\n", v, row->text);
 	}
+	report_spent(r, op, &r->perf->spent);
 	if (json)
 		json_object_end(&r->json);
 }

@@ -72,6 +72,30 @@ says err 'barrier .*1 of 1' "progress"
 status 0 "--stats" "$weft" run -n 3 "$weft" perf allgather --sizes 1M --iters 3 --stats
 says out ' 0  bytes staged by coll$' "all-gather at 1 MiB stages nothing"
 says out ' [1-9][0-9]*  bytes copied by plans' "the caller's own block is on its own line"
+for stage in registration reduce transfer control wait; do
+	says out "^.* [0-9.]*  us $stage$" "what a call is spent on: $stage"
+done
+says out ' [0-9.]*  GB/s that a rank sends' "and the bandwidth of the communicator"
+
+# ---- counters in files
+mkdir "$tmp/prom"
+WEFT_STATS=$tmp/prom WEFT_STATS_SECONDS=0.1 status 0 "WEFT_STATS" \
+	"$weft" run -n 2 "$weft" perf allreduce --sizes 1M --iters 3
+ok "a file of each rank is left" test "$(find "$tmp/prom" -name 'weft-[01].*.prom' | wc -l)" = 2
+ok "and nothing that is half written" test -z "$(find "$tmp/prom" -name '*.new')"
+cat "$tmp"/prom/weft-0.*.prom >"$tmp/counters"
+for line in 'weft_calls_total{rank="0",collective="allreduce"} [1-9][0-9]*$' \
+	'weft_stage_seconds_total{rank="0",collective="allreduce",stage="reduce"} [0-9.]*$' \
+	'weft_communicator_busy_seconds_total{rank="0",communicator="0",size="2"} 0*[0-9.]*[1-9]' \
+	'weft_peer_sent_bytes_total{rank="0",peer="1"} [1-9][0-9]*$'; do
+	ok "it has ${line%%\{*}" grep -q "^$line" "$tmp/counters"
+done
+ok "each line is a comment or a sample" bash -c \
+	"! grep -vE '^# (HELP|TYPE) weft_[a-z_]+ |^weft_[a-z_]+\{[a-z]+=\"[^\"]*\"(,[a-z]+=\"[^\"]*\")*\} [0-9.]+\$' '$tmp/counters'"
+WEFT_STATS=$tmp/nowhere status 1 "a folder that is none" "$weft" perf barrier --iters 3
+says err 'WEFT_STATS: .*nowhere: No such file' "is named"
+WEFT_STATS=$tmp WEFT_STATS_SECONDS=often status 1 "no number" "$weft" perf barrier --iters 3
+says err 'WEFT_STATS_SECONDS is "often"' "is named, too"
 
 # ---- JSON
 if command -v python3 >/dev/null; then

@@ -34,6 +34,7 @@ struct weft_ctx {
 	struct tune *tune;		     /* WEFT_TUNE; NULL: none */
 	struct comm_op op[COMM_OPS_MAX];     /* of the caller */
 	struct progress *progress;	     /* NULL: callers make it */
+	struct stats *stats;		     /* WEFT_STATS; NULL: none */
 	int waiting;	   /* threads that wait in a call, and make progress there */
 	atomic_int wanted; /* threads that wait for the lock; not guarded by it */
 };

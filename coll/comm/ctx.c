@@ -8,6 +8,7 @@
 
 #include "coll/api/error.h"
 #include "coll/comm/comm.h"
+#include "coll/comm/stats.h"
 #include "coll/exec/lines_mem.h"
 #include "coll/exec/nodes.h"
 #include "coll/trace/armed.h"
@@ -55,9 +56,13 @@ static enum weft_result ctx_start(struct weft_ctx *ctx, const struct weft_ctx_op
 		if (folder && *folder)
 			result = armed_add(exec_trace(ctx->exec), folder);
 		if (result == WEFT_SUCCESS)
+			result = stats_open(ctx, &ctx->stats);
+		if (result == WEFT_SUCCESS)
 			result = progress_open(ctx, progress, &ctx->progress);
-		if (result != WEFT_SUCCESS)
+		if (result != WEFT_SUCCESS) {
+			stats_close(ctx->stats);
 			exec_close(ctx->exec);
+		}
 	}
 	if (result != WEFT_SUCCESS)
 		boot_close(ctx->boot);
@@ -126,6 +131,7 @@ enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 {
 	struct progress *progress;
 	enum weft_result result;
+	struct stats *stats;
 
 	error_clear();
 	if (!ctx)
@@ -139,12 +145,16 @@ enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 	else
 		result = WEFT_SUCCESS;
 	progress = ctx->progress;
-	if (result == WEFT_SUCCESS)
+	stats = ctx->stats;
+	if (result == WEFT_SUCCESS) {
 		ctx->progress = NULL;
+		ctx->stats = NULL;
+	}
 	ctx_unlock(ctx);
 	if (result != WEFT_SUCCESS)
 		return result;
 	progress_close(progress);
+	stats_close(stats);
 	ctx_lock(ctx);
 	result = exec_close(ctx->exec);
 	ctx_unlock(ctx);

@@ -2,7 +2,7 @@
 COLL_SOURCES += %D%/comm.c %D%/comm.h %D%/comm_plan.c %D%/comm_req.c %D%/ctx.c \
 	%D%/dynamic.h %D%/dynamic.c \
 	%D%/force.h %D%/force.c %D%/measure.h %D%/measure.c %D%/op.c %D%/op.h %D%/comm_nodes.c \
-	%D%/progress.h %D%/progress.c
+	%D%/progress.h %D%/progress.c %D%/stats.h %D%/stats.c
 
 check_PROGRAMS += %D%/tests/test_force
 TESTS += %D%/tests/test_force

@@ -142,10 +142,21 @@ static void seen_drop(struct exec_req *req, uint64_t now)
 	}
 }
 
+/* A call that is over, to those that were. */
+static void seen_sum(struct trace_sum *sum, const struct trace_call *c)
+{
+	sum->ticks += c->end - c->start;
+	sum->sent += c->sent;
+	sum->got += c->got;
+	for (int i = 0; i < TRACE_STAGES; i++)
+		sum->stage[i] += c->stage[i];
+}
+
 void seen_end(struct exec_req *req)
 {
 	struct recorder *r = req->x->trace;
 	struct trace_call *c = req->seen;
+	struct trace_sum *sum = &r->sum[c->coll & (TRACE_SUMS - 1)];
 	const bool lines = c->flags & TRACE_CALL_LINES;
 
 	if (!TRACE_ON)
@@ -160,7 +171,11 @@ void seen_end(struct exec_req *req)
 		c->stage[c->on] += c->end - c->since;
 		c->since = c->end;
 		c->moved = c->end;
+		seen_sum(sum, c);
 	}
+	sum->calls++;
+	sum->lines += lines;
+	sum->failed += req->result != WEFT_SUCCESS;
 	if (req->result == WEFT_SUCCESS)
 		c->state = TRACE_CALL_DONE;
 	else if (!lines)

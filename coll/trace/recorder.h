@@ -26,6 +26,7 @@ enum {
 	TRACE_CALLS = 64,
 	TRACE_PEERS = 256,
 	TRACE_PATH_MAX = 512,
+	TRACE_SUMS = 16, /* collectives, and messages between two ranks as the last */
 	TRACE_LOCAL_MIN = 4096, /* bytes of a copy or reduction that is an event */
 };
 
@@ -47,10 +48,20 @@ struct trace_image {
 /* The name of the memory, as /proc shows it. */
 #define TRACE_MEMORY "weft-trace"
 
+/* All calls of a collective that ended. Ticks. */
+struct trace_sum {
+	uint64_t calls, failed;
+	uint64_t ticks;	    /* in those that do not go by lines */
+	uint64_t lines;	    /* those that do */
+	uint64_t sent, got; /* bytes */
+	uint64_t stage[TRACE_STAGES];
+};
+
 struct recorder {
 	struct trace_image *image;
-	bool counter; /* ticks are of the processor's counter */
-	int fd;	      /* of the memory; -1: nobody else can read it */
+	bool counter;			  /* ticks are of the processor's counter */
+	int fd;				  /* of the memory; -1: nobody else can read it */
+	struct trace_sum sum[TRACE_SUMS]; /* by enum weft_coll */
 	/* Where what has no place in its table goes. */
 	struct trace_comm spare_comm;
 	struct trace_peer spare_peer;
