@@ -149,7 +149,7 @@ static int64_t reversed(int64_t id, int64_t p)
 	int64_t out = 0;
 
 	for (int64_t bit = 1; bit < p; bit *= 2)
-		out = out * 2 + (id & bit ? 1 : 0);
+		out = out * 2 + ((id & bit) ? 1 : 0);
 	return out;
 }
 
@@ -191,9 +191,9 @@ static void ordered_add(struct halving *h, int64_t id, int64_t p, bool folds)
 
 	for (int64_t dist = 1; dist < p; dist *= 2, half /= 2) {
 		const int32_t peer = rank_of(h, id ^ dist);
-		const int64_t keep = id & dist ? lo + half : lo;
+		const int64_t keep = (id & dist) ? lo + half : lo;
 
-		send_add(h, peer, id & dist ? lo : lo + half, half);
+		send_add(h, peer, (id & dist) ? lo : lo + half, half);
 		/* The step that reads what the caller gave, where no sum is there yet. */
 		if (dist == 1 && !folds) {
 			sent = h->last;
