@@ -10,6 +10,7 @@ include coll/tune/local.mk
 include coll/exec/local.mk
 include coll/ft/local.mk
 include coll/ftar/local.mk
+include coll/grow/local.mk
 include coll/trace/local.mk
 include coll/analyze/local.mk
 include coll/tests/local.mk

@@ -35,6 +35,8 @@ struct weft_ctx {
 	struct comm_op op[COMM_OPS_MAX];     /* of the caller */
 	struct progress *progress;	     /* NULL: callers make it */
 	struct stats *stats;		     /* WEFT_STATS; NULL: none */
+	void (*boot_end)(void *arg); /* frees what its bootstrap goes by, or NULL */
+	void *boot_arg;
 	int waiting;	   /* threads that wait in a call, and make progress there */
 	atomic_int wanted; /* threads that wait for the lock; not guarded by it */
 };

@@ -161,6 +161,8 @@ enum weft_result weft_ctx_close(struct weft_ctx *ctx)
 	if (result != WEFT_SUCCESS)
 		return result;
 	boot_close(ctx->boot);
+	if (ctx->boot_end)
+		ctx->boot_end(ctx->boot_arg);
 	pthread_mutex_destroy(&ctx->lock);
 	tune_close(ctx->tune);
 	free(ctx);

@@ -741,7 +741,7 @@ WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_ca
 #endif
 
 #include <weft/weft_dynamic.h>	  /* all-to-allv with lengths known only when it runs */
-#include <weft/weft_elastic.h>	  /* communicators that go on without the dead */
+#include <weft/weft_elastic.h>	  /* communicators without the dead, and with newcomers */
 #include <weft/weft_ft.h>	  /* all-reduce that survives the death of members */
 #include <weft/weft_overlap.h>	  /* gradient buckets, all-gathers ahead of their use */
 #include <weft/weft_persistent.h> /* calls that are made once, started many times */
