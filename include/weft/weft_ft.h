@@ -93,6 +93,45 @@ WEFT_API enum weft_result weft_ft_leave(struct weft_ft *ft, int64_t timeout_us);
  * of the library that a stopped peer may still write stays allocated. */
 WEFT_API enum weft_result weft_ft_close(struct weft_ft *ft);
 
+/* A coordinator in this process, as `weft coordinator` is one in its own. */
+struct weft_ft_server;
+
+struct weft_ft_serve_opts {
+	size_t size;	    /* sizeof(struct weft_ft_serve_opts) */
+	const char *listen; /* "host:port", where members connect; port 0: any free one */
+	const char *state;  /* the file in which it keeps what must survive it, or
+			     * "etcd://host:port/prefix" */
+	const char *job;    /* the secret, 64 bytes at most; NULL: "" */
+	uint32_t members;   /* that the first epoch waits for, 1 to 4,096 */
+	uint32_t group_size; /* members come and go in groups of so many; 0: 1 */
+	int first; /* the job never had a coordinator: the file must not be there.
+		    * Else one that is not there is lost, and the state comes
+		    * from the members */
+	int64_t silence_us; /* who says nothing for so long is dead; 0: 3 s */
+};
+#define WEFT_FT_SERVE_OPTS_INIT                           \
+	{                                                 \
+		.size = sizeof(struct weft_ft_serve_opts) \
+	}
+
+/*
+ * Starts a thread that serves; members, this process among them, come by weft_ft_open().
+ * It dies with the process: the members then wait, until a coordinator is there again at
+ * one of the places that they know, with the same state or by what they say themselves.
+ * Signals go to other threads. Errors: ARG, BUSY (another coordinator leads, by the etcd
+ * that both use), BOOTSTRAP (the place or the state can't be had), NOMEM.
+ */
+WEFT_API enum weft_result weft_ft_serve(const struct weft_ft_serve_opts *opts,
+					struct weft_ft_server **server);
+
+/* "127.0.0.1:4711": where it listens; as long as the server is there. */
+WEFT_API const char *weft_ft_serve_address(const struct weft_ft_server *server);
+
+/* Ends it, and frees what it had but for the state; waits for its thread. Members that
+ * have not left go on when a coordinator is there again. FENCED: another one has taken
+ * over; BOOTSTRAP: it could not go on; the detail says why. Once, by one thread. */
+WEFT_API enum weft_result weft_ft_serve_end(struct weft_ft_server *server);
+
 #ifdef __cplusplus
 }
 #endif
