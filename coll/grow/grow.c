@@ -22,7 +22,7 @@
 
 #define GROW_TIMEOUT_US INT64_C(60000000)
 /* Who waits for rank 0 waits so much longer than it does, which knows better. */
-#define GROW_GRACE_US INT64_C(2000000)
+#define GROW_GRACE_US INT64_C(10000000)
 
 _Static_assert((int)GATE_JOB_LEN == (int)MEET_JOB_LEN, "one secret for both");
 
@@ -198,7 +198,8 @@ static bool grown_roster(struct grown *grown, const struct gate_answer *answer)
 	return true;
 }
 
-static enum weft_result grow_meet(struct grow *g, struct grown **out)
+/* NULL: *result says why. */
+static struct grown *grow_meet(struct grow *g, enum weft_result *result)
 {
 	struct grown *grown = calloc(1, sizeof(*grown));
 	struct meet_attr attr = {.listener = g->listener,
@@ -211,8 +212,9 @@ static enum weft_result grow_meet(struct grow *g, struct grown **out)
 	if (!grown || !grown_roster(grown, &g->answer)) {
 		if (grown)
 			grown_free(grown);
-		return error_set(WEFT_ERR_NOMEM, "no memory for %d ranks",
-				 g->answer.size);
+		*result = error_set(WEFT_ERR_NOMEM, "no memory for %d ranks",
+				    g->answer.size);
+		return NULL;
 	}
 	memcpy(grown->job, g->hello.job, sizeof(grown->job));
 	attr.roster = &grown->roster;
@@ -221,13 +223,16 @@ static enum weft_result grow_meet(struct grow *g, struct grown **out)
 	if (!grown->meet) {
 		grown_free(grown);
 		if (suspect)
-			return error_set(WEFT_ERR_BOOTSTRAP,
-					 "weft_comm_grow: %s (it would be rank %d of %d)",
-					 why, (int)suspect - 1, g->answer.size);
-		return error_set(WEFT_ERR_BOOTSTRAP, "weft_comm_grow: %s", why);
+			*result = error_set(
+				WEFT_ERR_BOOTSTRAP,
+				"weft_comm_grow: %s (it would be rank %d of %d)", why,
+				(int)suspect - 1, g->answer.size);
+		else
+			*result =
+				error_set(WEFT_ERR_BOOTSTRAP, "weft_comm_grow: %s", why);
+		return NULL;
 	}
-	*out = grown;
-	return WEFT_SUCCESS;
+	return grown;
 }
 
 static enum weft_result grow_open(const struct grow *g, struct grown *grown,
@@ -279,8 +284,8 @@ static enum weft_result grow_run(struct grow *g, struct weft_ctx **ctx,
 		result = grow_share(g, result);
 	}
 	if (result == WEFT_SUCCESS)
-		result = grow_meet(g, &grown);
-	if (result == WEFT_SUCCESS)
+		grown = grow_meet(g, &result);
+	if (grown)
 		result = grow_open(g, grown, ctx, out);
 	if (g->listener >= 0)
 		close(g->listener);

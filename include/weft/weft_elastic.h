@@ -71,7 +71,7 @@ struct weft_grow_opts {
  * as it was; it is closed, or used on, as the caller wants. When it fails the old
  * communicator is as it was, and the call can be made again.
  *
- * Blocks for timeout_us, and two seconds more on ranks that wait for rank 0. Errors: ARG
+ * Blocks for timeout_us, and ten seconds more on ranks that wait for rank 0. Errors: ARG
  * (also: no place is an address of rank 0's host), TIMEOUT (too few came; to a newcomer:
  * nobody let it in), MISMATCH (to a newcomer that is refused), BOOTSTRAP (one went while
  * all met), UNSUPPORTED (more than 4,096 ranks), what weft_ctx_open() fails with; of
