@@ -136,28 +136,28 @@ static void shrink_ended(struct shrink *s, int64_t now)
 	}
 }
 
-enum weft_result exec_shrink_join(struct exec *x, uint32_t number, uint32_t least,
+enum weft_result exec_shrink_join(struct exec *x, uint32_t comm, uint32_t number,
 				  int64_t wait_until)
 {
-	struct shrink *s = shrink_get(x, number);
+	struct shrink *s = shrink_get(x, comm);
 	const int64_t now = exec_now();
 
-	if (x->comms[number].members > AGREE_MEMBERS_MAX)
+	if (x->comms[comm].members > AGREE_MEMBERS_MAX)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "weft_comm_shrink: communicator %u has %d ranks, the "
 				 "most are %d",
-				 number, x->comms[number].members, AGREE_MEMBERS_MAX);
+				 comm, x->comms[comm].members, AGREE_MEMBERS_MAX);
 	if (!s)
 		return error_set(WEFT_ERR_NOMEM, "no memory for %d ranks",
-				 x->comms[number].members);
+				 x->comms[comm].members);
 	shrink_ended(s, now);
-	agree_join(&s->agree, least, now, wait_until);
+	agree_join(&s->agree, number, now, wait_until);
 	return WEFT_SUCCESS;
 }
 
-bool exec_shrink_look(struct exec *x, uint32_t number)
+bool exec_shrink_look(struct exec *x, uint32_t comm)
 {
-	struct shrink *s = x->comms[number].shrink;
+	struct shrink *s = x->comms[comm].shrink;
 	const int64_t now = exec_now();
 
 	if (agree_decision(&s->agree))
@@ -167,15 +167,15 @@ bool exec_shrink_look(struct exec *x, uint32_t number)
 	return agree_decision(&s->agree) != NULL;
 }
 
-int32_t exec_shrink_members(const struct exec *x, uint32_t number, int32_t *ranks,
-			    int32_t *self, uint32_t *named)
+int32_t exec_shrink_members(const struct exec *x, uint32_t comm, int32_t *ranks,
+			    int32_t *self, uint32_t *number)
 {
-	const struct shrink *s = x->comms[number].shrink;
+	const struct shrink *s = x->comms[comm].shrink;
 	const struct agree_value *value = agree_decision(&s->agree);
 	int32_t count = 0;
 
 	*self = -1;
-	*named = value->number;
+	*number = value->number;
 	for (int32_t i = 0; i < s->agree.members; i++) {
 		if (!agree_bit(value->list, i))
 			continue;
@@ -186,9 +186,9 @@ int32_t exec_shrink_members(const struct exec *x, uint32_t number, int32_t *rank
 	return count;
 }
 
-void exec_shrink_missing(const struct exec *x, uint32_t number, char *text, size_t len)
+void exec_shrink_missing(const struct exec *x, uint32_t comm, char *text, size_t len)
 {
-	const struct shrink *s = x->comms[number].shrink;
+	const struct shrink *s = x->comms[comm].shrink;
 	const int32_t members = s->agree.members;
 	const int32_t count = agree_count(s->agree.joined, members);
 	int named = 0;

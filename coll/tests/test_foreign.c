@@ -18,11 +18,11 @@
 #include "util/tap.h"
 
 #define DEADLINE_US INT64_C(120000000)
-#define KINDS	    13	  /* of control messages */
-#define CALLS	    8	  /* of which they are, one after the other from 0 */
-#define TAGGED	    8	  /* messages to each rank */
-#define WORDS	    32	  /* places of a call */
-#define COUNT	    40000 /* elements: more than goes without READY over tcp */
+#define KINDS	    CTL_AGREE /* the last of the control messages */
+#define CALLS	    8	      /* of which they are, one after the other from 0 */
+#define TAGGED	    8	      /* messages to each rank */
+#define WORDS	    32	      /* places of a call */
+#define COUNT	    40000     /* elements: more than goes without READY over tcp */
 
 /* Both pairs make the same calls, so that all four take part in each all-gather. */
 static int pair_gather(void *arg, const void *in, void *out, size_t len,
@@ -149,6 +149,10 @@ static struct ctl_msg stranger_says(int kind, uint32_t call)
 		break;
 	case CTL_PAST:
 		msg.past.entries = 1;
+		break;
+	case CTL_AGREE:
+		msg.agree = (struct agree_msg){.phase = AGREE_DECIDED,
+					       .value = {.number = 7, .list = {1}}};
 		break;
 	case CTL_REVOKED:
 	case CTL_ELSEWHERE:

@@ -164,7 +164,7 @@ static int deaths_body(struct ranks *r)
 		return ranks_say(r, "begin: %s", weft_error_detail());
 	/* Without the proof that they have ended it is silence that counts, which takes
 	 * minutes here; and buffers that the dead might write are not given back. */
-	if (!exec_has_lines(ctx->exec))
+	if (exec_lines_level(ctx->exec) == LINES_NONE)
 		return RANKS_ABSENT;
 	if (dies_here(r) && pthread_create(&thread, NULL, die_soon, &at))
 		return ranks_say(r, "no thread");
@@ -314,11 +314,13 @@ static int last_body(struct ranks *r)
 		return ranks_say(r, "barrier: %s", weft_error_detail());
 	if (r->rank != 2)
 		kill(getpid(), SIGKILL);
-	if (!exec_has_lines(ctx->exec) && !(lines && strcmp(lines, "off") == 0))
+	if (exec_lines_level(ctx->exec) == LINES_NONE &&
+	    !(lines && strcmp(lines, "off") == 0))
 		return RANKS_ABSENT;
-	result = weft_comm_shrink(comm, NULL,
-				  exec_has_lines(ctx->exec) ? LONG_US : FEW_US, &out);
-	if (!exec_has_lines(ctx->exec))
+	result = weft_comm_shrink(
+		comm, NULL, exec_lines_level(ctx->exec) != LINES_NONE ? LONG_US : FEW_US,
+		&out);
+	if (exec_lines_level(ctx->exec) == LINES_NONE)
 		return result == WEFT_ERR_TIMEOUT
 			       ? RANKS_GOOD
 			       : ranks_say(r, "alone without proof: %s",

@@ -63,6 +63,14 @@ static void msg_require(const struct ctl_msg *msg)
 		return;
 	case CTL_REVOKED:
 		return;
+	case CTL_AGREE:
+		fuzz_require(msg->agree.phase >= AGREE_JOIN &&
+			     msg->agree.phase < AGREE_PHASES);
+		fuzz_require(msg->agree.ballot <= AGREE_BALLOT_MAX &&
+			     msg->agree.taken <= AGREE_BALLOT_MAX);
+		/* One above the highest: none is left. */
+		fuzz_require(msg->agree.value.number <= NAME_COMM_MAX + 1);
+		return;
 	case CTL_WIN_SIGNAL:
 	case CTL_WIN_PUT:
 	case CTL_WIN_GET:

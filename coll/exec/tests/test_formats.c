@@ -151,12 +151,11 @@ static void test_messages(void)
 						  .call = 70000,
 						  .waits_for = -1}};
 	struct ctl_msg revoked = {.kind = CTL_REVOKED, .src = 2, .call = 12};
-	struct ctl_msg agree = {.kind = CTL_AGREE,
-				.src = 2,
-				.comm = 1,
-				.agree = {.phase = AGREE_TAKE,
-					  .ballot = 70000,
-					  .value = {.number = 5}}};
+	struct ctl_msg agree = {
+		.kind = CTL_AGREE,
+		.src = 2,
+		.comm = 1,
+		.agree = {.phase = AGREE_TAKE, .ballot = 70000, .value = {.number = 5}}};
 
 	strcpy(fail.fail.text, "no answer from rank 3");
 	check_message(full_ready(), "READY");

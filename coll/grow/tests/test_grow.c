@@ -165,7 +165,7 @@ static int again_body(struct ranks *r)
 
 	if (bad)
 		return bad;
-	if (!exec_has_lines(s.ctx->exec))
+	if (exec_lines_level(s.ctx->exec) == LINES_NONE)
 		return RANKS_ABSENT;
 	/* The first is no address of any host here. */
 	snprintf(places, sizeof(places), "192.0.2.7:9,%s", s.place);
