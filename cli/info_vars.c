@@ -19,10 +19,10 @@
 
 /* Those that the library and this command read or set. */
 static const char *const own_names[] = {
-	"WEFT_RANK", "WEFT_SIZE",	"WEFT_ROOT",	      "WEFT_ROOT_FD",
-	"WEFT_JOB",  "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE",    "WEFT_TTY",
-	"WEFT_ALGO", "WEFT_PROGRESS",	"WEFT_PROGRESS_CPUS", "WEFT_NODES",
-	"WEFT_TUNE", "WEFT_TRACE",	"WEFT_LINES",	      "WEFT_STATS",
+	"WEFT_RANK",	      "WEFT_SIZE",	 "WEFT_ROOT",	       "WEFT_ROOT_FD",
+	"WEFT_JOB",	      "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE",    "WEFT_TTY",
+	"WEFT_ALGO",	      "WEFT_PROGRESS",	 "WEFT_PROGRESS_CPUS", "WEFT_NODES",
+	"WEFT_TUNE",	      "WEFT_TRACE",	 "WEFT_LINES",	       "WEFT_STATS",
 	"WEFT_STATS_SECONDS",
 };
 
