@@ -47,7 +47,7 @@ TESTS += %D%/uet/tests/uet.t
 PLAIN_TESTS += %D%/uet/tests/uet.t
 
 # Real devices of software in virtual machines (fabtests/softroce/run, by hand, and its
-# list ci by quickstart gates).
+# list ci by quickstart check).
 EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/on \
 	%D%/softroce/guest/bin/rail %D%/softroce/guest/bin/softroce_do \
 	%D%/softroce/guest/bench %D%/softroce/guest/failover.sh %D%/softroce/guest/init \
