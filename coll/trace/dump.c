@@ -34,49 +34,55 @@ static void out_put(struct out *o, const void *from, size_t len)
 	o->len += len;
 }
 
-static void put_head(struct out *o, const struct trace_image *m,
-		     const struct dump_now *now, uint64_t total)
+/* A row that changes while it is copied, since another thread goes on, is left out: what
+ * is written is what the validator takes. */
+static void put_tables(struct out *o, const struct trace_image *m,
+		       struct trace_head *head)
 {
-	const uint64_t most = TRACE_EVENTS - TRACE_MARGIN;
-	struct trace_head head = m->head;
+	struct trace_comm comm;
+	struct trace_call call;
+	struct trace_peer peer;
 
-	head.reason = (uint32_t)now->reason;
-	head.signal = (uint32_t)now->signal;
-	head.total = total;
-	head.count = total < most ? total : most;
-	head.ticks[1] = now->ticks;
-	head.mono[1] = now->mono;
-	head.real[1] = now->real;
-	/* Somebody may look while this is written. */
-	if (head.looked > now->ticks)
-		head.looked = now->ticks;
-	head.comm_count = 0;
-	for (int i = 0; i < TRACE_COMMS; i++)
-		head.comm_count += m->comm[i].state != TRACE_COMM_NONE;
-	head.call_count = 0;
-	for (int i = 0; i < TRACE_CALLS; i++)
-		head.call_count += m->call[i].state != TRACE_CALL_NONE;
-	head.peer_count = 0;
-	for (int i = 0; i < TRACE_PEERS; i++)
-		head.peer_count += m->peer[i].used;
-	out_put(o, &head, sizeof(head));
-}
-
-static void put_tables(struct out *o, const struct trace_image *m)
-{
 	for (int i = 0; i < TRACE_COMMS; i++) {
-		if (m->comm[i].state != TRACE_COMM_NONE)
-			out_put(o, &m->comm[i], sizeof(m->comm[i]));
+		comm = m->comm[i];
+		if (!trace_comm_fits(&comm, head))
+			continue;
+		out_put(o, &comm, sizeof(comm));
+		head->comm_count++;
 	}
 	for (int i = 0; i < TRACE_CALLS; i++) {
-		if (m->call[i].state != TRACE_CALL_NONE)
-			out_put(o, &m->call[i], sizeof(m->call[i]));
+		call = m->call[i];
+		if (!trace_call_fits(&call, head))
+			continue;
+		out_put(o, &call, sizeof(call));
+		head->call_count++;
 	}
 	for (int i = 0; i < TRACE_PEERS; i++) {
-		if (m->peer[i].used)
-			out_put(o, &m->peer[i], sizeof(m->peer[i]));
+		peer = m->peer[i];
+		if (!trace_peer_fits(&peer, head))
+			continue;
+		out_put(o, &peer, sizeof(peer));
+		head->peer_count++;
 	}
 	out_flush(o);
+}
+
+static void head_begin(struct trace_head *head, const struct dump_now *now)
+{
+	const uint64_t most = TRACE_EVENTS - TRACE_MARGIN;
+
+	head->reason = (uint32_t)now->reason;
+	head->signal = (uint32_t)now->signal;
+	head->count = head->total < most ? head->total : most;
+	head->ticks[1] = now->ticks;
+	head->mono[1] = now->mono;
+	head->real[1] = now->real;
+	/* Somebody may look while this is written. */
+	if (head->looked > now->ticks)
+		head->looked = now->ticks;
+	head->comm_count = 0;
+	head->call_count = 0;
+	head->peer_count = 0;
 }
 
 /* Oldest first: the ring's end, then its beginning. */
@@ -96,7 +102,7 @@ static int put_events(int fd, const struct trace_image *m, uint64_t total)
 
 int dump_write(const struct trace_image *m, const struct dump_now *now, const char *path)
 {
-	const uint64_t total = m->head.total;
+	struct trace_head head = m->head;
 	char fresh[TRACE_PATH_MAX + 8];
 	const size_t len = strlen(path);
 	struct out o = {.fd = -1};
@@ -109,11 +115,18 @@ int dump_write(const struct trace_image *m, const struct dump_now *now, const ch
 	o.fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (o.fd < 0)
 		return -errno;
-	put_head(&o, m, now, total);
-	put_tables(&o, m);
+	/* The head comes last: it says how many rows there are. */
+	head_begin(&head, now);
+	if (lseek(o.fd, sizeof(head), SEEK_SET) < 0)
+		o.rc = -errno;
+	put_tables(&o, m, &head);
 	rc = o.rc;
 	if (!rc)
-		rc = put_events(o.fd, m, total);
+		rc = put_events(o.fd, m, head.total);
+	if (!rc && lseek(o.fd, 0, SEEK_SET) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = fd_write_all(o.fd, &head, sizeof(head));
 	if (close(o.fd) && !rc)
 		rc = -errno;
 	if (!rc && rename(fresh, path))

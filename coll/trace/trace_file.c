@@ -181,7 +181,7 @@ static bool run_fits(const struct trace_run *run, int32_t size)
 	       run->count <= size && last >= 0 && last < size;
 }
 
-static bool comm_fits(const struct trace_comm *c, const struct trace_head *h)
+bool trace_comm_fits(const struct trace_comm *c, const struct trace_head *h)
 {
 	int64_t members = 0;
 
@@ -198,7 +198,7 @@ static bool comm_fits(const struct trace_comm *c, const struct trace_head *h)
 	return c->runs == 0 || (members == c->size && c->run[0].first == c->first);
 }
 
-static bool call_fits(const struct trace_call *c, const struct trace_head *h)
+bool trace_call_fits(const struct trace_call *c, const struct trace_head *h)
 {
 	return c->state != TRACE_CALL_NONE && c->state < TRACE_CALL_STATES &&
 	       c->result < WEFT_RESULT_COUNT && c->flags < TRACE_CALL_FLAGS &&
@@ -207,7 +207,7 @@ static bool call_fits(const struct trace_call *c, const struct trace_head *h)
 	       c->root >= -1 && c->root < h->size && c->zero == 0;
 }
 
-static bool peer_fits(const struct trace_peer *p, const struct trace_head *h)
+bool trace_peer_fits(const struct trace_peer *p, const struct trace_head *h)
 {
 	return p->rank >= 0 && p->rank < h->size && p->used == 1 && p->lost <= 1 &&
 	       p->zero == 0;
@@ -217,15 +217,15 @@ static bool peer_fits(const struct trace_peer *p, const struct trace_head *h)
 static const char *tables_fault(const struct trace_dump *d)
 {
 	for (uint32_t i = 0; i < d->head.comm_count; i++) {
-		if (!comm_fits(&d->comm[i], &d->head))
+		if (!trace_comm_fits(&d->comm[i], &d->head))
 			return "its communicators are damaged";
 	}
 	for (uint32_t i = 0; i < d->head.call_count; i++) {
-		if (!call_fits(&d->call[i], &d->head))
+		if (!trace_call_fits(&d->call[i], &d->head))
 			return "its calls are damaged";
 	}
 	for (uint32_t i = 0; i < d->head.peer_count; i++) {
-		if (!peer_fits(&d->peer[i], &d->head))
+		if (!trace_peer_fits(&d->peer[i], &d->head))
 			return "its peers are damaged";
 	}
 	return NULL;

@@ -228,6 +228,11 @@ struct trace_dump {
 	struct trace_event *event; /* head.count; NULL: not asked for */
 };
 
+/* Whether a row of a table is what a recorder writes. */
+bool trace_comm_fits(const struct trace_comm *c, const struct trace_head *h);
+bool trace_call_fits(const struct trace_call *c, const struct trace_head *h);
+bool trace_peer_fits(const struct trace_peer *p, const struct trace_head *h);
+
 /* ARG with the detail, which names the file and what is wrong with it; NOMEM. */
 enum weft_result trace_load(const char *path, struct trace_dump *dump);
 /* The same without the events, whose number is checked by the length of the file alone:

@@ -10,12 +10,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "coll/tests/ranks.h"
 #include "coll/trace/recorder.h"
 #include "util/tap.h"
+#include "util/tap_fork.h"
 
 static char folder[256];
 
@@ -64,6 +67,62 @@ static void ring_case(uint64_t events, uint64_t want)
 			 last >= dump.head.real[0] - 1000000000),
 	       "and were when they should have been");
 	trace_free(&dump);
+	recorder_close(r);
+}
+
+/* ---- while it goes on -------------------------------------------------------------- */
+
+#define CHANGING_DUMPS 2000
+
+/* Communicators come and go, calls begin and end, for ever. */
+static void go_on_changing(struct recorder *r)
+{
+	static const int32_t odd[] = {0, 1, 5, 7};
+
+	for (uint32_t i = 0;; i++) {
+		struct trace_call *c = recorder_call(r);
+
+		recorder_comm_close(r, 3);
+		recorder_comm_open(r, 3, i & 1 ? odd : NULL, i & 1 ? 4 : 8, 1);
+		c->state = TRACE_CALL_NONE;
+		*c = (struct trace_call){.count = i,
+					 .comm = 3,
+					 .culprit = -1,
+					 .waits = -1,
+					 .root = -1,
+					 .state = TRACE_CALL_OPEN};
+	}
+}
+
+/* Another process writes into the recorder, which is shared memory. */
+static void changing(void)
+{
+	struct recorder *r = recorder_open(1, 8);
+	struct trace_dump dump;
+	int bad = 0;
+	pid_t pid;
+
+	if (!r)
+		tap_bail("no recorder");
+	recorder_comm_open(r, 0, NULL, 8, 1);
+	pid = tap_fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		go_on_changing(r);
+	}
+	for (int i = 0; i < CHANGING_DUMPS; i++) {
+		if (recorder_dump(r, TRACE_ASKED, 0, at("changing")) ||
+		    trace_load(at("changing"), &dump) != WEFT_SUCCESS) {
+			bad++;
+			tap_diag("%s", weft_error_detail());
+			continue;
+		}
+		bad += dump.head.comm_count < 1;
+		trace_free(&dump);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	tap_is_int(bad, 0, "a dump of what changes meanwhile can be read");
 	recorder_close(r);
 }
 
@@ -313,6 +372,7 @@ int main(int argc, char **argv)
 	ring_case(TRACE_EVENTS - TRACE_MARGIN, TRACE_EVENTS - TRACE_MARGIN);
 	ring_case(TRACE_EVENTS + 5, TRACE_EVENTS - TRACE_MARGIN);
 	ring_case(5 * TRACE_EVENTS + 77, TRACE_EVENTS - TRACE_MARGIN);
+	changing();
 	files();
 	ranks();
 	sweep();
