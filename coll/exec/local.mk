@@ -41,3 +41,7 @@ check_PROGRAMS += %D%/tests/test_agree
 TESTS += %D%/tests/test_agree
 %C%_tests_test_agree_SOURCES = %D%/tests/test_agree.c
 %C%_tests_test_agree_LDADD = coll/libcoll.la
+
+TESTS += %D%/tests/mutants.t
+PLAIN_TESTS += %D%/tests/mutants.t
+EXTRA_DIST += %D%/tests/mutants.t

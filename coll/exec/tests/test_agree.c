@@ -28,7 +28,7 @@
 #define TICK   (20 * MS)
 #define NEVER  (INT64_C(1) << 60)
 
-enum event_kind { EVENT_MESSAGE, EVENT_JOIN, EVENT_LOST, EVENT_ENDED };
+enum event_kind { EVENT_MESSAGE, EVENT_JOIN, EVENT_LOST, EVENT_ENDED, EVENT_PROPOSE };
 
 struct event {
 	int64_t at;
@@ -52,6 +52,7 @@ struct world {
 	int64_t now;
 	int32_t members;
 	bool proofs;		    /* ends are proven to the others */
+	uint32_t proven;	    /* ms, at most, after them */
 	uint32_t lose, twice, slow; /* percent, percent, ms */
 	struct actor actor[MOST];
 	struct event *event;
@@ -100,7 +101,7 @@ static void die(struct world *w, int32_t who)
 	w->actor[who].dead = true;
 	w->deaths++;
 	for (int32_t i = 0; i < w->members; i++) {
-		const int64_t at = w->now + (int64_t)draw(w, 3000) * MS;
+		const int64_t at = w->now + (int64_t)draw(w, w->proven) * MS;
 
 		if (w->proofs)
 			later(w, at, EVENT_ENDED, i, who, NULL);
@@ -215,9 +216,9 @@ static void check_end(struct world *w)
 
 static void world_begin(struct world *w, uint64_t seed)
 {
-	static const uint32_t loses[] = {0, 5, 25}, slows[] = {5, 60, 700};
+	static const uint32_t loses[] = {0, 5, 25, 50}, slows[] = {5, 60, 700};
 	struct event *const event = w->event;
-	uint32_t deadly, lazy, hasty;
+	uint32_t deadly, lazy, hasty, duels;
 
 	memset(w, 0, sizeof(*w));
 	w->event = event;
@@ -225,12 +226,20 @@ static void world_begin(struct world *w, uint64_t seed)
 	draw(w, 2);
 	w->members = 1 + (int32_t)draw(w, MOST);
 	w->proofs = draw(w, 2);
-	w->lose = loses[draw(w, 3)];
+	w->proven = draw(w, 2) ? 3000 : 40;
+	w->lose = loses[draw(w, 4)];
 	w->slow = slows[draw(w, 3)];
 	w->twice = draw(w, 2) * 15;
 	deadly = draw(w, 3) * 35;
 	lazy = draw(w, 2) * 20;
 	hasty = draw(w, 2) * 60;
+	/* Proposals that cross each other, of a few. */
+	duels = draw(w, 2) * 150;
+	if (duels)
+		w->members = 3 + (int32_t)draw(w, 3);
+	for (uint32_t i = 0; i < duels; i++)
+		later(w, 500 * MS + (int64_t)draw(w, 20 * w->slow + 200) * MS,
+		      EVENT_PROPOSE, (int32_t)draw(w, (uint32_t)w->members), 0, NULL);
 	for (int32_t i = 0; i < w->members; i++) {
 		struct actor *a = &w->actor[i];
 
@@ -277,6 +286,13 @@ static void world_event(struct world *w, const struct event *e)
 		break;
 	case EVENT_ENDED:
 		agree_ended(&a->agree, e->from);
+		break;
+	case EVENT_PROPOSE:
+		/* Whatever the times are by which they keep out of each other's way. */
+		if (a->joined) {
+			a->agree.propose_at = 1;
+			agree_tick(&a->agree, clock_of(w, a));
+		}
 		break;
 	}
 }

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016 # perl wants its dollars
+# Whether test_agree would find a decision that is made wrongly: agree.c is changed, one rule
+# at a time, and the schedules of fixed seeds must find every change, and nothing without.
+: "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
+# shellcheck source=tests/tap.sh
+. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+
+command -v perl >/dev/null || skip_all "perl is not installed"
+read -ra cc <<<"${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -I$build -I$top -I$top/include"
+unit=$top/coll/exec/agree.c
+
+# model SOURCE: the program with it in place of agree.c.
+model() {
+	"${cc[@]}" "$1" "$tmp/test_agree.o" -o "$tmp/model"
+}
+
+holds() {
+	unset WEFT_SEED
+	timeout 250 "$tmp/model" "$1" >"$tmp/out"
+}
+
+# found WORDS PERL: what perl makes of it is found to be wrong.
+found() {
+	local words=$1 change=$2 rc
+
+	perl -0pe "$change" "$unit" >"$tmp/mutant.c"
+	if cmp -s "$tmp/mutant.c" "$unit"; then
+		ok "$words: there is something to change" false
+		return
+	fi
+	model "$tmp/mutant.c" || bail "the mutant does not compile: $words"
+	holds 8000
+	rc=$?
+	diag "$(grep -m 1 'repeat with' "$tmp/out" | sed 's/^# //')"
+	ok "found: $words" test "$rc" = 1
+}
+
+"${cc[@]}" -c "$top/coll/exec/tests/test_agree.c" -o "$tmp/test_agree.o" ||
+	bail "test_agree.c does not compile"
+model "$unit" || bail "agree.c does not compile"
+holds 2000
+ok "the rules as they are hold" test "$?" = 0
+found "half is enough" 's/> a->members \/ 2/>= a->members \/ 2/'
+found "what was taken is ignored" 's/if \(msg->taken > a->best\)/if (0)/'
+found "a promise is none" 's/if \(msg->ballot > a->promised\)/if (1)/'
+found "what is taken is below a promise" 's/if \(msg->ballot >= a->promised\)/if (1)/'
+found "who is lost has ended" \
+	's/(void agree_lost.*?\n\{)/$1 agree_ended(a, member); return;/s; s/(\nvoid agree_lost)/\nvoid agree_ended(struct agree *a, int32_t member);$1/'
+found "numbers that somebody has used" 's/if \(number > a->number\)/if (0)/;
+	 s/if \(msg->value.number > a->number\)/if (0)/'
+
+done_testing
