@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONG_SIZE (300u << 10)
-#define NTH_MOST  40
+#define LONG_SIZE   (300u << 10)
+#define NTH_MOST    40
+#define STANDSTILLS 3
 
 static const struct want want_rma = {.caps = FI_MSG | FI_TAGGED | FI_RMA,
 				     .mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY |
@@ -166,17 +167,23 @@ static int try_all(struct side *s, const struct hello *h, uint8_t *out)
 	return rc;
 }
 
+/* The time for which a peer is called is short here (main), and over on a machine that
+ * stands still meanwhile: such an attempt is made again, a few in a run. */
+static bool stood_still(int rc)
+{
+	static int so_far;
+
+	return rc == -FI_ETIMEDOUT && so_far++ < STANDSTILLS;
+}
+
 static void after_it(struct side *s, const struct hello *h, uint8_t *out,
 		     const char *what)
 {
-	const uint64_t end = now_ms() + WAIT_MS;
 	int rc;
 
-	/* The time for which a peer is called is short here (main), and may be over on a
-	 * machine that stood still. */
 	do
 		rc = try_all(s, h, out);
-	while (rc == -FI_ETIMEDOUT && now_ms() < end);
+	while (stood_still(rc));
 	if (rc)
 		side_die(s, "%s: still %s when there is room again", what,
 			 fi_strerror(-rc));
@@ -206,9 +213,14 @@ static int one_fault(struct side *s, const struct hello *h, enum fault_call call
 		rc = try_all(s, h, out);
 		hit = server ? server_order(s, (struct order){.call = -1})
 			     : fault_disarm();
-		side_check(s, rc == 0 || hit || rc == -FI_ETIMEDOUT,
-			   "%s: %s without a fault", what, fi_strerror(-rc));
-		if (rc || hit)
+		if (!hit && stood_still(rc)) {
+			hit = true;
+			nth--;
+			continue;
+		}
+		side_check(s, rc == 0 || hit, "%s: %s without a fault", what,
+			   fi_strerror(-rc));
+		if (hit)
 			after_it(s, h, out, what);
 	}
 	mem_free(out, LONG_SIZE);
