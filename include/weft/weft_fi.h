@@ -49,6 +49,60 @@ struct weft_fi_mem_ops {
 	int (*free)(struct fid_domain *domain, void *addr);
 };
 
+#define WEFT_FI_COUNT_OPS "weft_count_ops"
+
+/* A number that only grows, of all endpoints of a domain together, those that were closed
+ * not among them. */
+struct weft_fi_count {
+	const char *name; /* "uet.resent"; static storage of the provider */
+	uint64_t value;
+};
+
+/* A queue pair or a path to a peer that is reached now. Its numbers begin again when the
+ * peer was lost meanwhile, a path's also with a new context between the two. */
+struct weft_fi_lane {
+	fi_addr_t
+		peer; /* in the endpoint's address vector; FI_ADDR_NOTAVAIL: not there */
+	uint32_t number;  /* among the lanes to that peer */
+	uint32_t rail;	  /* place of the device in FI_WEFT_RAILS, or of the interface */
+	uint32_t up;	  /* 0: it was given up, and may come again */
+	uint32_t unused;  /* 0 */
+	uint64_t packets; /* of data that it was given; of a queue pair requests */
+	uint64_t bytes;	  /* their payload */
+	uint64_t lost;	  /* of them: taken for lost; 0 of a queue pair */
+	uint64_t retired; /* how often it was given up */
+};
+
+/*
+ * What the ways between hosts have done and suffered; of memory that is shared there are
+ * no numbers. Called like anything else of the domain (its threading level); takes its
+ * lock for a moment, so not many times a second. The names, of which there may be more in
+ * another version:
+ *
+ *   uet.sent, uet.resent, uet.timeouts, uet.duplicates, uet.failed   packets over UDP,
+ *	those that were sent again, waits for an answer that ended, packets that came
+ *	twice, contexts between two hosts that failed
+ *   verbs.packets, verbs.replays   messages of control channels, and those sent again
+ *   verbs.segments, verbs.again   pieces given to queue pairs, and again to another one
+ *   verbs.lanes_opened, verbs.lanes_retired, verbs.lanes_rebuilt   queue pairs of links;
+ *	those that a path's error ended, and that an operation's own fault did
+ *   verbs.silent, verbs.resumes   queue pairs that answered nothing; control channels
+ *	that were made anew
+ *   verbs.rail0_bytes, _downs, _ups ... verbs.rail7_bytes, _downs, _ups   by the device's
+ *	place in FI_WEFT_RAILS: payload, and how often its port went and came back
+ */
+struct weft_fi_count_ops {
+	size_t size; /* of this structure, as the provider knows it */
+
+	/* *count: room in counts, then how many there are, of which no more than the room
+	 * were written. 0, -FI_EINVAL, -FI_EOPBADSTATE (a child after a fork). */
+	int (*read)(struct fid_domain *domain, struct weft_fi_count *counts,
+		    size_t *count);
+	/* Likewise. */
+	int (*lanes)(struct fid_domain *domain, struct weft_fi_lane *lanes,
+		     size_t *count);
+};
+
 #ifdef __cplusplus
 }
 #endif

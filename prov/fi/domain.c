@@ -15,6 +15,7 @@
 #include "prov/fi/atomic.h"
 #include "prov/fi/av.h"
 #include "prov/fi/cntr.h"
+#include "prov/fi/count_ops.h"
 #include "prov/fi/cq.h"
 #include "prov/fi/ep.h"
 #include "prov/fi/eq.h"
@@ -108,13 +109,16 @@ static int domain_close(struct fid *fid)
 static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			   void *context)
 {
+	const bool counts = name && strcmp(name, WEFT_FI_COUNT_OPS) == 0;
+
 	(void)fid;
 	(void)context;
-	if (!name || strcmp(name, WEFT_FI_MEM_OPS) != 0)
+	if (!counts && (!name || strcmp(name, WEFT_FI_MEM_OPS) != 0))
 		return -FI_ENOSYS;
 	if (flags)
 		return -FI_EBADFLAGS;
-	*ops = (void *)(uintptr_t)&wfi_mem_ops;
+	*ops = counts ? (void *)(uintptr_t)&wfi_count_ops
+		      : (void *)(uintptr_t)&wfi_mem_ops;
 	return 0;
 }
 

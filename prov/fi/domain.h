@@ -25,6 +25,9 @@ struct wfi_eq;
 struct wfi_fabric;
 struct wfi_progress;
 
+struct wfi_lanes;
+struct wire_counter;
+
 struct wfi_domain {
 	struct fid_domain fid; /* first: libfabric casts */
 	struct wfi_fabric *fabric;
@@ -96,7 +99,7 @@ static inline void wfi_domain_put(struct wfi_domain *d)
 }
 
 /* One row of domain->eps: how fi_mr reaches the wires without knowing endpoints. All
- * three as in wire.h; of an endpoint whose door isn't open yet they do nothing. NULL: the
+ * as in wire.h; of an endpoint whose door isn't open yet they do nothing. NULL: the
  * wire wants to hear of no keys. */
 struct wfi_quiesce {
 	struct list node;
@@ -105,6 +108,9 @@ struct wfi_quiesce {
 	int (*key_add)(struct wfi_quiesce *q, uint64_t key,
 		       const struct mem_region *region);
 	void (*key_drop)(struct wfi_quiesce *q, uint64_t key);
+	uint32_t (*counters)(struct wfi_quiesce *q, struct wire_counter *at,
+			     uint32_t max);
+	void (*lanes)(struct wfi_quiesce *q, struct wfi_lanes *to);
 };
 
 #endif

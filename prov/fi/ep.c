@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "prov/fi/addr_resolve.h"
+#include "prov/fi/count_ops.h"
 #include "prov/fi/cq_int.h"
 #include "prov/fi/ep_int.h"
 #include "prov/fi/mr.h"
@@ -137,6 +138,52 @@ static int ep_key_add(struct wfi_quiesce *q, uint64_t key,
 	const struct wire_ops *ops = wep ? wire_ep_base(wep)->ops : NULL;
 
 	return ops && ops->key_add ? ops->key_add(wep, key, region) : 0;
+}
+
+static uint32_t ep_counters(struct wfi_quiesce *q, struct wire_counter *at, uint32_t max)
+{
+	struct wfi_ep *ep = container_of(q, struct wfi_ep, quiesce);
+	struct wire_ep *wep = ep->proto ? proto_wire_ep(ep->proto) : NULL;
+	const struct wire_ops *ops = wep ? wire_ep_base(wep)->ops : NULL;
+
+	return ops && ops->counters ? ops->counters(wep, at, max) : 0;
+}
+
+struct ep_lanes {
+	const struct wfi_ep *ep;
+	struct wfi_lanes *to;
+};
+
+LOCK_HELD(lock_domain)
+static void ep_lane(void *arg, const struct wire_lane *lane)
+{
+	struct ep_lanes *all = arg;
+	struct wfi_lanes *to = all->to;
+
+	if (to->count < to->max)
+		to->at[to->count] = (struct weft_fi_lane){
+			.peer = all->ep->av ? wfi_av_find(all->ep->av, lane->peer)
+					    : FI_ADDR_NOTAVAIL,
+			.number = lane->number,
+			.rail = lane->rail,
+			.up = lane->up,
+			.packets = lane->packets,
+			.bytes = lane->bytes,
+			.lost = lane->lost,
+			.retired = lane->retired,
+		};
+	to->count++;
+}
+
+static void ep_lanes(struct wfi_quiesce *q, struct wfi_lanes *to)
+{
+	struct wfi_ep *ep = container_of(q, struct wfi_ep, quiesce);
+	struct wire_ep *wep = ep->proto ? proto_wire_ep(ep->proto) : NULL;
+	const struct wire_ops *ops = wep ? wire_ep_base(wep)->ops : NULL;
+	struct ep_lanes all = {.ep = ep, .to = to};
+
+	if (ops && ops->lanes)
+		ops->lanes(wep, ep_lane, &all);
 }
 
 static void ep_key_drop(struct wfi_quiesce *q, uint64_t key)
@@ -434,6 +481,8 @@ struct wfi_ep *wfi_ep_alloc(size_t size, struct wfi_domain *d, size_t fclass,
 	ep->quiesce.quiesce = ep_quiesce;
 	ep->quiesce.key_add = ep_key_add;
 	ep->quiesce.key_drop = ep_key_drop;
+	ep->quiesce.counters = ep_counters;
+	ep->quiesce.lanes = ep_lanes;
 	ep->quiesce.pollable = &ep->pollable;
 	ep->av_user.inserted = ep_av_inserted;
 	ep->av_user.removed = ep_av_removed;

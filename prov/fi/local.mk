@@ -20,7 +20,7 @@ PROV_SOURCES += \
 	%D%/info.c %D%/info.h \
 	%D%/info_match.c %D%/info_match.h \
 	%D%/limits.h \
-	%D%/mem_ops.c %D%/mem_ops.h \
+	%D%/count_ops.c %D%/count_ops.h %D%/mem_ops.c %D%/mem_ops.h \
 	%D%/mr.c %D%/mr.h \
 	%D%/newer.h \
 	%D%/nosys.c %D%/nosys.h \
@@ -90,8 +90,10 @@ THREAD_TESTS += %D%/tests/test_av %D%/tests/test_cntr %D%/tests/test_cq \
 # What the provider does for an application with threads, and without.
 FI_END_SOURCES = %D%/tests/end.c %D%/tests/end.h
 
-check_PROGRAMS += %D%/tests/test_threads %D%/tests/test_spared
-TESTS += %D%/tests/test_threads %D%/tests/test_spared
+check_PROGRAMS += %D%/tests/test_threads %D%/tests/test_spared %D%/tests/test_counts
+TESTS += %D%/tests/test_threads %D%/tests/test_spared %D%/tests/test_counts
+%C%_tests_test_counts_SOURCES = %D%/tests/test_counts.c $(FI_END_SOURCES)
+%C%_tests_test_counts_LDADD = $(LIBFABRIC_LIBS) -lpthread
 %C%_tests_test_threads_SOURCES = %D%/tests/test_threads.c $(FI_END_SOURCES)
 %C%_tests_test_threads_LDADD = $(LIBFABRIC_LIBS) -lpthread
 %C%_tests_test_spared_SOURCES = %D%/tests/test_spared.c $(FI_END_SOURCES)

@@ -285,6 +285,28 @@ static int joined_quiesce(struct wire_ep *wep, uint64_t key, uint64_t deadline_n
 	return ret ? ret : ep->far_ops->quiesce(ep->far, key, deadline_ns);
 }
 
+static uint32_t joined_counters(struct wire_ep *wep, struct wire_counter *at,
+				uint32_t max)
+{
+	struct joined_ep *ep = joined_of(wep);
+	uint32_t n =
+		ep->near_ops->counters ? ep->near_ops->counters(ep->near, at, max) : 0;
+
+	if (ep->far_ops->counters)
+		n += ep->far_ops->counters(ep->far, at + n, max - n);
+	return n;
+}
+
+static void joined_lanes(struct wire_ep *wep, wire_lane_fn *each, void *arg)
+{
+	struct joined_ep *ep = joined_of(wep);
+
+	if (ep->near_ops->lanes)
+		ep->near_ops->lanes(ep->near, each, arg);
+	if (ep->far_ops->lanes)
+		ep->far_ops->lanes(ep->far, each, arg);
+}
+
 /* No links of its own: what is done on a link isn't here. */
 const struct wire_ops joined_wire_ops = {
 	.name = "joined",
@@ -293,6 +315,8 @@ const struct wire_ops joined_wire_ops = {
 	.remote = true,
 	.ep_open = joined_open,
 	.ep_close = joined_close,
+	.counters = joined_counters,
+	.lanes = joined_lanes,
 	.dial = joined_dial,
 	.mem_add = joined_mem_add,
 	.mem_drop = joined_mem_drop,

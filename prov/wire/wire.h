@@ -204,6 +204,26 @@ struct wire_ep_attr {
 	const struct wire_ops *far;  /* joined.h: for all others */
 };
 
+/* A number that only grows. */
+struct wire_counter {
+	const char *name; /* "uet.resent"; static */
+	uint64_t value;
+};
+
+/* A way to a peer that work is spread over: a queue pair, a path. */
+struct wire_lane {
+	const struct wire_addr *peer; /* its door */
+	uint32_t number;
+	uint32_t rail;
+	bool up;
+	uint64_t packets; /* or requests, that were given to it; */
+	uint64_t bytes;	  /* theirs */
+	uint64_t lost;	  /* of them: taken for lost; 0 where a lane loses none alone */
+	uint64_t retired; /* how often it was given up */
+};
+
+typedef void wire_lane_fn(void *arg, const struct wire_lane *lane);
+
 struct wire_ops {
 	const char *name;      /* "shm" */
 	const char *what;      /* one line for people */
@@ -219,6 +239,14 @@ struct wire_ops {
 	/* What is to be known of its devices, and of how links use them: lines, cut where
 	 * there is no more room. NULL: nothing. */
 	void (*describe)(char *text, size_t len);
+
+	/* What the endpoint has done and suffered, for people: how many of at most max
+	 * were written. The names are in weft/weft_fi.h. NULL: nothing is counted. */
+	uint32_t (*counters)(struct wire_ep *ep, struct wire_counter *at, uint32_t max);
+
+	/* Those to peers that are reached now. `each` may not call the wire. NULL: there
+	 * is nothing to tell them apart by. */
+	void (*lanes)(struct wire_ep *ep, wire_lane_fn *each, void *arg);
 
 	/* Opens the door. -FI_EADDRINUSE, -FI_EADDRNOTAVAIL, -FI_ENOMEM, -FI_EMFILE. */
 	int (*ep_open)(const struct wire_ep_attr *attr, struct wire_ep **ep);

@@ -132,6 +132,60 @@ static uint64_t look_due(struct wire_ep *ep)
 	return ret;
 }
 
+static uint32_t counters(struct wire_ep *ep, struct wire_counter *at, uint32_t max)
+{
+	struct uet_pds_stats s;
+	uint32_t n = 0;
+
+	uet_turn_take(&ep->turn);
+	s = *uet_pds_stats(ep->pds);
+	uet_turn_give(&ep->turn);
+
+	const struct wire_counter all[] = {
+		{"uet.sent", s.sent},	      {"uet.resent", s.resent},
+		{"uet.timeouts", s.timeouts}, {"uet.duplicates", s.duplicates},
+		{"uet.failed", s.failed},
+	};
+
+	for (; n < sizeof(all) / sizeof(all[0]) && n < max; n++)
+		at[n] = all[n];
+	return n;
+}
+
+/* As long as a link's context is the same. */
+static void link_lanes(const struct wire_link *link, const struct uet_sock *sock,
+		       wire_lane_fn *each, void *arg)
+{
+	const struct uet_paths *p = uet_pdc_paths(link->pdc);
+
+	for (uint32_t left = p->used; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctz(left);
+		const struct uet_path *path = &p->path[i];
+		const struct wire_lane out = {.peer = &link->base.peer,
+					      .number = i,
+					      .rail = sock->path[i].rail,
+					      .up = !path->retired,
+					      .packets = path->sent,
+					      .bytes = path->bytes,
+					      .lost = path->lost,
+					      .retired = path->retirements};
+
+		each(arg, &out);
+	}
+}
+
+static void lanes(struct wire_ep *ep, wire_lane_fn *each, void *arg)
+{
+	uet_turn_take(&ep->turn);
+	list_foreach (pos, &ep->links) {
+		const struct wire_link *link = container_of(pos, struct wire_link, node);
+
+		if (link->pdc && link->state == UET_LINK_UP)
+			link_lanes(link, ep->sock, each, arg);
+	}
+	uet_turn_give(&ep->turn);
+}
+
 const struct wire_ops uet_wire_ops = {
 	.name = "uet",
 	.what = "UDP, in the style of Ultra Ethernet's transport",
@@ -146,6 +200,8 @@ const struct wire_ops uet_wire_ops = {
 		 .lends = true},
 	.ep_open = uet_ep_open,
 	.ep_close = uet_ep_close,
+	.counters = counters,
+	.lanes = lanes,
 	.dial = dial,
 	.hangup = hangup,
 	.pkt_reserve = pkt_reserve,

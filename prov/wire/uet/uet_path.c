@@ -158,7 +158,7 @@ uint32_t uet_paths_pick(struct uet_paths *p, uint64_t now, uint32_t *number)
 	if (p->left == 0 || (p->path[p->now].retired && !p->path[p->now].trying))
 		p->now = choose(p, now);
 	p->left--;
-	*number = ++p->path[p->now].sent;
+	*number = (uint32_t)++p->path[p->now].sent;
 	return p->now;
 }
 
@@ -224,6 +224,7 @@ static void strike(struct uet_paths *p, struct uet_path *path, uint64_t now)
 	path->trying = false;
 	path->retry = p->config.retry_min;
 	path->retry_at = now + path->retry;
+	path->retirements++;
 	p->retired++;
 	p->retirements++;
 }
@@ -251,6 +252,7 @@ void uet_paths_news(struct uet_paths *p, uint32_t path_no, uint32_t number,
 {
 	struct uet_path *path = &p->path[path_no];
 
+	path->lost += news != UET_PATH_DELIVERED && news != UET_PATH_MARKED;
 	switch (news) {
 	case UET_PATH_MARKED:
 		path->marks = true;

@@ -34,9 +34,12 @@ enum uet_path_news {
 };
 
 struct uet_path {
-	uint32_t sent;	    /* packets, modulo 2^32: the last one's number */
-	uint32_t delivered; /* the highest number that came through */
-	uint32_t penalty;   /* turns that it is passed over */
+	uint64_t sent;	      /* packets; the last one's number is that modulo 2^32 */
+	uint64_t bytes;	      /* payload of those, as its user counts them */
+	uint64_t lost;	      /* of those: news said so */
+	uint64_t retirements; /* how often it was */
+	uint32_t delivered;   /* the highest number that came through */
+	uint32_t penalty;     /* turns that it is passed over */
 	uint32_t strikes;
 	bool any;   /* something came through, ever */
 	bool marks; /* it has marked a packet, ever */

@@ -491,6 +491,7 @@ static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 	if (pdc->paths.left == 0)
 		uet_paths_window(&pdc->paths, under_way(pdc, s), piece_of(pdc, s));
 	s->path = (uint8_t)uet_paths_pick(&pdc->paths, now, &s->number);
+	pdc->paths.path[s->path].bytes += s->payload_len;
 	s->sent_at = now;
 	s->untimed = false;
 	s->order = ++tx->order;

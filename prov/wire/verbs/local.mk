@@ -44,7 +44,7 @@ PROV_SOURCES += \
 	%D%/verbs_srq.c %D%/verbs_srq.h \
 	%D%/verbs_state.c %D%/verbs_state.h \
 	%D%/verbs_stop.c %D%/verbs_stop.h \
-	%D%/verbs_watch.c %D%/verbs_watch.h
+	%D%/verbs_count.c %D%/verbs_count.h %D%/verbs_watch.c %D%/verbs_watch.h
 endif
 
 check_PROGRAMS += %D%/tests/test_card

@@ -6,6 +6,7 @@
 
 #include "prov/wire/verbs/verbs_atomic.h"
 #include "prov/wire/verbs/verbs_chan.h"
+#include "prov/wire/verbs/verbs_count.h"
 #include "prov/wire/verbs/verbs_ep.h"
 #include "prov/wire/verbs/verbs_link.h"
 #include "prov/wire/verbs/verbs_mem.h"
@@ -69,6 +70,8 @@ const struct wire_ops verbs_wire_ops = {
 		 .notify = true},
 	.ep_open = verbs_ep_open,
 	.ep_close = verbs_ep_close,
+	.counters = verbs_counters,
+	.lanes = verbs_lanes_each,
 	.dial = verbs_dial,
 	.hangup = verbs_hangup,
 	.pkt_reserve = verbs_pkt_reserve,

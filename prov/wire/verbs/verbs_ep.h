@@ -42,6 +42,29 @@ struct verbs_ep_rail {
 	_Atomic(_Atomic(struct verbs_qp *) *) *numbered;
 	bool was_up;	/* as the links were told */
 	uint32_t moves; /* likewise, and as the card says */
+	/* Endpoint lock: */
+	uint64_t downs; /* how often it went, or moved, */
+	uint64_t ups;	/* and came */
+};
+
+/* What a link has done. */
+struct verbs_link_counts {
+	uint64_t packets;
+	uint64_t replays;    /* packets sent again */
+	uint64_t duplicates; /* packets that came twice, dropped */
+	uint64_t segments;
+	uint64_t again;	 /* segments moved to another queue pair, puts written again */
+	uint64_t opened; /* lanes */
+	uint64_t retired;
+	uint64_t rebuilt;
+	uint64_t silent;  /* queue pairs on which nothing was answered */
+	uint64_t resumes; /* control channels made anew */
+	uint64_t stops;	  /* lanes that the peer stopped before it reported them */
+	uint64_t spares;  /* lanes that were made at its door */
+	uint64_t waits;	  /* packets that there was no room for */
+	uint64_t flushes; /* rounds of reads behind writes, and reads that went with them
+			   */
+	uint64_t bytes[DQPLB_RAILS_MAX];
 };
 
 struct verbs_ep {
@@ -68,6 +91,7 @@ struct verbs_ep {
 	struct list graves;  /* links to be freed */
 	struct list timed;   /* links that wait for a time */
 	uint32_t turns;	     /* of progress */
+	struct verbs_link_counts gone; /* of links that are (verbs_count.h) */
 	/* The only completion queue there is; NULL: there is none, or more. Mutex; read
 	 * without. */
 	_Atomic(struct ibv_cq *) only;

@@ -150,11 +150,28 @@ void verbs_lane_up(struct verbs_link *link, uint32_t i)
 /* ---- the end ------------------------------------------------------------------------
  */
 
+/* What its queue pair did stays with it, and with the rail. */
+static void lane_sum(struct verbs_link *link, uint32_t i)
+{
+	struct verbs_lane *l = &link->lane[i];
+
+	l->requests += l->qp->requests;
+	l->bytes += l->qp->bytes;
+	link->rail_bytes[l->qp->rail] += l->qp->bytes;
+}
+
+static void lane_retired(struct verbs_link *link, uint32_t i)
+{
+	link->lane[i].retired++;
+	link->lane_stats.retired++;
+}
+
 static void lane_close(struct verbs_link *link, uint32_t i)
 {
 	struct verbs_lane *l = &link->lane[i];
 
 	pthread_mutex_lock(&link->ep->mutex);
+	lane_sum(link, i);
 	verbs_qp_close(link->ep, l->qp);
 	l->qp = NULL;
 	pthread_mutex_unlock(&link->ep->mutex);
@@ -183,7 +200,7 @@ void verbs_lane_down(struct verbs_link *link, uint32_t i, enum verbs_lane_why wh
 	if (why == VERBS_LANE_FAULT)
 		link->lane_stats.rebuilt++;
 	else if (why != VERBS_LANE_DONE)
-		link->lane_stats.retired++;
+		lane_retired(link, i);
 	/* Perhaps all of its rail is down: then none is opened there in vain. */
 	if (why == VERBS_LANE_PATH)
 		verbs_poll_async(link->ep);
@@ -236,6 +253,7 @@ static void lane_end(struct verbs_link *link, uint32_t i,
 	if (!l->qp)
 		return;
 	verbs_quick_keep(link, l->qp);
+	lane_sum(link, i);
 	give(link->ep, l->qp);
 	l->qp = NULL;
 	l->receiving = false;

@@ -44,6 +44,10 @@ struct verbs_lane {
 	uint8_t behind;	      /* reads under way that were posted with what they follow */
 	uint64_t due;	      /* CLOSED: opened again then; DRAINING: given up then */
 	struct dqplb_rq rq;
+	/* Of queue pairs that it had: */
+	uint64_t requests;
+	uint64_t bytes;
+	uint64_t retired; /* how many of them a path's error ended */
 };
 
 const char *verbs_lane_state_name(enum verbs_lane_state state);

@@ -12,6 +12,7 @@
 
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_connect.h"
+#include "prov/wire/verbs/verbs_count.h"
 #include "prov/wire/verbs/verbs_resume.h"
 #include "prov/wire/verbs/verbs_rma.h"
 #include "prov/wire/verbs/verbs_stop.h"
@@ -125,6 +126,7 @@ static void link_cut(struct verbs_link *link, bool chan, int err)
 static void link_bury(struct verbs_link *link)
 {
 	verbs_link_set_state(link, VERBS_LINK_DOWN);
+	verbs_count_bury(link);
 	list_remove(&link->dirty);
 	list_remove(&link->timed);
 	list_remove(&link->where);
@@ -154,6 +156,9 @@ void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *c
 	c->waits = link->chan.waits;
 	c->flushes = link->flush.rounds + link->flush.with;
 	memcpy(c->bytes, link->rail_bytes, sizeof(c->bytes));
+	for (uint32_t i = 0; i < link->lanes; i++)
+		if (link->lane[i].qp)
+			c->bytes[link->lane[i].qp->rail] += link->lane[i].qp->bytes;
 }
 
 static void link_log(const struct verbs_link *link)

@@ -81,14 +81,14 @@ struct verbs_link {
 	uint32_t lanes_said; /* answerer: how many were asked for */
 	struct verbs_lane lane[DQPLB_LANES_MAX];
 	struct verbs_lane_stats lane_stats;
-	uint64_t rail_bytes[DQPLB_RAILS_MAX];
-	uint32_t odd;	       /* local errors of queue pairs, in a row */
-	uint32_t rails_turned; /* bits: went or came back, not looked at */
-	uint32_t rails_moved;  /* bits: likewise, reached by something else now */
-	uint32_t peer_down;    /* bits: rails of the peer's that it said are down */
-	uint32_t rails_owed;   /* bits: the peer is to be told */
-	uint64_t stops;	       /* bits: lanes that the peer is to be asked to stop, */
-	uint64_t stops_due;    /* then */
+	uint64_t rail_bytes[DQPLB_RAILS_MAX]; /* by queue pairs that are gone */
+	uint32_t odd;			      /* local errors of queue pairs, in a row */
+	uint32_t rails_turned;		      /* bits: went or came back, not looked at */
+	uint32_t rails_moved; /* bits: likewise, reached by something else now */
+	uint32_t peer_down;   /* bits: rails of the peer's that it said are down */
+	uint32_t rails_owed;  /* bits: the peer is to be told */
+	uint64_t stops;	      /* bits: lanes that the peer is to be asked to stop, */
+	uint64_t stops_due;   /* then */
 	struct verbs_spare spare;
 	struct verbs_rkeys rkeys;
 	struct verbs_atomics atomics;
@@ -187,25 +187,7 @@ void verbs_link_free(struct verbs_link *link);
 void verbs_link_close(struct verbs_link *link);
 /* CLOSING: whether its peer has been told, or it is too late. */
 bool verbs_link_gone(struct verbs_link *link, uint64_t now);
-/* What a link has done; also at its end, in the log. */
-struct verbs_link_counts {
-	uint64_t packets;
-	uint64_t replays;    /* packets sent again */
-	uint64_t duplicates; /* packets that came twice, dropped */
-	uint64_t segments;
-	uint64_t again;	 /* segments moved to another queue pair, puts written again */
-	uint64_t opened; /* lanes */
-	uint64_t retired;
-	uint64_t rebuilt;
-	uint64_t silent;  /* queue pairs on which nothing was answered */
-	uint64_t resumes; /* control channels made anew */
-	uint64_t stops;	  /* lanes that the peer stopped before it reported them */
-	uint64_t spares;  /* lanes that were made at its door */
-	uint64_t waits;	  /* packets that there was no room for */
-	uint64_t flushes; /* rounds of reads behind writes, and reads that went with them
-			   */
-	uint64_t bytes[DQPLB_RAILS_MAX];
-};
+/* What it has done; also at its end, in the log. Endpoint lock, mutex. */
 void verbs_link_count(const struct verbs_link *link, struct verbs_link_counts *counts);
 
 /* Wire functions. */

@@ -276,6 +276,8 @@ static void rail_look(struct verbs_ep *ep, uint32_t r)
 
 	if (up == er->was_up && !moved)
 		return;
+	er->downs += (er->was_up && !up) || moved;
+	er->ups += up;
 	er->was_up = up;
 	er->moves = moves;
 	FI_INFO(&weft_provider, FI_LOG_EP_CTRL, "rail %s is %s%s\n", rail->name,

@@ -76,7 +76,10 @@ static void batch_add(struct verbs_link *link, struct batch *b,
 	}
 	if (p->kind != DQPLB_POST_READ && l->qp && p->len <= l->qp->inline_max)
 		at->wr.send_flags = IBV_SEND_INLINE;
-	link->rail_bytes[rail] += p->len;
+	if (l->qp) {
+		l->qp->bytes += p->len;
+		l->qp->requests++;
+	}
 	if (b->lanes >> p->lane & 1)
 		b->last[p->lane]->wr.next = &at->wr;
 	else

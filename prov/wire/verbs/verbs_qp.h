@@ -87,6 +87,8 @@ struct verbs_qp {
 	uint32_t receives_max; /* or what it holds of the shared queue */
 	uint32_t watch_tail;   /* sq_tail at the last look (verbs_watch.h) */
 	uint32_t silent;       /* looks since it moved, with something waiting */
+	uint64_t requests;     /* a lane's, that dqplb gave it, */
+	uint64_t bytes;	       /* and theirs */
 	uint64_t cookie[];     /* of each position */
 };
 

@@ -137,7 +137,7 @@ bool verbs_put_soon(struct wire_link *wlink, uint64_t key, uint64_t addr,
 	ep->ops_free = op->next;
 	op->rkey = q->rkey;
 	op->rkey->users++;
-	link->rail_bytes[qp->rail] += len;
+	qp->bytes += len;
 	ep->quick_wr.wr_id = qp->name | at;
 	ep->quick_wr.wr.rdma.rkey = op->rkey->entry.piece[0].rkey[qp->peer_rail];
 	if (__builtin_expect(ibv_post_send(qp->ib, &ep->quick_wr, &bad), 0)) {
@@ -145,6 +145,7 @@ bool verbs_put_soon(struct wire_link *wlink, uint64_t key, uint64_t addr,
 		return true;
 	}
 	qp->cookie[at] = VERBS_QUICK_COOKIE | (uintptr_t)op;
+	qp->requests++;
 	qp->sq_head++;
 	return true;
 }
