@@ -49,6 +49,7 @@ static void write_now(struct stats *s)
 	int rc;
 
 	ctx_lock(s->ctx);
+	exec_counts(s->ctx->exec);
 	prom_take(exec_trace(s->ctx->exec), &s->prom);
 	ctx_unlock(s->ctx);
 	rc = prom_write(&s->prom, s->path);

@@ -125,6 +125,7 @@ static void engine_free(struct exec *x)
 	free(x->handles);
 	free(x->comms);
 	free(x->lead);
+	counts_close(x->counts);
 	recorder_close(x->trace);
 	free(x);
 }
@@ -332,6 +333,7 @@ enum weft_result exec_open(const struct net_attr *attr, struct boot *boot,
 		return result;
 	}
 	recorder_name(x->trace, x->net.job, exec_provider(x));
+	x->counts = counts_open(&x->net, x->trace);
 	*out = x;
 	return WEFT_SUCCESS;
 }
@@ -357,6 +359,11 @@ LOCK_UNSEEN enum weft_result exec_close(struct exec *x)
 	}
 	engine_free(x);
 	return WEFT_SUCCESS;
+}
+
+void exec_counts(struct exec *x)
+{
+	counts_now(x->counts);
 }
 
 struct recorder *exec_trace(const struct exec *x)
@@ -657,6 +664,7 @@ static bool engine_round(struct exec *x, bool idle)
 	if (clock) {
 		x->now = exec_now();
 		x->trace->image->head.looked = ticks_now(x->trace->counter);
+		counts_look(x->counts, x->now);
 	}
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);

@@ -6,6 +6,7 @@
 #ifndef WEFT_EXEC_ENGINE_H
 #define WEFT_EXEC_ENGINE_H
 
+#include "coll/exec/counts.h"
 #include "coll/exec/ctl.h"
 #include "coll/exec/exec.h"
 #include "coll/exec/lines_mem.h"
@@ -314,6 +315,7 @@ struct exec {
 	uint32_t rounds;	  /* of progress in which something moved */
 	int64_t now;		  /* when the clock was looked at last */
 	struct recorder *trace;	  /* what happened last */
+	struct counts *counts;	  /* of the provider; NULL: it has none */
 	struct exec_times *times; /* NULL: nobody measures */
 	bool foreign_told;	  /* that control messages of another job come */
 	uint64_t garbage; /* control messages that named nothing, or could not be read */

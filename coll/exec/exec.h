@@ -35,6 +35,8 @@ LOCK_HELD(lock_context) enum weft_result exec_close(struct exec *x);
 LOCK_HELD(lock_context) const struct weft_stats *exec_stats(const struct exec *x);
 /* The last events; never NULL. */
 struct recorder *exec_trace(const struct exec *x);
+/* Has what the provider counts put into its tables, as of now. */
+LOCK_HELD(lock_context) void exec_counts(struct exec *x);
 const struct net_caps *exec_caps(const struct exec *x);
 const char *exec_provider(const struct exec *x); /* "tcp;ofi_rxm"; lives as long as x */
 /* Long pairs are fetched by their receivers; the same on all ranks. */

@@ -18,7 +18,7 @@ COLL_SOURCES += %D%/ctl.c %D%/ctl.h %D%/ctl_io.c %D%/engine.c %D%/engine.h \
 	%D%/lines_far.h %D%/lines_far.c %D%/lines_req.h %D%/lines_req.c %D%/local.c %D%/mem.c %D%/mem.h \
 	%D%/name.h %D%/net.c %D%/net.h %D%/net_list.c %D%/net_pick.c %D%/net_pick.h %D%/pair.c %D%/pair.h %D%/pool.c \
 	%D%/pool.h %D%/req.c %D%/revoke.c %D%/agree.h %D%/agree.c %D%/shrink.c %D%/rx.c \
-	%D%/seen.c %D%/seen.h %D%/sig.c %D%/sig.h %D%/accord.c %D%/order.c %D%/sink.c %D%/tx.c \
+	%D%/counts.c %D%/counts.h %D%/seen.c %D%/seen.h %D%/sig.c %D%/sig.h %D%/accord.c %D%/order.c %D%/sink.c %D%/tx.c \
 	%D%/twin.c %D%/twin.h %D%/win.c %D%/win.h
 
 check_PROGRAMS += %D%/tests/test_formats

@@ -18,6 +18,9 @@ void prom_take(const struct recorder *r, struct prom *prom)
 	memcpy(prom->sum, r->sum, sizeof(prom->sum));
 	memcpy(prom->comm, r->image->comm, sizeof(prom->comm));
 	memcpy(prom->peer, r->image->peer, sizeof(prom->peer));
+	memcpy(prom->count, r->count, sizeof(prom->count));
+	memcpy(prom->lane, r->lane, sizeof(prom->lane));
+	prom->lanes = r->lanes;
 }
 
 static void family(FILE *out, const char *name, const char *help)
@@ -176,6 +179,49 @@ static void put_peers(FILE *out, const struct prom *prom)
 	}
 }
 
+/* ---- the provider ------------------------------------------------------------------
+ */
+
+static void put_counts(FILE *out, const struct prom *prom)
+{
+	family(out, "weft_provider_total", "What the provider counts.");
+	for (int i = 0; i < TRACE_COUNTS && prom->count[i].name; i++)
+		fprintf(out,
+			"weft_provider_total{rank=\"%" PRId32
+			"\",counter=\"%s\"} %" PRIu64 "\n",
+			prom->head.rank, prom->count[i].name, prom->count[i].value);
+}
+
+enum lane_field { LANE_PACKETS, LANE_BYTES, LANE_LOST, LANE_RETIRED, LANE_FIELDS };
+
+static const struct {
+	const char *name, *help;
+} lane_family[LANE_FIELDS] = {
+	{"weft_lane_packets_total", "Requests or packets given to a queue pair or path."},
+	{"weft_lane_bytes_total", "Their payload."},
+	{"weft_lane_lost_total", "Of them: taken for lost."},
+	{"weft_lane_retired_total", "How often it was given up."},
+};
+
+static void put_lanes(FILE *out, const struct prom *prom)
+{
+	for (int f = 0; f < LANE_FIELDS; f++) {
+		family(out, lane_family[f].name, lane_family[f].help);
+		for (uint32_t i = 0; i < prom->lanes; i++) {
+			const struct trace_lane *l = &prom->lane[i];
+			const uint64_t value[LANE_FIELDS] = {l->packets, l->bytes,
+							     l->lost, l->retired};
+
+			fprintf(out,
+				"%s{rank=\"%" PRId32 "\",peer=\"%" PRId32
+				"\",lane=\"%" PRIu32 "\",rail=\"%" PRIu32 "\"} %" PRIu64
+				"\n",
+				lane_family[f].name, prom->head.rank, l->peer, l->number,
+				l->rail, value[f]);
+		}
+	}
+}
+
 /* ---- the file ---------------------------------------------------------------------- */
 
 int prom_write(const struct prom *prom, const char *path)
@@ -193,6 +239,8 @@ int prom_write(const struct prom *prom, const char *path)
 	put_stages(out, prom);
 	put_comms(out, prom);
 	put_peers(out, prom);
+	put_counts(out, prom);
+	put_lanes(out, prom);
 	if (ferror(out))
 		rc = -EIO;
 	if (fclose(out) && !rc)

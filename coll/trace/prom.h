@@ -10,6 +10,9 @@
  *   weft_communicator_sent_bytes_total, weft_communicator_busy_seconds_total
  *   weft_peer_sent_bytes_total, weft_peer_busy_seconds_total,
  *   weft_peer_puts_total, weft_peer_notifications_total
+ *   weft_provider_total                             by counter, as the provider names it
+ *   weft_lane_packets_total, weft_lane_bytes_total, weft_lane_lost_total,
+ *   weft_lane_retired_total                         by peer, lane and rail
  *
  * Busy is the time in which something was on its way: bytes over it are the bandwidth.
  */
@@ -24,6 +27,9 @@ struct prom {
 	struct trace_sum sum[TRACE_SUMS];
 	struct trace_comm comm[TRACE_COMMS];
 	struct trace_peer peer[TRACE_PEERS];
+	struct trace_count count[TRACE_COUNTS];
+	struct trace_lane lane[TRACE_LANES];
+	uint32_t lanes;
 };
 
 /* With what the recorder's writer holds. */

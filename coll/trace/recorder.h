@@ -26,7 +26,9 @@ enum {
 	TRACE_CALLS = 64,
 	TRACE_PEERS = 256,
 	TRACE_PATH_MAX = 512,
-	TRACE_SUMS = 16, /* collectives, and messages between two ranks as the last */
+	TRACE_COUNTS = 64,
+	TRACE_LANES = 256, /* of the provider's; more than that are left out */
+	TRACE_SUMS = 16,   /* collectives, and messages between two ranks as the last */
 	TRACE_LOCAL_MIN = 4096, /* bytes of a copy or reduction that is an event */
 };
 
@@ -57,11 +59,29 @@ struct trace_sum {
 	uint64_t stage[TRACE_STAGES];
 };
 
+/* What the provider counts, by its own names. */
+struct trace_count {
+	const char *name; /* NULL: an entry that is not used */
+	uint64_t value;
+};
+
+/* A queue pair or path of the provider's, as it was looked at last. */
+struct trace_lane {
+	int32_t peer; /* rank; -1: none of ours */
+	uint32_t number;
+	uint32_t rail;
+	bool up;
+	uint64_t packets, bytes, lost, retired;
+};
+
 struct recorder {
 	struct trace_image *image;
 	bool counter;			  /* ticks are of the processor's counter */
 	int fd;				  /* of the memory; -1: nobody else can read it */
 	struct trace_sum sum[TRACE_SUMS]; /* by enum weft_coll */
+	struct trace_count count[TRACE_COUNTS];
+	struct trace_lane lane[TRACE_LANES];
+	uint32_t lanes;
 	/* Where what has no place in its table goes. */
 	struct trace_comm spare_comm;
 	struct trace_peer spare_peer;
