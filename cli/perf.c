@@ -427,12 +427,14 @@ static bool measure_op(struct perf *p, struct perf_report *r, const struct perf_
 {
 	struct weft_stats sum = {.size = sizeof(sum)};
 	uint64_t counts[SIZES_MAX];
+	struct perf_counts counted;
 	struct perf_spent since;
 	int n = size_counts(p, op, counts);
 
 	memset(&p->moved, 0, sizeof(p->moved));
 	p->moved_calls = 0;
 	spent_so_far(p, op, &since);
+	perf_counts_now(p, &counted);
 	perf_report_op_begin(r, op);
 	for (int i = 0; i < n; i++) {
 		int64_t left = p->opts->budget_us - (exec_now() - p->begin_us);
@@ -444,7 +446,10 @@ static bool measure_op(struct perf *p, struct perf_report *r, const struct perf_
 			return false;
 		perf_report_row(r, &row);
 	}
-	if ((p->opts->stats && !spent_sum(p, op, &since)) || !moved_sum(p, &sum))
+	if (p->opts->stats &&
+	    (!spent_sum(p, op, &since) || !perf_counts_sum(p, &counted, &p->counted)))
+		return false;
+	if (!moved_sum(p, &sum))
 		return false;
 	perf_report_op_end(r, op, &sum, p->moved_calls);
 	return true;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/perf_counts.h"
 #include "cli/perf_data.h"
 #include "coll/algo/algo.h"
 #include "weft/weft.h"
@@ -60,7 +61,8 @@ struct perf {
 	struct weft_dynamic dynamic;
 	struct weft_stats moved; /* by the measured calls of the operation that is on */
 	uint64_t moved_calls;
-	struct perf_spent spent; /* by all its calls, of this rank, then of all */
+	struct perf_spent spent;    /* by all its calls, of this rank, then of all */
+	struct perf_counts counted; /* likewise, by the provider */
 };
 
 /* times[0]: elements found wrong; times[1]: calls checked */

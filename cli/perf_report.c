@@ -310,6 +310,25 @@ static void report_spent(struct perf_report *r, const struct perf_op *op,
 	       rate);
 }
 
+/* What nothing was added to is left out of the table. */
+static void report_counted(struct perf_report *r, const struct perf_counts *c)
+{
+	const bool json = r->perf->opts->json;
+
+	if (json)
+		json_object_begin(&r->json, "provider");
+	else if (c->n)
+		printf("the provider counted, on all ranks together:\n");
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (json)
+			json_uint(&r->json, c->name[i], c->value[i]);
+		else if (c->value[i])
+			printf("%20" PRIu64 "  %s\n", c->value[i], c->name[i]);
+	}
+	if (json)
+		json_object_end(&r->json);
+}
+
 static void report_moved(struct perf_report *r, const struct perf_op *op,
 			 const struct weft_stats *moved, uint64_t calls)
 {
@@ -333,6 +352,7 @@ static void report_moved(struct perf_report *r, const struct perf_op *op,
 			printf("%20" PRIu64 "  %s\n", v, row->text);
 	}
 	report_spent(r, op, &r->perf->spent);
+	report_counted(r, &r->perf->counted);
 	if (json)
 		json_object_end(&r->json);
 }

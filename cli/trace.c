@@ -64,6 +64,8 @@ static void print_event(const struct trace_head *head, const struct trace_event 
 		printf("  %s %" PRId32, e->kind == TRACE_CALL ? "root" : "rank", e->peer);
 	if (e->kind == TRACE_CALL)
 		printf("  count %" PRIu64, e->bytes);
+	else if (e->kind == TRACE_NET)
+		printf("  value %" PRIu64, e->bytes);
 	else if (e->bytes)
 		printf("  %s %" PRIu64, e->kind == TRACE_SIGNAL ? "adds" : "bytes",
 		       e->bytes);

@@ -109,7 +109,7 @@ assert [c["name"] for c in d["collectives"]] == ["barrier", "broadcast", "allgat
 	"allreduce", "reduce_scatter", "alltoall", "reduce", "gather", "scatter"]
 rows = [r for c in d["collectives"] for r in c["results"]]
 assert d["measurements"] == len(rows) == 41 and all(r["ok"] and r["calls"] == 3 for r in rows)
-assert all("staged_bytes" in c["stats"] for c in d["collectives"])
+assert all("staged_bytes" in c["stats"] and c["stats"]["provider"] == {} for c in d["collectives"])
 ' "$tmp/out"
 	WEFT_JOB=private status 0 "weft info --json" "$weft" info --json
 	ok "is one document" python3 -c '

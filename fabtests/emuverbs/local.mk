@@ -76,8 +76,8 @@ TESTS += %D%/tests/test_threads
 THREAD_TESTS += %D%/tests/test_qp %D%/tests/test_mixed %D%/tests/test_faults \
 	%D%/tests/test_objects %D%/tests/test_threads
 
-TESTS += %D%/tests/run.t %D%/tests/failover.t %D%/tests/rekey.t %D%/tests/cut.t \
+TESTS += %D%/tests/run.t %D%/tests/failover.t %D%/tests/rekey.t %D%/tests/cut.t %D%/tests/counted.t \
 	%D%/tests/shown.t %D%/tests/absent.t %D%/tests/atomics.t
-EXTRA_DIST += %D%/tests/over.sh %D%/tests/run.t %D%/tests/failover.t %D%/tests/rekey.t %D%/tests/cut.t \
+EXTRA_DIST += %D%/tests/over.sh %D%/tests/run.t %D%/tests/failover.t %D%/tests/rekey.t %D%/tests/cut.t %D%/tests/counted.t \
 	%D%/tests/shown.t %D%/tests/absent.t %D%/tests/atomics.t
 endif
