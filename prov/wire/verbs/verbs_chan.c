@@ -22,7 +22,7 @@
 /* Of the send queue: what is numbered, acknowledgements, reads. */
 #define CHAN_READS  3u
 #define CHAN_SENDS  (VERBS_CREDITS + VERBS_CHAN_ACKS + CHAN_READS)
-#define CHAN_SIGNAL 8u /* every so many are signalled */
+#define CHAN_SIGNAL 16u /* every so many are signalled */
 
 /* Receives that a peer with such a window may use. */
 #define CHAN_RECEIVES(window) ((window) + VERBS_CTL_SPARE)
@@ -216,8 +216,12 @@ static inline bool post_bytes(struct verbs_link *link, const struct verbs_buf *b
 	head->window = (uint8_t)c->ctl.grant;
 	c->sge.addr = (uintptr_t)mem;
 	c->sge.length = len;
-	c->sge.lkey = buf->lkey[c->qp->rail];
-	c->wr.send_flags = len <= c->qp->inline_max ? IBV_SEND_INLINE : 0;
+	/* Bytes that go with the request need no key. */
+	c->wr.send_flags = IBV_SEND_INLINE;
+	if (len > c->qp->inline_max) {
+		c->wr.send_flags = 0;
+		c->sge.lkey = buf->lkey[c->qp->rail];
+	}
 	return post(link, &c->wr, cookie);
 }
 
@@ -453,11 +457,13 @@ static int dqplb_take(struct verbs_link *link, const void *bytes, size_t len)
 static int packet_take(struct verbs_link *link, const struct verbs_ctl_said *said,
 		       const char *bytes)
 {
-	switch (said->kind) {
-	case VERBS_CTL_PACKET:
+	/* Most are. */
+	if (__builtin_expect(said->kind == VERBS_CTL_PACKET, 1)) {
 		link->ep->events->packet(link->ep->arg, (struct wire_link *)(void *)link,
 					 bytes, said->len);
 		return 0;
+	}
+	switch (said->kind) {
 	case VERBS_CTL_DQPLB:
 		return dqplb_take(link, bytes, said->len);
 	case VERBS_CTL_LANE:

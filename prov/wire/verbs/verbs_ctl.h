@@ -131,8 +131,7 @@ static inline int verbs_ctl_parse(const void *bytes, size_t len,
 	if (len < sizeof(head))
 		return -EPROTO;
 	memcpy(&head, bytes, sizeof(head));
-	if (head.kind == 0 || head.kind >= VERBS_CTL_KINDS || head.zero[0] ||
-	    head.zero[1])
+	if (head.zero[0] || head.zero[1])
 		return -EPROTO;
 	said->kind = head.kind;
 	said->window = head.window;
@@ -140,6 +139,11 @@ static inline int verbs_ctl_parse(const void *bytes, size_t len,
 	said->number = le64_get(head.number);
 	said->ack = le64_get(head.ack);
 	if (said->len != len - sizeof(head))
+		return -EPROTO;
+	/* Of most there is nothing more to be asked. */
+	if (__builtin_expect(head.kind == VERBS_CTL_PACKET, 1))
+		return 0;
+	if (head.kind == 0 || head.kind >= VERBS_CTL_KINDS)
 		return -EPROTO;
 	if ((head.kind == VERBS_CTL_ACK || head.kind == VERBS_CTL_BYE) && said->len)
 		return -EPROTO;

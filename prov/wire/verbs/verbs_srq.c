@@ -13,21 +13,10 @@
 #include "prov/mem/params.h"
 #include "prov/wire/verbs/verbs_ep.h"
 
-static void request_fill(const struct verbs_srq *srq, struct ibv_recv_wr *wr,
-			 const struct verbs_buf *buf)
-{
-	wr->wr_id = VERBS_WR_RECV | VERBS_WR_SHARED | (uint64_t)buf->index << 32;
-	wr->sg_list->addr = (uintptr_t)buf->bytes;
-	wr->sg_list->lkey = buf->lkey[srq->rail];
-}
-
-int verbs_srq_post(struct verbs_srq *srq, const struct verbs_buf *buf)
+int verbs_srq_flush(struct verbs_srq *srq)
 {
 	struct ibv_recv_wr *bad;
 
-	request_fill(srq, &srq->wr[srq->waiting++], buf);
-	if (srq->waiting < VERBS_SRQ_BATCH)
-		return 0;
 	srq->waiting = 0;
 	return ibv_post_srq_recv(srq->ib, srq->wr, &bad) ? -FI_EIO : 0;
 }
@@ -38,7 +27,7 @@ static int post_one(struct verbs_srq *srq, const struct verbs_buf *buf)
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad;
 
-	request_fill(srq, &wr, buf);
+	verbs_srq_request(srq, &wr, buf);
 	return ibv_post_srq_recv(srq->ib, &wr, &bad) ? -FI_EIO : 0;
 }
 

@@ -17,7 +17,9 @@
 
 #include <infiniband/verbs.h>
 
-struct verbs_buf;
+#include "prov/wire/verbs/verbs_bufs.h"
+#include "prov/wire/verbs/verbs_qp.h"
+
 struct verbs_cq;
 struct verbs_ep;
 
@@ -51,9 +53,26 @@ bool verbs_srq_more(struct verbs_ep *ep, struct verbs_srq *srq, uint32_t more);
 /* Gives them back: `extra` of them came from verbs_srq_more. */
 void verbs_srq_put(struct verbs_ep *ep, struct verbs_srq *srq, uint32_t count,
 		   uint32_t extra);
+/* What waits is posted. Endpoint lock. 0 or -FI_EIO. */
+int verbs_srq_flush(struct verbs_srq *srq);
+
+/* A request, but for its place's length and its neighbour. */
+static inline void verbs_srq_request(const struct verbs_srq *srq, struct ibv_recv_wr *wr,
+				     const struct verbs_buf *buf)
+{
+	wr->wr_id = VERBS_WR_RECV | VERBS_WR_SHARED | (uint64_t)buf->index << 32;
+	wr->sg_list->addr = (uintptr_t)buf->bytes;
+	wr->sg_list->lkey = buf->lkey[srq->rail];
+}
+
 /* A buffer that was received into: posted at once, or with those after it. Endpoint lock.
  * 0 or -FI_EIO. */
-int verbs_srq_post(struct verbs_srq *srq, const struct verbs_buf *buf);
+static inline int verbs_srq_post(struct verbs_srq *srq, const struct verbs_buf *buf)
+{
+	verbs_srq_request(srq, &srq->wr[srq->waiting++], buf);
+	return srq->waiting < VERBS_SRQ_BATCH ? 0 : verbs_srq_flush(srq);
+}
+
 /* All of an endpoint without queue pairs. */
 void verbs_srqs_close(struct verbs_ep *ep);
 
