@@ -7,6 +7,7 @@ PROV_SOURCES += \
 	%D%/uet_ep.c %D%/uet_ep.h \
 	%D%/uet_hello.c %D%/uet_hello.h \
 	%D%/uet_helper.c %D%/uet_helper.h \
+	%D%/uet_leave.c %D%/uet_leave.h \
 	%D%/uet_lend.c %D%/uet_lend.h \
 	%D%/uet_link.c %D%/uet_link.h \
 	%D%/uet_rails.c %D%/uet_rails.h \
@@ -57,6 +58,11 @@ TESTS += %D%/tests/test_uet_sums
 %C%_tests_test_uet_sums_SOURCES = \
 	%D%/tests/test_uet_sums.c %D%/tests/uet_side.c %D%/tests/uet_side.h
 %C%_tests_test_uet_sums_LDADD = prov/libprov.la
+
+check_PROGRAMS += %D%/tests/test_uet_link
+TESTS += %D%/tests/test_uet_link
+%C%_tests_test_uet_link_SOURCES = %D%/tests/test_uet_link.c
+%C%_tests_test_uet_link_LDADD = prov/libprov.la
 
 TESTS += %D%/tests/own.t
 PLAIN_TESTS += %D%/tests/own.t

@@ -21,6 +21,7 @@
 #include "prov/mem/params.h"
 #include "prov/wire/uet/uet.h"
 #include "prov/wire/uet/uet_helper.h"
+#include "prov/wire/uet/uet_leave.h"
 #include "prov/wire/uet/uet_lend.h"
 #include "prov/wire/uet/uet_link.h"
 #include "prov/wire/uet/uet_recv.h"
@@ -44,13 +45,6 @@
 #define BURST_MAX 44
 /* The packet that steps of windows are made for. */
 #define NOMINAL 8296
-/* Bytes that the kernel takes as one, and are made ready at once. */
-#define BATCH_BYTES 65000
-/* Batches as long as this one are worth a look at the clock; of so many, the last, it is
- * known when they left. */
-#define NOTE_LEFT 8
-/* Shorter ones with so many bytes are worth it, too: they leave in a call or two. */
-#define NOTE_BYTES 16384
 /* Headers of a packet of a message. */
 #define PACKET_HEAD (12 + 44)
 /* Polls without anything before the kernel is asked for errors. */
@@ -133,140 +127,6 @@ uint32_t uet_ep_part(struct wire_ep *ep, unsigned path, const struct wire_addr *
 	}
 	room -= head_of(ep);
 	return room < UET_PART_MAX ? (uint32_t)room : UET_PART_MAX;
-}
-
-/* ---- leaving ----------------------------------------------------------------------- */
-
-static void prepare(struct wire_ep *ep, uint32_t i)
-{
-	struct uet_ep_out *o = &ep->out[i];
-	const struct uet_out *out = &o->out;
-	uint8_t type = out->head[0] >> 3;
-	struct uet_tx *tx = &ep->tx[i];
-	const struct wire_link *link = out->pdc ? uet_pdc_ctx(out->pdc) : NULL;
-	uint8_t path = uet_ways_path(ep, link, out);
-	uint32_t crc;
-
-	if (link && link->ways)
-		o->to = link->ways->to[path];
-	else
-		uet_ep_door(&out->peer, ep->sock->family, &o->to);
-	*tx = (struct uet_tx){
-		.to = &o->to,
-		.len = out->head_len + out->payload_len,
-		.path = path,
-		.tos = out->cls == UET_CLASS_DATA ? UET_ECN_ECT : 0,
-		.kind = type == UET_ACK || type == UET_ACK_CC ? UET_TX_ACK : UET_TX_DATA};
-	tx->iov[tx->iov_count++] =
-		(struct iovec){(void *)(uintptr_t)out->head, out->head_len};
-	if (out->payload_len)
-		tx->iov[tx->iov_count++] =
-			(struct iovec){(void *)(uintptr_t)out->payload, out->payload_len};
-	if (ep->secret) {
-		/* The receiver's, as far as it said. */
-		uet_secret_put(ep->secret, i, link ? link->base.peer_incarnation : 0, tx);
-		return;
-	}
-	/* What is tested with a bad network is also that its changes are found. */
-	if (link && link->bare && !ep->shim) {
-		o->crc = be32_of(0);
-	} else {
-		crc = uet_crc(0, out->head, out->head_len);
-		o->crc = be32_of(uet_crc(crc, out->payload, out->payload_len));
-	}
-	tx->len += UET_CRC_BYTES;
-	tx->iov[tx->iov_count++] = (struct iovec){&o->crc, sizeof(o->crc)};
-}
-
-static size_t to_kernel(void *arg, const struct uet_tx *tx, size_t count)
-{
-	return uet_send(((struct wire_ep *)arg)->sock, tx, count);
-}
-
-/* What waits for the kernel; false: it has no room. */
-static bool push(struct wire_ep *ep, uint64_t now)
-{
-	while (ep->out_at < ep->outs) {
-		uint32_t run = 0;
-		size_t gone;
-
-		/* Forgotten ones have no length; no door can't be sent to. */
-		while (ep->out_at + run < ep->outs && ep->tx[ep->out_at + run].len &&
-		       uet_door_port(ep->tx[ep->out_at + run].to))
-			run++;
-		if (!run) {
-			ep->out_at++;
-			continue;
-		}
-		gone = uet_shim_send(ep->shim, &ep->tx[ep->out_at], run, now, to_kernel,
-				     ep);
-		ep->out_at += (uint32_t)gone;
-		if (gone < run)
-			return false;
-	}
-	return true;
-}
-
-/* A round trip begins when its batch has left: handing many over takes as long as the
- * network does, and longer where others want the processor. */
-static uint64_t note_left(struct wire_ep *ep, uint64_t now)
-{
-	if (ep->outs < NOTE_LEFT)
-		return now;
-	now = uet_ep_now();
-	for (uint32_t i = 0; i < ep->outs; i++)
-		uet_pds_left(&ep->out[i].out, now, i + NOTE_LEFT >= ep->outs);
-	return now;
-}
-
-/* Checksums of many bytes, and what the kernel did with those before them, took a while:
- * counted as the network's, it would look like a queue that grows with the window. */
-static uint64_t note_leaves(struct wire_ep *ep, uint64_t now)
-{
-	size_t bytes = 0;
-
-	if (ep->outs >= NOTE_LEFT)
-		return now;
-	for (uint32_t i = 0; i < ep->outs; i++)
-		bytes += ep->tx[i].len;
-	if (bytes < NOTE_BYTES)
-		return now;
-	now = uet_ep_now();
-	for (uint32_t i = 0; i < ep->outs; i++)
-		uet_pds_left(&ep->out[i].out, now, true);
-	return now;
-}
-
-void uet_ep_flush(struct wire_ep *ep, uint64_t now)
-{
-	while (push(ep, now)) {
-		now = note_left(ep, now);
-		ep->outs = ep->out_at = 0;
-		/* No more than the kernel takes as one: its checksum has just been made,
-		 * so that it is in a cache. */
-		for (size_t bytes = 0, len = 0;
-		     ep->outs < UET_EP_BATCH && bytes + len <= BATCH_BYTES;
-		     len = ep->tx[ep->outs++].len, bytes += len) {
-			if (!uet_pds_next(ep->pds, now, &ep->out[ep->outs].out))
-				break;
-			prepare(ep, ep->outs);
-		}
-		if (!ep->outs)
-			return;
-		now = note_leaves(ep, now);
-	}
-}
-
-void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len)
-{
-	uintptr_t from = (uintptr_t)memory;
-
-	for (uint32_t i = ep->out_at; i < ep->outs; i++) {
-		uintptr_t at = (uintptr_t)ep->out[i].out.payload;
-
-		if (at && at - from < len)
-			ep->tx[i].len = 0;
-	}
 }
 
 /* ---- arriving ---------------------------------------------------------------------- */
@@ -414,20 +274,22 @@ static void ping_all(struct wire_ep *ep, uint64_t now)
 	}
 }
 
-/* All but what the layers above are told. */
-static int turn(struct wire_ep *ep, int budget)
+/* All but what the layers above are told. `seen`: the time of the last turn, where it
+ * wasn't long ago, or 0. */
+static int turn(struct wire_ep *ep, int budget, uint64_t seen)
 {
-	int n = (int)uet_recv(ep->sock, (size_t)budget, on_dgram, ep);
+	int n = (int)uet_recv(ep->sock, (size_t)budget, seen, on_dgram, ep);
 	uint64_t now = uet_ep_now();
 
+	ep->seen = now;
 	if (uet_pds_due(ep->pds) <= now)
 		uet_pds_tick(ep->pds, now);
-	uet_shim_poll(ep->shim, now, to_kernel, ep);
+	uet_leave_late(ep, now);
 	ep->idle = n ? 0 : ep->idle + 1;
 	look_for_news(ep, ep->idle % IDLE_LOOK == IDLE_LOOK - 1);
 	ping_all(ep, now);
 	pump_all(ep, now);
-	uet_ep_flush(ep, now);
+	uet_leave(ep, now);
 	return n;
 }
 
@@ -463,14 +325,14 @@ int uet_progress(struct wire_ep *ep, int budget)
 	ep->busy = true;
 	disarm(ep);
 	reap(ep);
-	n = turn(ep, budget);
+	n = turn(ep, budget, ep->seen);
 	if (!list_empty(&ep->news)) {
 		uint64_t now;
 
 		n += tell_all(ep, budget);
 		now = uet_ep_now();
 		pump_all(ep, now);
-		uet_ep_flush(ep, now);
+		uet_leave(ep, now);
 	}
 	ep->busy = false;
 	return n;
@@ -481,7 +343,7 @@ int uet_arm(struct wire_ep *ep)
 	bool ready = uet_sock_ready(ep->sock);
 
 	look_for_news(ep, false);
-	if (!list_empty(&ep->news) || !list_empty(&ep->dead) || ep->out_at < ep->outs)
+	if (!list_empty(&ep->news) || !list_empty(&ep->dead) || uet_leave_waits(ep))
 		return -FI_EAGAIN;
 	if (ready || uet_look_due(ep) <= uet_ep_now())
 		return -FI_EAGAIN;
@@ -502,7 +364,7 @@ int uet_ep_stand_in(struct wire_ep *ep, bool errors)
 
 	if (errors)
 		look_for_news(ep, true);
-	n = turn(ep, UET_STAND_IN_BUDGET);
+	n = turn(ep, UET_STAND_IN_BUDGET, 0);
 	if ((n || !list_empty(&ep->news)) && uet_ep_armed(ep) && !ep->woken) {
 		ep->woken = true;
 		(void)!write(ep->wake_fd, &one, sizeof(one));
@@ -606,7 +468,7 @@ static int open_pds(struct wire_ep *ep)
 					.rto_max = gone / 16 < RTO_MAX_NS ? gone / 16
 									  : RTO_MAX_NS,
 					.window = WINDOW,
-					.piece = BATCH_BYTES,
+					.piece = UET_LEAVE_PIECE,
 					.ack_bytes = ACK_BYTES,
 					.ack_most = ACK_MOST,
 					.cc = {.link = LINK_SPEED,
@@ -752,7 +614,7 @@ static void linger(struct wire_ep *ep, uint64_t ns)
 	while (!all_quiet(ep) && uet_ep_now() < end) {
 		struct pollfd p = {.fd = ep->sock->fd, .events = POLLIN};
 
-		if (!turn(ep, 64))
+		if (!turn(ep, 64, 0))
 			poll(&p, 1, 1);
 	}
 }

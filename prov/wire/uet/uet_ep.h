@@ -25,11 +25,19 @@
 /* Packets that are handed to the kernel at once. */
 #define UET_EP_BATCH 64u
 
+/* The checksum behind one lies before the next one's head, so that the two are one piece
+ * of memory for the kernel. */
 struct uet_ep_out {
 	struct uet_out out;
 	struct wire_addr to;
+	uint32_t unused;
 	struct be32 crc;
 };
+
+_Static_assert(offsetof(struct uet_out, head) == 0 &&
+		       offsetof(struct uet_ep_out, crc) + sizeof(struct be32) ==
+			       sizeof(struct uet_ep_out),
+	       "checksum, head");
 
 struct uet_helper;
 
@@ -60,6 +68,7 @@ struct wire_ep {
 	uint32_t idle;
 	struct wire_addr from; /* of the datagram that is being looked at */
 	uint64_t ping_at, ping_ns;
+	uint64_t seen; /* the time, when progress was made last */
 	/* The key that a peer's packet is using just now (quiesce). */
 	_Atomic(uint64_t) using_key;
 	_Atomic(bool) using_any;
@@ -77,10 +86,6 @@ static inline uint16_t uet_door_port(const struct wire_addr *a)
 	return ntohs(a->sa.sa_family == AF_INET6 ? a->in6.sin6_port : a->in.sin_port);
 }
 
-/* Sends what is due. */
-void uet_ep_flush(struct wire_ep *ep, uint64_t now);
-/* That memory is given back: packets that wait for the kernel with it are forgotten. */
-void uet_ep_forget(struct wire_ep *ep, const void *memory, size_t len);
 /* The host of a peer, as the delivery machine wants it, and the address of its door. */
 void uet_ep_peer(const struct wire_addr *addr, struct uet_peer *peer);
 void uet_ep_door(const struct uet_peer *peer, int family, struct wire_addr *addr);

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -30,7 +29,6 @@ struct uet_helper {
 	pthread_t thread;
 	uint32_t generation; /* of the process that has the thread */
 	int kick_fd;
-	int paths_fd; /* epoll: an error came back on one of the paths */
 	_Atomic(bool) stop;
 	/* The thread's own: */
 	uint64_t calls; /* of the application, when it was looked at last */
@@ -72,9 +70,10 @@ static void rest(struct uet_helper *h)
 static bool await(struct uet_helper *h)
 {
 	enum { KICK, DOOR, PATHS, ALL };
-	struct pollfd fds[ALL] = {[KICK] = {.fd = h->kick_fd, .events = POLLIN},
-				  [DOOR] = {.fd = h->ep->sock->fd, .events = POLLIN},
-				  [PATHS] = {.fd = h->paths_fd, .events = POLLIN}};
+	struct pollfd fds[ALL] = {
+		[KICK] = {.fd = h->kick_fd, .events = POLLIN},
+		[DOOR] = {.fd = h->ep->sock->fd, .events = POLLIN},
+		[PATHS] = {.fd = h->ep->sock->errors, .events = POLLIN}};
 
 	poll(fds, ALL, sleep_ms(h->due));
 	return fds[PATHS].revents != 0;
@@ -140,36 +139,18 @@ static void part(struct mem_fork *f)
 	struct uet_sock *sock = h->ep->sock;
 
 	mem_fork_close(&h->kick_fd);
-	mem_fork_close(&h->paths_fd);
 	mem_fork_close(&h->ep->wake_fd);
 	mem_fork_close(&sock->fd);
 	mem_fork_close(&sock->epoll);
-	for (unsigned i = 0; i < sock->paths; i++)
+	mem_fork_close(&sock->errors);
+	for (unsigned i = 0; i < sock->paths + sock->fixed; i++)
 		mem_fork_close(&sock->path[i].fd);
-}
-
-/* Errors are always told: no event is asked for. */
-static int watch_paths(struct uet_helper *h)
-{
-	const struct uet_sock *sock = h->ep->sock;
-	struct epoll_event event = {0};
-
-	h->paths_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (h->paths_fd < 0)
-		return -FI_EMFILE;
-	for (unsigned i = 0; i < sock->paths; i++) {
-		if (epoll_ctl(h->paths_fd, EPOLL_CTL_ADD, sock->path[i].fd, &event))
-			return -FI_ENOMEM;
-	}
-	return 0;
 }
 
 static void helper_free(struct uet_helper *h)
 {
 	if (h->kick_fd >= 0)
 		close(h->kick_fd);
-	if (h->paths_fd >= 0)
-		close(h->paths_fd);
 	free(h);
 }
 
@@ -183,9 +164,8 @@ int uet_helper_start(struct wire_ep *ep, struct uet_helper **out)
 	h->ep = ep;
 	h->away_ms = AWAY_MIN_MS;
 	h->generation = mem_fork_generation();
-	h->paths_fd = -1;
 	h->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = h->kick_fd < 0 ? -FI_EMFILE : watch_paths(h);
+	ret = h->kick_fd < 0 ? -FI_EMFILE : 0;
 	if (!ret && thread_start(h))
 		ret = -FI_EAGAIN;
 	if (ret) {

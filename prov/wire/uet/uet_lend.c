@@ -8,6 +8,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/wire/uet/uet_leave.h"
+
 #define LOANS 1024u
 
 struct loan {
@@ -122,7 +124,7 @@ void uet_unlend(struct wire_ep *ep, uint64_t name)
 	if (loan->link)
 		gives_stop(loan->link, name);
 	/* Copies that still wait for the kernel. */
-	uet_ep_forget(ep, loan->start, loan->len);
+	uet_leave_forget(ep, loan->start, loan->len);
 	loan->link = NULL;
 	loan->turn++; /* so that nobody gives it back twice, or reads it late */
 	ep->loans->free[ep->loans->frees++] = (uint16_t)(loan - ep->loans->loan);
@@ -189,6 +191,7 @@ enum uet_verdict uet_give_request(struct wire_link *link, const struct uet_pkt *
 	give->cut = give->left = 0;
 	give->name = req->match;
 	give->from = from;
+	give->part = uet_link_part(link, req->length);
 	list_push_back(&link->giving, &give->node);
 	uet_link_has_work(link);
 	return UET_TAKEN;
@@ -197,6 +200,7 @@ enum uet_verdict uet_give_request(struct wire_link *link, const struct uet_pkt *
 /* One packet; false: the context has no room. */
 static bool give_cut(struct wire_link *link, struct uet_give *give, uint64_t now)
 {
+	uint32_t most = give->part < link->part ? give->part : link->part;
 	uint32_t part = give->len - give->cut;
 	uint8_t rc = give->broken ? UET_RC_BAD_MKEY : UET_RC_OK;
 	uint8_t ses[UET_SES_MAX];
@@ -206,7 +210,7 @@ static bool give_cut(struct wire_link *link, struct uet_give *give, uint64_t now
 	if (uet_pdc_room(link->pdc) <= UET_PLACES_KEPT &&
 	    (give->left > 0 || uet_pdc_room_back(link->pdc) <= 1))
 		return false;
-	part = part < link->part ? part : link->part;
+	part = part < most ? part : most;
 	send.ar = give->broken || give->cut + part == give->len;
 	if (!give->broken) {
 		send.payload = give->from + give->cut;

@@ -13,6 +13,7 @@
 
 #include "prov/mem/params.h"
 #include "prov/wire/uet/uet.h"
+#include "prov/wire/uet/uet_leave.h"
 #include "prov/wire/uet/uet_lend.h"
 #include "prov/wire/uet/uet_rma.h"
 
@@ -60,7 +61,7 @@ static void bytes_put(struct wire_link *link, uint8_t **bytes)
 
 void uet_link_free(struct wire_link *link)
 {
-	uet_ep_forget(link->base.ep, &link->ping, sizeof(link->ping));
+	uet_leave_forget(link->base.ep, &link->ping, sizeof(link->ping));
 	list_remove(&link->news);
 	list_remove(&link->pump);
 	list_remove(&link->node);
@@ -73,6 +74,7 @@ void uet_link_free(struct wire_link *link)
 	for (unsigned i = 0; i < UET_ANSWERS; i++)
 		free(link->answer[i].bytes);
 	uet_loans_end(link);
+	uet_sock_unfix(link->base.ep->sock, &link->base.peer);
 	free(link->ways);
 	free(link);
 }
@@ -98,7 +100,17 @@ void uet_link_work(struct wire_link *link)
 		return;
 	now = uet_ep_now();
 	uet_link_pump(link, now);
-	uet_ep_flush(link->base.ep, now);
+	uet_leave(link->base.ep, now);
+}
+
+uint32_t uet_link_part(const struct wire_link *link, size_t len)
+{
+	size_t packets = (len + link->part - 1) / link->part;
+	size_t part = packets ? (len + packets - 1) / packets : 0;
+
+	/* Whole lines of a cache, as long as they make no more packets. */
+	part = (part + 63) & ~(size_t)63;
+	return part < link->part ? (uint32_t)part : link->part;
 }
 
 bool uet_link_quiet(const struct wire_link *link)
@@ -215,6 +227,8 @@ static void link_up(struct wire_link *link, uint64_t now)
 	link->base.caps = uet_wire_ops.caps;
 	uet_pdc_set_payload(link->pdc, link->part);
 	link->bare = link->says_bare && link->inside && !link->ways;
+	if (link->bare)
+		uet_pdc_one_way(link->pdc);
 	hello_fill(link, UET_SAID_PING, 0, &link->ping);
 	link->tell_up = true;
 	uet_link_has_news(link);
@@ -417,21 +431,21 @@ static void on_done(void *arg, struct uet_pdc *pdc, void *cookie, int err,
 		return;
 	if (at >= (uint8_t *)link->out_msg &&
 	    at < (uint8_t *)(link->out_msg + UET_MSGS)) {
-		uet_ep_forget(ep, ((struct uet_msg_out *)cookie)->bytes, UET_PACKET);
+		uet_leave_forget(ep, ((struct uet_msg_out *)cookie)->bytes, UET_PACKET);
 		msg_done(link, cookie);
 		uet_link_has_work(link);
 	} else if (at >= (uint8_t *)link->op && at < (uint8_t *)(link->op + UET_OPS)) {
 		struct uet_move *op = cookie;
 
 		for (uint32_t i = 0; i < op->local_count; i++)
-			uet_ep_forget(ep, op->local[i].iov_base, op->local[i].iov_len);
+			uet_leave_forget(ep, op->local[i].iov_base, op->local[i].iov_len);
 		uet_rma_done(link, op, err, resp);
 		uet_link_has_work(link);
 	} else if (at >= (uint8_t *)link->answer &&
 		   at < (uint8_t *)(link->answer + UET_ANSWERS)) {
 		struct uet_answer *a = cookie;
 
-		uet_ep_forget(ep, a->bytes, UET_PART_MAX);
+		uet_leave_forget(ep, a->bytes, UET_PART_MAX);
 		a->used = false;
 		link->answers--;
 	} else if (at >= (uint8_t *)link->give &&
@@ -439,7 +453,7 @@ static void on_done(void *arg, struct uet_pdc *pdc, void *cookie, int err,
 		uet_give_done(cookie);
 		uet_link_has_work(link);
 	} else if (cookie != &link->ping) {
-		uet_ep_forget(ep, cookie, UET_HELLO_MAX);
+		uet_leave_forget(ep, cookie, UET_HELLO_MAX);
 		free(cookie);
 	}
 }
@@ -611,7 +625,7 @@ int uet_dial(struct wire_ep *ep, const struct wire_addr *to, void *peer_ctx,
 		return err == -EAGAIN ? -FI_EAGAIN : -FI_ENOMEM;
 	}
 	*out = link;
-	uet_ep_flush(ep, now);
+	uet_leave(ep, now);
 	return 0;
 }
 
@@ -624,7 +638,7 @@ void uet_hangup(struct wire_link *link)
 	link->state = UET_LINK_OVER;
 	if (link->pdc && link->base.peer_incarnation &&
 	    uet_link_say(link, UET_SAID_BYE, 0, now) == 0)
-		uet_ep_flush(ep, now);
+		uet_leave(ep, now);
 	list_remove(&link->node);
 	list_push_back(&ep->dead, &link->node);
 }

@@ -61,6 +61,7 @@ struct uet_move {
 	int err;
 	uint16_t turn; /* how often it was used: part of its message id */
 	uint32_t left; /* packets that the peer may not have */
+	uint32_t part; /* of one packet, where our memory isn't in pieces */
 	uint32_t local_count;
 	struct iovec local[4];
 	struct wire_remote remote;
@@ -84,6 +85,7 @@ struct uet_give {
 	bool broken;   /* it was taken back before all was cut */
 	uint16_t read; /* the peer's message id */
 	uint32_t len;
+	uint32_t part; /* of one packet */
 	uint32_t cut;
 	uint32_t left; /* packets that the peer may not have */
 	uint64_t name;
@@ -115,6 +117,7 @@ struct wire_link {
 	bool bare;	/* so does what is sent: it needs no checksum */
 	int err;	/* why it is over */
 	uint32_t part;
+	uint32_t sent;	 /* datagrams, as long as it matters how many */
 	uint32_t events; /* MEM_EVENTS_* of the peer */
 	/* Numbers of messages: out.tail <= out.next <= out.head. */
 	uint64_t head, next, tail;
@@ -162,6 +165,9 @@ void uet_link_has_news(struct wire_link *link);
 void uet_link_has_work(struct wire_link *link);
 /* The same, and it leaves in this call, unless it is one of progress, which ends so. */
 void uet_link_work(struct wire_link *link);
+/* Bytes of each packet of so many, all about alike: a last one that is much shorter would
+ * cost as much as one that isn't. */
+uint32_t uet_link_part(const struct wire_link *link, size_t len);
 /* Everything that was committed is with the peer. */
 bool uet_link_quiet(const struct wire_link *link);
 

@@ -9,7 +9,7 @@
 #define PENALTY_MARK 1u
 #define PENALTY_LOSS 4u
 #define PENALTY_MAX  15u
-#define SHARE	     2u /* bursts of each path that are under way */
+#define SHARE	     2u
 
 static uint64_t draw(struct uet_paths *p)
 {
@@ -45,6 +45,7 @@ bool uet_paths_init(struct uet_paths *p, const struct uet_path_config *config,
 	for (uint32_t i = 0; i < config->paths; i++)
 		p->ways += p->used >> i & 1;
 	p->burst = config->burst;
+	p->share = SHARE;
 	p->random = seed | 1;
 	p->mask = (uint32_t)draw(p) & (round_of(p) - 1);
 	return true;
@@ -75,12 +76,19 @@ void uet_paths_try(struct uet_paths *p, uint32_t path_no, uint64_t now)
  * them idle, and look like losses on those. */
 void uet_paths_window(struct uet_paths *p, uint64_t packets, uint64_t piece)
 {
-	uint64_t burst = packets / (SHARE * (uint64_t)p->ways);
+	uint64_t burst = packets / (p->share * (uint64_t)p->ways);
 
 	burst = burst < p->config.burst_max ? burst : p->config.burst_max;
 	if (piece && burst > piece)
 		burst -= burst % piece;
 	p->burst = burst > p->config.burst ? (uint32_t)burst : p->config.burst;
+	p->whole = piece && p->burst % piece == 0;
+}
+
+void uet_paths_piece(struct uet_paths *p)
+{
+	if (p->whole)
+		p->left = 0;
 }
 
 void uet_paths_turn(struct uet_paths *p)

@@ -59,6 +59,8 @@ struct uet_paths {
 	uint32_t now;	  /* the one in use */
 	uint32_t left;	  /* of its burst */
 	uint32_t burst;	  /* as long as the window is as it is */
+	bool whole;	  /* it is of whole pieces */
+	uint32_t share;	  /* bursts of each path that are under way */
 	uint32_t used;	  /* a bit for each that may be */
 	uint32_t ways;	  /* how many those are */
 	uint32_t retired; /* of them */
@@ -78,6 +80,9 @@ uint32_t uet_paths_control(struct uet_paths *p);
 /* So many packets may be under way: what a burst is. A longer one than `piece` packets,
  * which leave as one, is of whole pieces; 0: any. */
 void uet_paths_window(struct uet_paths *p, uint64_t packets, uint64_t piece);
+/* A piece has ended before its time. Turns of whole pieces end with it: what would be
+ * left of this one is less than a piece. */
+void uet_paths_piece(struct uet_paths *p);
 /* The next pick takes another path. */
 void uet_paths_turn(struct uet_paths *p);
 /* News of packet `number` on a path. */

@@ -373,6 +373,11 @@ void uet_pdc_set_payload(struct uet_pdc *pdc, uint32_t payload)
 	uet_nscc_set_packet(&pdc->cc, uet_nominal(payload));
 }
 
+void uet_pdc_one_way(struct uet_pdc *pdc)
+{
+	pdc->paths.share = 1;
+}
+
 const struct uet_nscc *uet_pdc_nscc(const struct uet_pdc *pdc)
 {
 	return &pdc->cc;

@@ -492,6 +492,11 @@ static void slot_leaves(struct uet_pdc *pdc, struct uet_slot *s, uint64_t now)
 		uet_paths_window(&pdc->paths, under_way(pdc, s), piece_of(pdc, s));
 	s->path = (uint8_t)uet_paths_pick(&pdc->paths, now, &s->number);
 	pdc->paths.path[s->path].bytes += s->payload_len;
+	/* One that is shorter than the one before it is the last of what leaves as one.
+	 */
+	if (s->payload_len < tx->last_len)
+		uet_paths_piece(&pdc->paths);
+	tx->last_len = s->payload_len;
 	s->sent_at = now;
 	s->untimed = false;
 	s->order = ++tx->order;

@@ -141,6 +141,7 @@ enum uet_class { UET_CLASS_DATA, UET_CLASS_CONTROL };
 
 /* A packet to be put on the wire: head, then payload. */
 struct uet_out {
+	uint8_t head[UET_HEAD_MAX]; /* first: who sends may put something before it */
 	struct uet_peer peer;
 	struct uet_pdc *pdc; /* NULL: an answer to somebody without a context */
 	enum uet_class cls;
@@ -149,7 +150,6 @@ struct uet_out {
 	uint32_t entropy; /* its low half; the high: from which of the peer's addresses, 0
 			   * that it is known by, 1 the first of uet_pdc_add_host */
 	uint32_t head_len;
-	uint8_t head[UET_HEAD_MAX];
 	const void *payload; /* as given to uet_pdc_send */
 	uint32_t payload_len;
 	void *slot; /* for uet_pds_left */
@@ -210,6 +210,9 @@ bool uet_pdc_lowest(const struct uet_pdc *pdc, uint32_t psn);
 /* How much payload full packets of this context have, at most config.mtu, which it is
  * until then: by it the window tells whether another may leave, and what is the least. */
 void uet_pdc_set_payload(struct uet_pdc *pdc, uint32_t payload);
+/* All its paths are one way, of which others have no part: turns may be as long as the
+ * window lets them. */
+void uet_pdc_one_way(struct uet_pdc *pdc);
 /* 0; -EAGAIN: no room (`done` makes some); -EINVAL: lengths; -ESHUTDOWN: it closes. */
 int uet_pdc_send(struct uet_pdc *pdc, const struct uet_send *send, uint64_t now);
 /* The memory of packets with that cookie is given back although they may be under way:

@@ -70,6 +70,7 @@ struct uet_tx {
 	uint32_t acked_order;	/* newest that came through for certain ... */
 	uint64_t acked_sent_at; /* ... and when it had left */
 	uint32_t recover;	/* recovery: until this one is through */
+	uint32_t last_len;	/* payload of the newest that left */
 	struct uet_slots flying;
 	struct uet_slots again;
 	uint32_t held;

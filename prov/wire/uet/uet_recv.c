@@ -21,6 +21,11 @@
 /* An arrival that is said to be longer ago is a clock that was set. */
 #define STAMP_AGE_MAX UINT64_C(1000000000)
 
+/* A stream is long when so many bytes have come with no more than one question in vain at
+ * a time; and what isn't asked for then. */
+#define STREAM_BYTES ((size_t)256 << 10)
+#define REST_NS	     UINT64_C(4000)
+
 struct rx_msg {
 	struct sockaddr_storage from;
 	struct iovec iov;
@@ -31,7 +36,10 @@ struct rx_msg {
 };
 
 struct uet_rx {
-	int ask; /* messages that the next call asks for */
+	int ask;       /* messages that the next call asks for */
+	size_t stream; /* bytes of this stream */
+	bool vain;     /* the last question was */
+	uint64_t rest_until;
 	struct mmsghdr msg[RX_MSGS];
 	struct rx_msg part[RX_MSGS];
 	uint8_t data[RX_MSGS][RX_BYTES];
@@ -179,23 +187,41 @@ static size_t hand_over(const struct uet_sock *sock, struct mmsghdr *m,
 	return n;
 }
 
+static bool is_long(const struct uet_rx *rx)
+{
+	return rx->stream >= STREAM_BYTES;
+}
+
+/* In vain twice in a row, and the stream is over. */
+static void found_nothing(struct uet_rx *rx, uint64_t now)
+{
+	if (rx->vain)
+		rx->stream = 0;
+	rx->vain = true;
+	rx->rest_until = is_long(rx) ? now + REST_NS : 0;
+	if (!is_long(rx))
+		rx->ask = 1;
+}
+
 /* Who got all that was asked for asks for more the next time, and for one message where
  * none was: the kernel's look whether there is a second costs a third of the first. */
-size_t uet_recv(struct uet_sock *sock, size_t budget, uet_recv_call *call, void *arg)
+size_t uet_recv(struct uet_sock *sock, size_t budget, uint64_t now, uet_recv_call *call,
+		void *arg)
 {
 	struct uet_rx *rx = sock->rx;
 	size_t n = 0;
-	bool more = true;
+	bool more = !now || now >= rx->rest_until;
 
 	while (n < budget && more) {
-		uint64_t wall, now;
+		uint64_t wall;
 		int got = recvmmsg(sock->fd, rx->msg, (unsigned)rx->ask, MSG_DONTWAIT,
 				   NULL);
 
 		if (got <= 0) {
-			rx->ask = 1;
+			found_nothing(rx, now);
 			break;
 		}
+		rx->vain = false;
 		more = got == rx->ask && got > 1;
 		if (got < rx->ask)
 			rx->ask = got;
@@ -204,9 +230,15 @@ size_t uet_recv(struct uet_sock *sock, size_t budget, uet_recv_call *call, void 
 		wall = clock_ns(CLOCK_REALTIME);
 		now = clock_ns(CLOCK_MONOTONIC);
 		for (int i = 0; i < got; i++) {
+			rx->stream += rx->msg[i].msg_len;
 			n += hand_over(sock, &rx->msg[i], rx->data[i], wall, now, call,
 				       arg);
 			rx_arm(rx, i);
+		}
+		if (is_long(rx)) {
+			rx->rest_until = now + REST_NS;
+			rx->ask = RX_MSGS;
+			break;
 		}
 	}
 	return n;

@@ -28,7 +28,10 @@ int uet_rx_open(struct uet_sock *sock);
 void uet_rx_close(struct uet_sock *sock);
 
 /* Calls `call` for what is there; asks the kernel no more often than until `budget`
- * datagrams were handed over. Returns how many were. */
-size_t uet_recv(struct uet_sock *sock, size_t budget, uet_recv_call *call, void *arg);
+ * datagrams were handed over. Returns how many were. `now`: the time, or 0 to ask in any
+ * case: in the middle of a long stream the kernel isn't asked again for some microseconds
+ * once it had nothing, since each question keeps the sender from adding to the queue. */
+size_t uet_recv(struct uet_sock *sock, size_t budget, uint64_t now, uet_recv_call *call,
+		void *arg);
 
 #endif

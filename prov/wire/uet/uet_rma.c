@@ -41,6 +41,7 @@ static int op_start(struct wire_link *link, const struct wire_segment *seg, bool
 				.local_count = (uint32_t)seg->local_count,
 				.remote = seg->remote,
 				.len = seg->len,
+				.part = uet_link_part(link, seg->len),
 				.user = seg->cookie};
 	memcpy(op->local, seg->local, seg->local_count * sizeof(op->local[0]));
 	list_push_back(&link->pending, &op->node);
@@ -144,6 +145,7 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 				  .length = (uint32_t)op->len};
 	uint8_t ses[UET_SES_MAX];
 	struct uet_send send = {.ses = ses, .next = UET_NEXT_REQ_STD, .cookie = op};
+	uint32_t most;
 	size_t piece;
 	int ret;
 
@@ -157,7 +159,8 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 	send.payload = local_at(op, op->cut, &piece);
 	if (op->get) /* pieces of our own memory don't matter until it comes */
 		piece = op->len - op->cut;
-	req.part = (uint32_t)(piece < link->part ? piece : link->part);
+	most = op->part < link->part ? op->part : link->part;
+	req.part = piece < most ? (uint32_t)piece : most;
 	if (req.part > op->len - op->cut)
 		req.part = (uint32_t)(op->len - op->cut);
 	req.som = op->cut == 0;

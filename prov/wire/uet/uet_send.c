@@ -48,6 +48,19 @@ struct batch {
 	size_t gathered; /* bytes of the socket's room that are used */
 };
 
+/* The socket that one leaves by. */
+static struct uet_sock_path *path_of(struct uet_sock *sock, const struct uet_tx *tx)
+{
+	bool fixed = sock->fixed && wire_addr_equal(tx->to, &sock->fixed_to);
+
+	return &sock->path[(fixed ? sock->paths : 0) + tx->path];
+}
+
+static bool is_fixed(const struct uet_sock *sock, const struct uet_sock_path *path)
+{
+	return path >= &sock->path[sock->paths];
+}
+
 static bool same_way(const struct uet_tx *a, const struct uet_tx *b)
 {
 	return a->path == b->path && a->tos == b->tos &&
@@ -56,14 +69,14 @@ static bool same_way(const struct uet_tx *a, const struct uet_tx *b)
 
 /* How many from tx[0] on leave as one: all as long as the first, but the last, which may
  * be shorter. */
-static unsigned run_of(const struct uet_sock *sock, const struct uet_tx *tx, size_t count,
-		       unsigned room)
+static unsigned run_of(const struct uet_sock_path *path, const struct uet_tx *tx,
+		       size_t count, unsigned room)
 {
 	size_t bytes = tx->len;
 	unsigned iovs = tx->iov_count;
 	unsigned n = 1;
 
-	if (!sock->path[tx->path].gso)
+	if (!path->gso)
 		return 1;
 	while (n < count && n < GSO_SEGMENTS && same_way(tx, &tx[n]) &&
 	       tx[n].len <= tx->len && bytes + tx[n].len <= GSO_BYTES &&
@@ -118,29 +131,45 @@ static bool gather(struct batch *b, struct uet_gather *room, const struct uet_tx
 	return true;
 }
 
-static void batch_add(struct batch *b, const struct uet_sock *sock,
-		      const struct uet_tx *tx, unsigned n)
+/* Pieces that lie one behind the other are one: each costs the kernel about as much as
+ * 2 KiB do. */
+static void pieces_add(struct batch *b, const struct uet_tx *tx, unsigned n)
 {
-	const struct uet_sock_path *path = &sock->path[tx->path];
+	struct iovec *last = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; k < tx[i].iov_count; k++) {
+			const struct iovec *one = &tx[i].iov[k];
+
+			if (last &&
+			    (uint8_t *)last->iov_base + last->iov_len == one->iov_base) {
+				last->iov_len += one->iov_len;
+				continue;
+			}
+			last = &b->iov[b->iovs++];
+			*last = *one;
+		}
+	}
+}
+
+static void batch_add(struct batch *b, const struct uet_sock *sock,
+		      const struct uet_sock_path *path, const struct uet_tx *tx,
+		      unsigned n)
+{
 	struct msghdr *h = &b->msg[b->msgs].msg_hdr;
 	union ancillary *control = &b->control[b->msgs];
 	bool v6 = tx->to->sa.sa_family == AF_INET6;
 	struct cmsghdr *next = &control->align;
 
 	memset(h, 0, sizeof(*h));
-	h->msg_name = (void *)(uintptr_t)&tx->to->sa;
-	h->msg_namelen = wire_addr_len(tx->to);
-	h->msg_iov = &b->iov[b->iovs];
-	if (gather(b, sock->gather, tx, n)) {
-		h->msg_iovlen = 1;
-	} else {
-		for (unsigned i = 0; i < n; i++) {
-			memcpy(&b->iov[b->iovs], tx[i].iov,
-			       tx[i].iov_count * sizeof(tx->iov[0]));
-			b->iovs += tx[i].iov_count;
-			h->msg_iovlen += tx[i].iov_count;
-		}
+	if (!is_fixed(sock, path)) {
+		h->msg_name = (void *)(uintptr_t)&tx->to->sa;
+		h->msg_namelen = wire_addr_len(tx->to);
 	}
+	h->msg_iov = &b->iov[b->iovs];
+	if (!gather(b, sock->gather, tx, n))
+		pieces_add(b, tx, n);
+	h->msg_iovlen = (size_t)(&b->iov[b->iovs] - h->msg_iov);
 	memset(control, 0, sizeof(*control));
 	h->msg_control = control->bytes;
 	if (tx->tos != path->tos) {
@@ -160,31 +189,33 @@ static void batch_add(struct batch *b, const struct uet_sock *sock,
 	b->segments[b->msgs++] = (uint8_t)n;
 }
 
-/* As many from tx[0] on as one call on one path takes. Returns how many datagrams. */
+/* As many from tx[0] on, all of that path, as one call takes. Returns how many datagrams.
+ */
 static size_t batch_fill(struct batch *b, const struct uet_sock *sock,
-			 const struct uet_tx *tx, size_t count)
+			 const struct uet_sock_path *path, const struct uet_tx *tx,
+			 size_t count)
 {
 	size_t at = 0;
 
 	b->msgs = b->iovs = 0;
 	b->gathered = 0;
-	while (at < count && b->msgs < BATCH_MSGS && tx[at].path == tx->path &&
+	while (at < count && b->msgs < BATCH_MSGS &&
 	       b->iovs + tx[at].iov_count <= BATCH_IOV) {
-		unsigned n = run_of(sock, &tx[at], count - at, BATCH_IOV - b->iovs);
+		unsigned n = run_of(path, &tx[at], count - at, BATCH_IOV - b->iovs);
 
-		batch_add(b, sock, &tx[at], n);
+		batch_add(b, sock, path, &tx[at], n);
 		at += n;
 	}
 	return at;
 }
 
 /* One at a time, where many at once were refused: which of them, and why. */
-static size_t send_singly(struct uet_sock *sock, const struct uet_tx *tx, size_t count);
+static size_t send_singly(struct uet_sock *sock, struct uet_sock_path *path,
+			  const struct uet_tx *tx, size_t count);
 
-static size_t refused(struct uet_sock *sock, const struct uet_tx *tx, unsigned n, int err)
+static size_t refused(struct uet_sock *sock, struct uet_sock_path *path,
+		      const struct uet_tx *tx, unsigned n, int err)
 {
-	struct uet_sock_path *path = &sock->path[tx->path];
-
 	switch (err) {
 	case EAGAIN:
 	case ENOBUFS:
@@ -192,11 +223,11 @@ static size_t refused(struct uet_sock *sock, const struct uet_tx *tx, unsigned n
 		return 0;
 	case EIO: /* the device has no checksums, which segments need */
 		path->gso = path->gso && n == 1;
-		return send_singly(sock, tx, n);
+		return send_singly(sock, path, tx, n);
 	case EINVAL:
 	case EMSGSIZE: /* segments that are too long are refused as either */
 		if (n > 1)
-			return send_singly(sock, tx, n);
+			return send_singly(sock, path, tx, n);
 		/* fallthrough */
 	default:
 		path->refused = true;
@@ -204,16 +235,16 @@ static size_t refused(struct uet_sock *sock, const struct uet_tx *tx, unsigned n
 	}
 }
 
-static size_t send_singly(struct uet_sock *sock, const struct uet_tx *tx, size_t count)
+static size_t send_singly(struct uet_sock *sock, struct uet_sock_path *path,
+			  const struct uet_tx *tx, size_t count)
 {
-	struct uet_sock_path *path = &sock->path[tx->path];
 	struct batch b;
 	size_t at = 0;
 
 	while (at < count) {
 		b.msgs = b.iovs = 0;
 		b.gathered = 0;
-		batch_add(&b, sock, &tx[at], 1);
+		batch_add(&b, sock, path, &tx[at], 1);
 		if (sendmsg(path->fd, &b.msg[0].msg_hdr, MSG_DONTWAIT) < 0) {
 			if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 				break;
@@ -235,8 +266,10 @@ static bool is_told_late(struct uet_sock_path *path, int err)
 	return late;
 }
 
-static int put_short(const struct uet_sock_path *path, const struct uet_tx *tx)
+static int put_short(const struct uet_sock *sock, const struct uet_sock_path *path,
+		     const struct uet_tx *tx)
 {
+	bool fixed = is_fixed(sock, path);
 	uint8_t bytes[SHORT];
 	size_t at = 0;
 
@@ -244,21 +277,21 @@ static int put_short(const struct uet_sock_path *path, const struct uet_tx *tx)
 		memcpy(bytes + at, tx->iov[i].iov_base, tx->iov[i].iov_len);
 		at += tx->iov[i].iov_len;
 	}
-	return sendto(path->fd, bytes, at, MSG_DONTWAIT, &tx->to->sa,
-		      wire_addr_len(tx->to)) < 0
+	return sendto(path->fd, bytes, at, MSG_DONTWAIT, fixed ? NULL : &tx->to->sa,
+		      fixed ? 0 : wire_addr_len(tx->to)) < 0
 		       ? errno
 		       : 0;
 }
 
 /* A short one of the class that its socket has: there is no cheaper call. */
-static size_t send_short(struct uet_sock *sock, const struct uet_tx *tx)
+static size_t send_short(struct uet_sock *sock, struct uet_sock_path *path,
+			 const struct uet_tx *tx)
 {
-	struct uet_sock_path *path = &sock->path[tx->path];
-	int err = put_short(path, tx);
+	int err = put_short(sock, path, tx);
 
 	if (err && is_told_late(path, err))
-		err = put_short(path, tx);
-	return err ? refused(sock, tx, 1, err) : 1;
+		err = put_short(sock, path, tx);
+	return err ? refused(sock, path, tx, 1, err) : 1;
 }
 
 static int send_batch(struct uet_sock_path *path, struct batch *b, unsigned from,
@@ -274,17 +307,17 @@ static int send_batch(struct uet_sock_path *path, struct batch *b, unsigned from
 	return sent;
 }
 
-static size_t send_path(struct uet_sock *sock, const struct uet_tx *tx, size_t count)
+static size_t send_path(struct uet_sock *sock, struct uet_sock_path *path,
+			const struct uet_tx *tx, size_t count)
 {
-	struct uet_sock_path *path = &sock->path[tx->path];
 	struct batch b;
 	size_t want;
 	size_t at = 0;
 	unsigned msg = 0;
 
 	if (count == 1 && tx->len <= SHORT && tx->tos == path->tos)
-		return send_short(sock, tx);
-	want = batch_fill(&b, sock, tx, count);
+		return send_short(sock, path, tx);
+	want = batch_fill(&b, sock, path, tx, count);
 	while (at < want) {
 		int err;
 		int sent = send_batch(path, &b, msg, &err);
@@ -294,7 +327,7 @@ static size_t send_path(struct uet_sock *sock, const struct uet_tx *tx, size_t c
 			at += b.segments[msg++];
 		if (sent > 0)
 			continue;
-		gone = refused(sock, &tx[at], b.segments[msg], err);
+		gone = refused(sock, path, &tx[at], b.segments[msg], err);
 		at += gone;
 		if (gone < b.segments[msg])
 			break;
@@ -308,12 +341,13 @@ size_t uet_send(struct uet_sock *sock, const struct uet_tx *tx, size_t count)
 	size_t at = 0;
 
 	while (at < count) {
+		struct uet_sock_path *path = path_of(sock, &tx[at]);
 		size_t run = 1;
 		size_t gone;
 
-		while (at + run < count && tx[at + run].path == tx[at].path)
+		while (at + run < count && path_of(sock, &tx[at + run]) == path)
 			run++;
-		gone = send_path(sock, &tx[at], run);
+		gone = send_path(sock, path, &tx[at], run);
 		if (!gone)
 			break;
 		at += gone;

@@ -27,6 +27,9 @@
 #define UDP_GRO 104
 #endif
 
+/* Of the events of all sockets: the door's. Paths have their numbers. */
+#define DOOR UINT32_MAX
+
 static in_port_t *port_of(struct wire_addr *a)
 {
 	return a->sa.sa_family == AF_INET6 ? &a->in6.sin6_port : &a->in.sin_port;
@@ -183,7 +186,7 @@ static int path_open(struct uet_sock *sock, unsigned n,
 	struct wire_addr at;
 	int ret;
 
-	path->rail = (uint8_t)(n % sock->rails);
+	*path = (struct uet_sock_path){.rail = (uint8_t)(n % sock->rails)};
 	at = sock->rail[path->rail].addr;
 	*port_of(&at) = 0;
 	path->fd = socket_open(sock->family);
@@ -197,21 +200,31 @@ static int path_open(struct uet_sock *sock, unsigned n,
 	return ret;
 }
 
+/* Errors are always told: no event is asked for. */
+static int watch(struct uet_sock *sock, unsigned n)
+{
+	struct epoll_event event = {.data.u32 = n};
+
+	return epoll_ctl(sock->epoll, EPOLL_CTL_ADD, sock->path[n].fd, &event) ||
+			       epoll_ctl(sock->errors, EPOLL_CTL_ADD, sock->path[n].fd,
+					 &event)
+		       ? -errno
+		       : 0;
+}
+
 static int watch_all(struct uet_sock *sock)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = UET_SOCK_PATHS};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = DOOR};
+	int ret = 0;
 
 	sock->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (sock->epoll < 0 || epoll_ctl(sock->epoll, EPOLL_CTL_ADD, sock->fd, &event))
+	sock->errors = epoll_create1(EPOLL_CLOEXEC);
+	if (sock->epoll < 0 || sock->errors < 0 ||
+	    epoll_ctl(sock->epoll, EPOLL_CTL_ADD, sock->fd, &event))
 		return -errno;
-	/* Errors are always told. */
-	event.events = 0;
-	for (unsigned i = 0; i < sock->paths; i++) {
-		event.data.u32 = i;
-		if (epoll_ctl(sock->epoll, EPOLL_CTL_ADD, sock->path[i].fd, &event))
-			return -errno;
-	}
-	return 0;
+	for (unsigned i = 0; i < sock->paths && !ret; i++)
+		ret = watch(sock, i);
+	return ret;
 }
 
 static int rails_take(struct uet_sock *sock, const struct uet_sock_config *config)
@@ -263,7 +276,9 @@ int uet_sock_open(const struct uet_sock_config *config, struct uet_sock **out)
 		return -FI_ENOMEM;
 	sock->addr = config->door;
 	sock->family = config->door.sa.sa_family;
-	sock->fd = sock->epoll = -1;
+	sock->fd = sock->epoll = sock->errors = -1;
+	sock->config = *config;
+	sock->config.rails = NULL;
 	ret = open_all(sock, config);
 	if (ret) {
 		uet_sock_close(sock);
@@ -273,20 +288,63 @@ int uet_sock_open(const struct uet_sock_config *config, struct uet_sock **out)
 	return 0;
 }
 
+/* ---- one peer ---------------------------------------------------------------------- */
+
+static void paths_close(struct uet_sock *sock, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		if (sock->path[i].fd >= 0)
+			close(sock->path[i].fd);
+	}
+}
+
+int uet_sock_fix(struct uet_sock *sock, const struct wire_addr *to)
+{
+	unsigned first = sock->paths, n = 0;
+	int ret = 0;
+
+	if (sock->fixed || sock->rails > 1 || to->sa.sa_family != sock->family)
+		return -FI_EBUSY;
+	while (n < sock->paths && !ret) {
+		struct uet_sock_path *path = &sock->path[first + n++];
+
+		ret = path_open(sock, first + n - 1, &sock->config);
+		if (!ret && connect(path->fd, &to->sa, wire_addr_len(to)))
+			ret = -errno;
+		if (!ret)
+			ret = watch(sock, first + n - 1);
+	}
+	if (ret) {
+		paths_close(sock, first, first + n);
+		return ret;
+	}
+	sock->fixed = n;
+	sock->fixed_to = *to;
+	return 0;
+}
+
+/* What is closed isn't watched any more. */
+void uet_sock_unfix(struct uet_sock *sock, const struct wire_addr *to)
+{
+	if (!sock->fixed || !wire_addr_equal(&sock->fixed_to, to))
+		return;
+	paths_close(sock, sock->paths, sock->paths + sock->fixed);
+	sock->fixed = 0;
+}
+
 void uet_sock_close(struct uet_sock *sock)
 {
 	if (!sock)
 		return;
 	uet_rx_close(sock);
 	uet_tx_close(sock);
-	for (unsigned i = 0; i < sock->paths; i++) {
-		if (sock->path[i].fd >= 0)
-			close(sock->path[i].fd);
-	}
+	paths_close(sock, 0, sock->paths + sock->fixed);
 	if (sock->fd >= 0)
 		close(sock->fd);
 	if (sock->epoll >= 0)
 		close(sock->epoll);
+	if (sock->errors >= 0)
+		close(sock->errors);
 	free(sock);
 }
 
@@ -383,12 +441,14 @@ bool uet_sock_stays(const struct uet_sock *sock, const struct wire_addr *to)
 
 void uet_sock_fragment(struct uet_sock *sock, unsigned path)
 {
-	if (sock->family == AF_INET6)
-		option(sock->path[path].fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
-		       IPV6_PMTUDISC_DONT);
-	else
-		option(sock->path[path].fd, IPPROTO_IP, IP_MTU_DISCOVER,
-		       IP_PMTUDISC_DONT);
+	for (unsigned i = path; i < sock->paths + sock->fixed; i += sock->paths) {
+		if (sock->family == AF_INET6)
+			option(sock->path[i].fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+			       IPV6_PMTUDISC_DONT);
+		else
+			option(sock->path[i].fd, IPPROTO_IP, IP_MTU_DISCOVER,
+			       IP_PMTUDISC_DONT);
+	}
 }
 
 /* ---- errors that came back --------------------------------------------------------- */
@@ -468,7 +528,7 @@ bool uet_sock_ready(struct uet_sock *sock)
 	int n = epoll_wait(sock->epoll, event, UET_SOCK_PATHS + 1, 0);
 
 	for (int i = 0; i < n; i++) {
-		if (event[i].data.u32 < UET_SOCK_PATHS)
+		if (event[i].data.u32 < sock->paths + sock->fixed)
 			sock->path[event[i].data.u32].refused = true;
 	}
 	return n != 0; /* an error: better not to sleep */
@@ -476,9 +536,9 @@ bool uet_sock_ready(struct uet_sock *sock)
 
 bool uet_sock_news(struct uet_sock *sock, bool all, struct uet_sock_news *news)
 {
-	for (unsigned i = 0; i < sock->paths; i++) {
+	for (unsigned i = 0; i < sock->paths + sock->fixed; i++) {
 		if ((all || sock->path[i].refused) && path_news(&sock->path[i], news)) {
-			news->path = i;
+			news->path = i % sock->paths;
 			return true;
 		}
 	}

@@ -3,7 +3,8 @@
  * The datagram sockets of one endpoint. One, the door, receives everything. The others
  * only send: each is a path of its own, since its source port is what switches choose a
  * way by (its entropy). Where there are several local interfaces (rails), paths take them
- * in turn.
+ * in turn. Paths have a second socket each for the one peer that most is sent to: it is
+ * connected, so that the kernel doesn't look for the way with every call.
  *
  * What the kernel can't do is found out here and done without: one call for many
  * datagrams of a size (UDP_SEGMENT), many received at once (UDP_GRO), the marks of
@@ -63,6 +64,7 @@ struct uet_sock {
 	struct wire_addr addr; /* the door's, with its port */
 	int fd;		       /* the door */
 	int epoll;	       /* all of them */
+	int errors;	       /* epoll, too: an error came back on one of the paths */
 	int family;
 	unsigned paths;
 	unsigned rails;
@@ -70,7 +72,11 @@ struct uet_sock {
 	bool stamps;   /* arrival times by the kernel */
 	size_t rcvbuf; /* what was got */
 	size_t sndbuf; /* the least of all paths */
-	struct uet_sock_path path[UET_SOCK_PATHS];
+	/* Those that are connected to `fixed_to` are behind the others: 0, or as many. */
+	unsigned fixed;
+	struct wire_addr fixed_to;
+	struct uet_sock_config config; /* as it was opened, without rails */
+	struct uet_sock_path path[2 * UET_SOCK_PATHS];
 	struct uet_rail rail[UET_SOCK_RAILS];
 	struct uet_rx *rx;
 	struct uet_gather *gather;
@@ -83,6 +89,13 @@ struct uet_sock {
  * -FI_EMFILE, -FI_ENOMEM, or what the kernel said. */
 int uet_sock_open(const struct uet_sock_config *config, struct uet_sock **out);
 void uet_sock_close(struct uet_sock *sock);
+
+/* From now on what goes to that address is sent by sockets that are connected to it,
+ * which costs less; errors that come back are told as ever. One address at a time, and
+ * only where there is one rail. 0, or what the kernel said: then all is as before. */
+int uet_sock_fix(struct uet_sock *sock, const struct wire_addr *to);
+/* No more, if that is the address. */
+void uet_sock_unfix(struct uet_sock *sock, const struct wire_addr *to);
 
 /* Headers below a datagram to such an address. */
 size_t uet_sock_overhead(const struct wire_addr *to);

@@ -18,6 +18,7 @@
 
 #include "prov/wire/uet/tests/uet_peek.h"
 #include "prov/wire/uet/uet.h"
+#include "prov/wire/uet/uet_leave.h"
 #include "prov/wire/uet/uet_link.h"
 #include "util/tap.h"
 
@@ -404,7 +405,7 @@ static void test_leaves(void)
 	while (uet_ep_now() == before)
 		;
 	uet_link_pump(a.dialled, before);
-	uet_ep_flush(a.ep, before);
+	uet_leave(a.ep, before);
 	flying = uet_peek_flying(a.dialled->pdc, before, &timed);
 	uet_turn_give(&a.ep->turn);
 	tap_ok(flying == 5 && timed == flying,

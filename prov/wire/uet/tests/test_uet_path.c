@@ -148,10 +148,32 @@ static void test_window(void)
 	tap_is_int(turn_of(&p), 6, "or a part of one");
 	uet_paths_window(&p, 16 * 3, 0);
 	tap_is_int(turn_of(&p), 4, "narrow again: a burst");
+	p.share = 1;
+	uet_paths_window(&p, 16 * 20, 7);
+	tap_is_int(turn_of(&p), 35, "one burst for each path: twice as long");
 	c.burst_max = 0;
 	p = start(&c);
 	uet_paths_window(&p, UINT64_MAX, 0);
 	tap_is_int(turn_of(&p), 4, "where no longer ones are wanted there are none");
+}
+
+static void test_piece(void)
+{
+	struct uet_path_config c = eight;
+	struct uet_paths p;
+	uint32_t number;
+
+	c.burst = 4;
+	c.burst_max = 44;
+	p = start(&c);
+	uet_paths_window(&p, 16 * 20, 7);
+	uet_paths_pick(&p, 0, &number);
+	uet_paths_piece(&p);
+	tap_is_int(p.left, 0, "a turn of whole pieces ends with one that ends early");
+	uet_paths_window(&p, 16 * 6, 7);
+	uet_paths_pick(&p, 0, &number);
+	uet_paths_piece(&p);
+	tap_is_int(p.left, 5, "one that is less than a piece goes on");
 }
 
 /* Sends `count` packets; those on path `bad` get lost in silence, all others arrive. */
@@ -266,6 +288,7 @@ int main(void)
 	test_try();
 	test_burst();
 	test_window();
+	test_piece();
 	test_retire();
 	test_lost();
 	test_all_bad();

@@ -102,7 +102,7 @@ static void wait_for(struct uet_sock *sock, struct seen *s, unsigned want)
 	struct pollfd p = {.fd = sock->fd, .events = POLLIN};
 
 	while (s->total < want) {
-		if (uet_recv(sock, 64, see, s))
+		if (uet_recv(sock, 64, 0, see, s))
 			continue;
 		if (poll(&p, 1, WAIT_MS) <= 0)
 			return;
@@ -162,7 +162,7 @@ static void test_pass(const char *text, int family)
 		/* Where there is no such address one at any may open, and reaches nobody.
 		 */
 		if (absent) {
-			tap_skip(4, "no IPv6 here");
+			tap_skip(9, "no IPv6 here");
 			continue;
 		}
 
@@ -175,7 +175,7 @@ static void test_pass(const char *text, int family)
 			ret = uet_sock_open(&c, &b);
 		if (ret == -FI_EADDRNOTAVAIL && family == AF_INET6) {
 			uet_sock_close(a);
-			tap_skip(4, "no IPv6 here");
+			tap_skip(9, "no IPv6 here");
 			absent = true;
 			continue;
 		}
@@ -184,9 +184,99 @@ static void test_pass(const char *text, int family)
 		snprintf(what, sizeof(what), "%s, %s segments, %s put together", text,
 			 a->path[0].gso ? "with" : "without", b->gro ? "also" : "not");
 		pass(a, b, i & 1 ? UET_ECN_ECT : 0xb8 | UET_ECN_CE, what);
+		tap_ok(!uet_sock_fix(a, &b->addr), "%s: connected", what);
+		pass(a, b, i & 1 ? UET_ECN_ECT : 0xb8 | UET_ECN_CE, what);
 		uet_sock_close(a);
 		uet_sock_close(b);
 	}
+}
+
+/* Sockets that are connected to one peer: others are reached as before. */
+static void test_fixed(void)
+{
+	struct uet_sock_config c = config_of("127.0.0.1", AF_INET);
+	struct wire_addr six = addr_of("::1", AF_INET6);
+	struct uet_sock *a, *b, *other;
+	struct seen s = {0}, s2 = {0};
+
+	if (uet_sock_open(&c, &a) || uet_sock_open(&c, &b) || uet_sock_open(&c, &other))
+		tap_bail("no sockets");
+	tap_ok(uet_sock_fix(a, &six) && !a->fixed, "not to an address of another family");
+	tap_ok(!uet_sock_fix(a, &b->addr) && a->fixed == PATHS, "connected to one");
+	tap_ok(uet_sock_fix(a, &other->addr) == -FI_EBUSY &&
+		       wire_addr_equal(&a->fixed_to, &b->addr),
+	       "to one at a time");
+	send_all(a, other, 0, &s);
+	tap_ok(s.total == DGRAMS && !s.wrong, "others are reached");
+	uet_sock_unfix(a, &other->addr);
+	tap_is_int(a->fixed, PATHS, "what ends with another peer doesn't end this");
+	uet_sock_unfix(a, &b->addr);
+	tap_is_int(a->fixed, 0, "its own end does");
+	tap_ok(!uet_sock_fix(a, &other->addr), "there may be another then");
+	send_all(a, b, 0, &s2);
+	tap_ok(s2.total == DGRAMS && !s2.wrong, "and the first is reached as before");
+	uet_sock_close(a);
+	uet_sock_close(b);
+	uet_sock_close(other);
+}
+
+/* ---- when the kernel is asked ------------------------------------------------------ */
+
+/* Some KiB, as few datagrams as loopback takes. */
+static void stream(struct uet_sock *from, struct uet_sock *to, unsigned count)
+{
+	static uint8_t data[32768];
+	struct uet_tx tx = {.to = &to->addr, .len = sizeof(data), .iov_count = 1};
+
+	tx.iov[0] = (struct iovec){data, sizeof(data)};
+	while (count)
+		count -= (unsigned)uet_send(from, &tx, 1);
+}
+
+static void count_it(void *arg, const struct uet_dgram *d)
+{
+	(void)d;
+	++*(unsigned *)arg;
+}
+
+/* Time is what the test says it is. Over loopback what was sent is there. */
+static void test_rest(void)
+{
+	struct uet_sock_config c = config_of("127.0.0.1", AF_INET);
+	uint64_t long_after = UINT64_MAX / 2;
+	unsigned n = 0, before;
+	struct uet_sock *a, *b;
+
+	if (uet_sock_open(&c, &a) || uet_sock_open(&c, &b))
+		tap_bail("no sockets");
+	for (unsigned i = 0; i < 4; i++) {
+		stream(a, b, 1);
+		uet_recv(b, 64, 1, count_it, &n);
+	}
+	tap_is_int(n, 4, "a few datagrams: each time that the kernel is asked");
+	while (n < 16) {
+		stream(a, b, 1);
+		before = n;
+		uet_recv(b, 64, long_after, count_it, &n);
+		if (n == before)
+			break;
+	}
+	tap_is_int(n, 16, "more of them, asked for long after the last: the same");
+	stream(a, b, 1);
+	uet_recv(b, 64, 1, count_it, &n);
+	tap_is_int(n, 16, "in a long stream the kernel isn't asked again at once");
+	uet_recv(b, 64, long_after, count_it, &n);
+	tap_is_int(n, 17, "but after a while");
+	uet_recv(b, 64, long_after + 1000000, count_it, &n);
+	uet_recv(b, 64, long_after + 2000000, count_it, &n);
+	stream(a, b, 1);
+	uet_recv(b, 64, 1, count_it, &n);
+	tap_is_int(n, 18, "twice in vain, and the stream is over");
+	stream(a, b, 1);
+	uet_recv(b, 64, 0, count_it, &n);
+	tap_is_int(n, 19, "whoever says no time asks in any case");
+	uet_sock_close(a);
+	uet_sock_close(b);
 }
 
 /* One that is sent alone: of the class that its socket has, and of another. */
@@ -295,7 +385,7 @@ static size_t send_some(struct uet_sock *sock, const struct wire_addr *to, size_
 	return uet_send(sock, tx, count);
 }
 
-static void test_nobody(void)
+static void test_nobody(bool fixed)
 {
 	struct uet_sock_config c = config_of("127.0.0.1", AF_INET);
 	struct uet_sock_news news = {.err = 0};
@@ -309,6 +399,8 @@ static void test_nobody(void)
 	to = deaf->addr;
 	if (connect(deaf->fd, &deaf->addr.sa, wire_addr_len(&deaf->addr)))
 		tap_bail("no deaf socket");
+	if (fixed && uet_sock_fix(a, &to))
+		tap_bail("no sockets that are connected");
 	tap_is_int((int64_t)send_some(a, &to, 100, 1), 1, "what nobody hears leaves");
 	tap_ok(news_wait(a, &news) && news.err == -FI_ECONNREFUSED &&
 		       wire_addr_equal(&news.to, &to),
@@ -433,10 +525,13 @@ int main(void)
 {
 	test_pass("127.0.0.1", AF_INET);
 	test_pass("::1", AF_INET6);
+	test_fixed();
+	test_rest();
 	test_alone();
 	test_refusals();
 	test_buffers();
-	test_nobody();
+	test_nobody(false);
+	test_nobody(true);
 	test_shrink();
 	test_stays();
 	return tap_done();
