@@ -33,7 +33,8 @@ struct uet_gcm *uet_gcm_open(const struct uet_crypto *crypto,
 			     const uint8_t key[UET_KEY_BYTES]);
 void uet_gcm_close(struct uet_gcm *gcm);
 
-/* Writes as many bytes as `text` has, and the proof. An IV is used once in a key's life.
+/* Writes as many bytes as `text` has (which may be there already), and the proof. An IV
+ * is used once in a key's life.
  */
 bool uet_gcm_seal(struct uet_gcm *gcm, const uint8_t iv[UET_IV_BYTES], const void *said,
 		  size_t said_len, const struct iovec *text, unsigned count, uint8_t *out,

@@ -32,7 +32,7 @@
 /* Packets of each context in each direction, and bytes that are acknowledged together:
  * what the kernel hands over at once, and more where the window is so wide that its
  * sender doesn't ask. */
-#define WINDOW	  512
+#define WINDOW	  1024
 #define ACK_BYTES 65536
 #define ACK_MOST  262144
 /* Windows begin as those for 10 Gbit/s, and grow to so many of them. */
@@ -540,6 +540,7 @@ static void ep_free(struct wire_ep *ep)
 	uet_shim_close(ep->shim);
 	uet_secret_close(ep->secret);
 	uet_loans_close(ep->loans);
+	free(ep->room);
 	if (ep->view)
 		mem_keyview_close(ep->view);
 	free(ep);
@@ -584,6 +585,8 @@ int uet_ep_open(const struct wire_ep_attr *attr, struct wire_ep **out)
 		ret = open_shim(ep);
 	if (!ret)
 		ret = uet_loans_open(&ep->loans);
+	if (!ret)
+		ret = uet_leave_open(ep);
 	if (!ret)
 		ret = open_helper(ep);
 	if (ret) {

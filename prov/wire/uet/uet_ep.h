@@ -23,7 +23,7 @@
 /* Ways that datagrams take: a source port each. */
 #define UET_EP_PATHS ((uint32_t)prov_params()->uet_paths)
 /* Packets that are handed to the kernel at once. */
-#define UET_EP_BATCH 64u
+#define UET_EP_BATCH 128u
 
 /* The checksum behind one lies before the next one's head, so that the two are one piece
  * of memory for the kernel. */
@@ -74,6 +74,8 @@ struct wire_ep {
 	_Atomic(bool) using_any;
 	/* What the kernel had no room for, from `out_at` to `outs`. */
 	uint32_t outs, out_at;
+	uint8_t *room; /* where they are put together, if they are (uet_leave.h) */
+	size_t room_at;
 	struct uet_ep_out out[UET_EP_BATCH];
 	struct uet_tx tx[UET_EP_BATCH];
 	uint64_t garbled; /* datagrams that are none of ours */

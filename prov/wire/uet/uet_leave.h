@@ -12,6 +12,8 @@
 /* Bytes that the kernel takes as one. */
 #define UET_LEAVE_PIECE 65000
 
+/* Memory for datagrams that are put together here. 0, -FI_ENOMEM. Closed by free(). */
+int uet_leave_open(struct wire_ep *ep);
 /* Sends what is due. */
 void uet_leave(struct wire_ep *ep, uint64_t now);
 /* What a bad network, for tests, has kept until now. */

@@ -422,6 +422,7 @@ static bool leave(struct uet_pdc *pdc, const struct uet_pds_head *h, uint32_t en
 	out->payload = NULL;
 	out->payload_len = 0;
 	out->slot = NULL;
+	out->last = false;
 	out->head_len = (uint32_t)uet_pds_put(out->head, h);
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "prov/wire/uet/uet_pds_int.h"
+#include "util/copy.h"
 
 #define PROBES	       5u
 #define PROBE_TIMEOUTS 3u /* in a row */
@@ -133,7 +134,7 @@ int uet_pdc_send(struct uet_pdc *pdc, const struct uet_send *send, uint64_t now)
 	s->next_hdr = send->next;
 	s->ar = send->ar;
 	s->ses_len = (uint8_t)send->ses_len;
-	memcpy(s->ses, send->ses, send->ses_len);
+	copy_small(s->ses, send->ses, send->ses_len);
 	uet_pds_ready(pdc);
 	return 0;
 }
@@ -404,6 +405,7 @@ static void out_init(struct uet_pdc *pdc, struct uet_out *out, enum uet_class cl
 	out->payload = NULL;
 	out->payload_len = 0;
 	out->slot = NULL;
+	out->last = false;
 }
 
 static bool control(struct uet_pdc *pdc, uint8_t ctl, uint32_t psn, uint32_t payload,
@@ -455,9 +457,10 @@ static bool next_control(struct uet_pdc *pdc, uint64_t now, struct uet_out *out)
 	return false;
 }
 
-static bool wants_ack(const struct uet_pdc *pdc, const struct uet_slot *s, uint32_t psn)
+/* `asked`: for itself. */
+static bool wants_ack(const struct uet_pdc *pdc, bool asked, uint32_t psn)
 {
-	return s->ar || s->tries > 0 || psn == pdc->tx.cack + pdc->tx.range ||
+	return asked || psn == pdc->tx.cack + pdc->tx.range ||
 	       uet_nscc_wants_ack(&pdc->cc);
 }
 
@@ -515,15 +518,17 @@ static void send_slot(struct uet_pdc *pdc, uint32_t psn, uint64_t now,
 				 .dpdcid = pdc->peer_id,
 				 .retx = s->tries > 0,
 				 .rod = pdc->ordered};
+	bool asked = s->ar || h.retx;
 
 	slot_leaves(pdc, s, now);
-	h.ar = wants_ack(pdc, s, psn);
+	h.ar = wants_ack(pdc, asked, psn);
 	if (h.ar)
 		uet_nscc_asked(&pdc->cc);
 	s->tries += s->tries < UINT8_MAX;
 	out_init(pdc, out, UET_CLASS_DATA);
 	out->path = s->path;
 	out->slot = s;
+	out->last = pdc->paths.left == 0;
 	if (s->next_hdr == UET_NEXT_NONE) {
 		h.type = UET_CP;
 		h.ctl = s->ctl;
@@ -535,7 +540,7 @@ static void send_slot(struct uet_pdc *pdc, uint32_t psn, uint64_t now,
 		h.syn_offset = (uint16_t)(h.syn ? psn - pdc->tx.start : 0);
 		h.clear = pdc->tx.una - 1;
 		out->head_len = (uint32_t)uet_pds_put(out->head, &h);
-		memcpy(out->head + out->head_len, s->ses, s->ses_len);
+		copy_small(out->head + out->head_len, s->ses, s->ses_len);
 		out->head_len += s->ses_len;
 		out->payload = s->payload;
 		out->payload_len = s->payload_len;
@@ -559,10 +564,13 @@ static bool may_begin(const struct uet_pdc *pdc)
 {
 	const struct uet_tx *tx = &pdc->tx;
 	const struct uet_slot *s = uet_tx_slot(pdc, tx->next);
-	uint64_t n = piece_of(pdc, s);
+	uint64_t n;
 
+	if (pdc->paths.left > 0)
+		return true;
+	n = piece_of(pdc, s);
 	n = n < pdc->paths.burst ? n : pdc->paths.burst;
-	return pdc->paths.left > 0 || n == 0 || tx->end - tx->next < n ||
+	return n == 0 || tx->end - tx->next < n ||
 	       uet_nscc_has_room(&pdc->cc, n * uet_tx_size(s));
 }
 

@@ -324,6 +324,7 @@ static bool stray_next(struct uet_pds *pds, struct uet_out *out)
 	out->payload = NULL;
 	out->payload_len = 0;
 	out->slot = NULL;
+	out->last = false;
 	out->head_len = (uint32_t)uet_pds_put(out->head, &stray->head);
 	return true;
 }

@@ -153,6 +153,7 @@ struct uet_out {
 	const void *payload; /* as given to uet_pdc_send */
 	uint32_t payload_len;
 	void *slot; /* for uet_pds_left */
+	bool last;  /* of a turn: what its context sends next takes another path */
 };
 
 /* How a packet came. */

@@ -13,15 +13,13 @@
 #include "prov/wire/uet/uet_ep.h"
 #include "prov/wire/uet/uet_hello.h"
 
-/* The longest that is sealed, and what becomes of it. */
-#define TEXT_MAX   (UET_HEAD_MAX + UET_PART_MAX)
-#define SEALED_MAX (TEXT_MAX + UET_SEAL_EXTRA)
+/* The longest that is sealed. */
+#define TEXT_MAX (UET_SECRET_MAX - UET_SEAL_EXTRA)
 
 struct uet_secret {
 	struct uet_seal *seal;
 	/* What was said already. */
 	bool said_other_key, said_open, said_broken, said_crowded;
-	uint8_t sealed[UET_EP_BATCH][SEALED_MAX];
 	uint8_t text[UET_SEAL_MAX];
 };
 
@@ -78,10 +76,9 @@ static void say(bool *said, const struct uet_dgram *d, const char *what)
 		wire_addr_text(&d->from, text), what);
 }
 
-void uet_secret_put(struct uet_secret *secret, uint32_t n, uint64_t incarnation,
+void uet_secret_put(struct uet_secret *secret, uint64_t incarnation, uint8_t *at,
 		    struct uet_tx *tx)
 {
-	uint8_t *at = secret->sealed[n];
 	size_t len = 0;
 
 	if (tx->len <= TEXT_MAX)

@@ -26,11 +26,13 @@ const struct uet_seal_stats *uet_secret_stats(const struct uet_secret *secret);
 
 /* Bytes that a datagram is longer for it. */
 #define UET_SECRET_EXTRA UET_SEAL_EXTRA
+/* The longest that there is. */
+#define UET_SECRET_MAX (UET_HEAD_MAX + UET_PART_MAX + UET_SEAL_EXTRA)
 
-/* Seals a datagram in place `n` of UET_EP_BATCH, where it stays until the place is used
- * again: tx says what it is made of, and what to send then; its length is 0 if it can't
- * be sealed. incarnation: the receiver's, or 0. */
-void uet_secret_put(struct uet_secret *secret, uint32_t n, uint64_t incarnation,
+/* Seals a datagram at `at`, which has room for UET_SECRET_MAX: tx says what it is made
+ * of, and what to send then; its length is 0 if it can't be sealed. incarnation: the
+ * receiver's, or 0. */
+void uet_secret_put(struct uet_secret *secret, uint64_t incarnation, uint8_t *at,
 		    struct uet_tx *tx);
 
 /* What is in a datagram that was sent to `to`. False: nothing that may be looked at. Good

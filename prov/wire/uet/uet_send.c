@@ -111,6 +111,17 @@ void uet_tx_close(struct uet_sock *sock)
 	sock->gather = NULL;
 }
 
+static bool is_piece(const struct uet_tx *tx, unsigned n)
+{
+	bool one = tx->iov_count == 1;
+
+	for (unsigned i = 1; i < n && one; i++)
+		one = tx[i].iov_count == 1 &&
+		      tx[i].iov->iov_base ==
+			      (uint8_t *)tx[i - 1].iov->iov_base + tx[i - 1].iov->iov_len;
+	return one;
+}
+
 /* False: they leave from where they are. */
 static bool gather(struct batch *b, struct uet_gather *room, const struct uet_tx *tx,
 		   unsigned n)
@@ -118,7 +129,8 @@ static bool gather(struct batch *b, struct uet_gather *room, const struct uet_tx
 	uint8_t *to = room->bytes + b->gathered;
 	size_t at = 0;
 
-	if (n == 1 || tx->len > GATHERED || b->gathered + n * tx->len > GATHER_BYTES)
+	if (n == 1 || is_piece(tx, n) || tx->len > GATHERED ||
+	    b->gathered + n * tx->len > GATHER_BYTES)
 		return false;
 	for (unsigned i = 0; i < n; i++) {
 		for (unsigned k = 0; k < tx[i].iov_count; k++) {

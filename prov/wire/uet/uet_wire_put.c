@@ -165,41 +165,62 @@ size_t uet_req_put(void *to, const struct uet_ses_req *r)
 	return len;
 }
 
+static size_t put_resp(void *to, uint8_t op, struct be32 job,
+		       const struct uet_ses_resp *r)
+{
+	struct uet_resp_bytes b = {.op = op,
+				   .rc = r->rc,
+				   .message = be16_of(r->message),
+				   .job = job,
+				   .modified = be32_of(r->modified)};
+
+	memcpy(to, &b, sizeof(b));
+	return sizeof(b);
+}
+
+static size_t put_resp_data(void *to, uint8_t op, struct be32 job,
+			    const struct uet_ses_resp *r)
+{
+	struct uet_resp_data_bytes b = {.op = op,
+					.rc = r->rc,
+					.message = be16_of(r->message),
+					.job = job,
+					.read = be16_of(r->read),
+					.payload = be16_of(r->part & LEN14),
+					.modified = be32_of(r->modified),
+					.offset = be32_of(r->at)};
+
+	memcpy(to, &b, sizeof(b));
+	return sizeof(b);
+}
+
+static size_t put_resp_small(void *to, uint8_t op, struct be32 job,
+			     const struct uet_ses_resp *r)
+{
+	struct uet_resp_small_bytes b = {.op = op,
+					 .rc = r->rc,
+					 .payload = be16_of(r->part & LEN14),
+					 .job = job,
+					 .psn = be32_of(r->psn)};
+
+	memcpy(to, &b, sizeof(b));
+	return sizeof(b);
+}
+
 size_t uet_resp_put(void *to, uint8_t next, const struct uet_ses_resp *r)
 {
 	uint8_t op = (uint8_t)(r->list << 6 | r->op);
 	struct be32 job =
 		be32_of((next == UET_NEXT_RESP ? (uint32_t)r->generation << 24 : 0) |
 			(r->job & MASK24));
-	struct uet_resp_bytes plain = {.op = op,
-				       .rc = r->rc,
-				       .message = be16_of(r->message),
-				       .job = job,
-				       .modified = be32_of(r->modified)};
-	struct uet_resp_data_bytes data = {.op = op,
-					   .rc = r->rc,
-					   .message = be16_of(r->message),
-					   .job = job,
-					   .read = be16_of(r->read),
-					   .payload = be16_of(r->part & LEN14),
-					   .modified = be32_of(r->modified),
-					   .offset = be32_of(r->at)};
-	struct uet_resp_small_bytes small = {.op = op,
-					     .rc = r->rc,
-					     .payload = be16_of(r->part & LEN14),
-					     .job = job,
-					     .psn = be32_of(r->psn)};
 
 	switch (next) {
 	case UET_NEXT_RESP:
-		memcpy(to, &plain, sizeof(plain));
-		return sizeof(plain);
+		return put_resp(to, op, job, r);
 	case UET_NEXT_RESP_DATA:
-		memcpy(to, &data, sizeof(data));
-		return sizeof(data);
+		return put_resp_data(to, op, job, r);
 	default:
-		memcpy(to, &small, sizeof(small));
-		return sizeof(small);
+		return put_resp_small(to, op, job, r);
 	}
 }
 
