@@ -7,6 +7,7 @@
 
 #include "coll/api/call.h"
 #include "coll/api/error.h"
+#include "coll/api/memo.h"
 #include "coll/exec/twin.h"
 #include "util/lock_note.h"
 
@@ -555,9 +556,9 @@ LOCK_HELD(lock_context) static bool call_has_words(struct weft_req *req)
 }
 
 /* Looks a few times, until something moves. */
-LOCK_HELD(lock_context) static bool call_look(struct weft_ctx *ctx)
+LOCK_HELD(lock_context) static bool call_look(struct weft_ctx *ctx, struct exec_req *req)
 {
-	if (exec_is_tight(ctx->exec))
+	if (exec_is_tight(ctx->exec) || exec_req_state(req) != EXEC_RUNNING)
 		return false;
 	for (int i = 0; i < CALL_LOOKS; i++) {
 		if (exec_look(ctx->exec))
@@ -584,7 +585,7 @@ static enum exec_state call_wait_rounds(struct weft_req *req, int64_t until,
 	if (exec_ends_by_lines(req->exec))
 		return EXEC_DONE;
 	for (uint32_t round = 1;; round++) {
-		const bool moved = call_look(ctx) || exec_progress(ctx->exec);
+		const bool moved = call_look(ctx, req->exec) || exec_progress(ctx->exec);
 		const enum exec_state state = exec_req_state(req->exec);
 		int64_t now;
 
@@ -723,21 +724,50 @@ enum weft_result call_end(struct weft_req *req)
 								     : call_leave(req);
 }
 
+/* A call that was made before, and went by lines: true where it has ended, well. */
+LOCK_HELD(lock_context)
+static bool call_quick(struct weft_comm *comm, struct call_memo *memo)
+{
+	/* Its request lies there: nothing can refuse it, should it have to be started. */
+	if (!memo || !memo->plan || list_empty(&memo->plan->idle))
+		return false;
+	memo->run.call = comm->next_call;
+	if (!exec_quick(comm->ctx->exec, &memo->run))
+		return false;
+	comm->next_call++;
+	return true;
+}
+
+/* The next one like it may be quick. */
+LOCK_HELD(lock_context)
+static void call_remember(struct weft_comm *comm, struct call_memo *memo,
+			  struct comm_plan *plan)
+{
+	if (!memo || memo->plan || plan->plan->lines != PLAN_LINES_NEAR)
+		return;
+	memo->plan = plan;
+	memo->run = call_describe(comm, &memo->out, plan);
+}
+
 enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 			  const struct weft_opts *opts)
 {
 	struct weft_ctx *ctx;
 	struct weft_req *req;
-	enum weft_result result;
+	enum weft_result result = WEFT_SUCCESS;
 
 	error_clear();
 	if (!comm)
 		return error_set(WEFT_ERR_ARG, "comm is NULL");
 	ctx = comm->ctx;
 	ctx_lock(ctx);
-	result = call_start(comm, call, opts, &req);
-	if (result == WEFT_SUCCESS)
-		result = call_end(req);
+	if (!call_quick(comm, memo_find(comm, call, opts))) {
+		result = call_start(comm, call, opts, &req);
+		if (result == WEFT_SUCCESS) {
+			call_remember(comm, memo_find(comm, call, opts), req->plan);
+			result = call_end(req);
+		}
+	}
 	ctx_unlock(ctx);
 	return result;
 }

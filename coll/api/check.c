@@ -6,9 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll/api/call.h"
 #include "coll/api/error.h"
+#include "coll/api/memo.h"
 #include "coll/api/vector.h"
 #include "coll/exec/reduce.h"
 
@@ -598,51 +600,6 @@ static enum weft_result check_takes(const struct check_row *row,
 			 send ? "send_counts" : "recv_counts");
 }
 
-/* A call that was in order, and what came of it: most are made again and again. Of those
- * that depend on nothing but the call and the communicator: plain ones without options,
- * with operations of the library. */
-struct call_memo {
-	struct weft_call call;
-	struct checked_call out; /* but for its vector and dynamic parts */
-};
-
-static bool memo_may(const struct weft_call *call, const struct weft_opts *opts)
-{
-	return !opts && call->size >= sizeof(*call) && call->op < WEFT_OP_USER &&
-	       !call->send_counts && !call->recv_counts && !call->dynamic;
-}
-
-static bool memo_buf_same(const struct weft_buf *a, const struct weft_buf *b)
-{
-	return a->addr == b->addr && a->count == b->count && a->type == b->type &&
-	       a->kind == b->kind && a->device == b->device && a->mem == b->mem;
-}
-
-static bool memo_get(const struct weft_comm *comm, const struct weft_call *call,
-		     struct checked_call *out)
-{
-	const struct call_memo *memo = comm->memo;
-
-	if (!memo || memo->call.coll != call->coll || memo->call.op != call->op ||
-	    memo->call.root != call->root || memo->out.plan.nodes != comm->nodes ||
-	    !memo_buf_same(&memo->call.src, &call->src) ||
-	    !memo_buf_same(&memo->call.dst, &call->dst))
-		return false;
-	memcpy(out, &memo->out, offsetof(struct checked_call, vector));
-	return true;
-}
-
-static void memo_put(struct weft_comm *comm, const struct weft_call *call,
-		     const struct checked_call *out)
-{
-	if (!comm->memo)
-		comm->memo = malloc(sizeof(*comm->memo));
-	if (!comm->memo)
-		return;
-	comm->memo->call = *call;
-	memcpy(&comm->memo->out, out, offsetof(struct checked_call, vector));
-}
-
 static enum weft_result call_check_all(struct weft_comm *comm,
 				       const struct weft_call *call,
 				       const struct weft_opts *opts,
@@ -710,15 +667,16 @@ static enum weft_result call_check_all(struct weft_comm *comm,
 enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call,
 			    const struct weft_opts *opts, struct checked_call *out)
 {
-	const bool may = memo_may(call, opts);
+	const struct call_memo *memo = memo_find(comm, call, opts);
 	enum weft_result result;
 
-	if (may && memo_get(comm, call, out))
+	if (memo) {
+		memcpy(out, &memo->out, offsetof(struct checked_call, vector));
 		return WEFT_SUCCESS;
+	}
 	result = call_check_all(comm, call, opts, out);
-	/* Of a (v) form only the root may have counts. */
-	if (may && result == WEFT_SUCCESS && !out->plan.vector)
-		memo_put(comm, call, out);
+	if (result == WEFT_SUCCESS)
+		memo_put(comm, call, opts, out);
 	return result;
 }
 

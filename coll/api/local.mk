@@ -7,7 +7,7 @@ TESTS += %D%/tests/test_types
 %C%_tests_test_types_LDADD = coll/libcoll.la
 
 COLL_SOURCES += %D%/call.c %D%/call.h %D%/check.c %D%/collectives.c \
-	%D%/pair.c %D%/revoke.c %D%/shrink.c %D%/split.c %D%/vector.h %D%/vector.c %D%/collectives_v.c \
+	%D%/memo.c %D%/memo.h %D%/pair.c %D%/revoke.c %D%/shrink.c %D%/split.c %D%/vector.h %D%/vector.c %D%/collectives_v.c \
 	%D%/dynamic.c %D%/win.c %D%/bucket.c %D%/prefetch.c
 
 # Not a test: what plain and persistent calls cost, for callgrind.

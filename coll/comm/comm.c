@@ -223,7 +223,7 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 	if (result == WEFT_SUCCESS) {
 		free(comm->nodes);
 		free(comm->tables);
-		free(comm->memo);
+		comm_memos_free(comm);
 		free(comm->ranks);
 		free(comm->cards);
 		free(comm->win_cards);

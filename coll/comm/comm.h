@@ -104,7 +104,7 @@ struct weft_comm {
 	uint32_t doubled;	/* persistent calls with WEFT_DOUBLE so far */
 	uint32_t next_win;	/* number of the next window */
 	int wins;		/* that exist */
-	struct call_memo *memo; /* api/check.c: the call that was checked last, or NULL */
+	struct call_memo *memo[WEFT_COLL_COUNT]; /* api/memo.h: the last calls, or NULL */
 	void *win_cards;  /* of windows: peers may write there as long as it lives */
 	void *cards;	  /* of splits: peers may write there as long as it lives */
 	uint64_t *tables; /* of (v) forms: two of 2 * size + 1; NULL until one comes */
@@ -176,6 +176,11 @@ enum weft_result comm_plan_get(struct weft_comm *comm, enum weft_coll coll,
 LOCK_HELD(lock_context)
 void comm_plan_put(struct weft_comm *comm, struct comm_plan *plan);
 LOCK_HELD(lock_context) void comm_plans_free(struct weft_comm *comm);
+
+/* api/memo.c: calls that were remembered do not know the plan any more; nor anything. */
+LOCK_HELD(lock_context)
+void comm_memos_forget(struct weft_comm *comm, const struct comm_plan *plan);
+void comm_memos_free(struct weft_comm *comm);
 
 /* comm_req.c */
 /* For the plan, whose reference it takes over when there is one. */

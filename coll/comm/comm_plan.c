@@ -30,6 +30,7 @@ static void comm_plan_free(struct weft_comm *comm, struct comm_plan *plan)
 	list_remove(&plan->link);
 	comm->plan_count--;
 	comm_reqs_forget(comm, plan);
+	comm_memos_forget(comm, plan);
 	plan_free(plan->plan);
 	free(plan);
 }

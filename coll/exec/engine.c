@@ -575,10 +575,7 @@ void engine_link(struct exec *x, struct exec_req *req)
 		pair_link(req);
 		return;
 	}
-	comm->past = sig_past_add(comm->past, req->sig);
-	comm->recent[req->call.call % CTL_PAST_MAX] =
-		(struct exec_past){.id = req->call.id, .sig = req->sig};
-	comm->next_call = req->call.call + 1;
+	exec_comm_started(comm, req);
 }
 
 void engine_unlink(struct exec_req *req)
@@ -637,11 +634,6 @@ int stage_desc(struct exec *x, struct stage *stage, void **desc)
 	return 0;
 }
 
-static bool ctl_io_waits(const struct exec *x)
-{
-	return !list_empty(&x->ctl_out) || !list_empty(&x->ctl_repost);
-}
-
 enum exec_work exec_work(const struct exec *x)
 {
 	if (!list_empty(&x->reqs) || !list_empty(&x->win_retry) || ctl_io_waits(x))
@@ -688,38 +680,6 @@ bool exec_progress(struct exec *x)
 bool exec_look(struct exec *x)
 {
 	return engine_round(x, false);
-}
-
-/* Looks before the rest of the engine gets its turn, some microseconds of them; and calls
- * in a row that may end without the network being looked at. */
-#define LINES_LOOKS 200
-#define LINES_CALLS 32
-
-static void processor_rests(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-bool exec_ends_by_lines(struct exec_req *req)
-{
-	struct exec *x = req->x;
-
-	if (++x->unseen % LINES_CALLS == 0 || !list_empty(&x->wins) || ctl_io_waits(x) ||
-	    exec_has_words(x))
-		return false;
-	if (req->line.el && !x->tight && x->reqs.next == &req->link &&
-	    x->reqs.prev == &req->link) {
-		for (int i = 0; i < LINES_LOOKS && req->state == EXEC_RUNNING; i++) {
-			if (!req_run(req))
-				processor_rests();
-		}
-	}
-	return req->state == EXEC_DONE && req->result == WEFT_SUCCESS &&
-	       list_empty(&x->reqs);
 }
 
 bool exec_is_tight(const struct exec *x)

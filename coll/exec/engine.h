@@ -321,6 +321,20 @@ struct exec {
 	uint64_t garbage; /* control messages that named nothing, or could not be read */
 };
 
+/* One more call that started here. */
+static inline void exec_comm_started(struct exec_comm *comm, const struct exec_req *req)
+{
+	comm->past = sig_past_add(comm->past, req->sig);
+	comm->recent[req->call.call % CTL_PAST_MAX] =
+		(struct exec_past){.id = req->call.id, .sig = req->sig};
+	comm->next_call = req->call.call + 1;
+}
+
+static inline bool ctl_io_waits(const struct exec *x)
+{
+	return !list_empty(&x->ctl_out) || !list_empty(&x->ctl_repost);
+}
+
 static inline bool slot_is_whole(const struct slot *slot, enum slot_range which)
 {
 	return slot->whole & 1u << which;

@@ -212,6 +212,13 @@ void exec_req_forget(struct exec_req *req);  /* the plan; must be idle or done *
 LOCK_HELD(lock_context)
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call);
 
+/*
+ * Does a call without a request, where all of it goes by lines within a moment: true, and
+ * it has ended well. False: it is to be started as any other one, with the same exec_call,
+ * whose plan a request has run before, and which nothing may refuse: it may have begun.
+ */
+LOCK_HELD(lock_context) bool exec_quick(struct exec *x, const struct exec_call *call);
+
 LOCK_HELD(lock_context) enum exec_state exec_req_state(const struct exec_req *req);
 LOCK_HELD(lock_context)
 int64_t exec_req_deadline(const struct exec_req *req); /* INT64_MAX: none */

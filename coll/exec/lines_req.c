@@ -8,53 +8,8 @@
 
 #include "coll/api/error.h"
 #include "coll/exec/lines_far.h"
+#include "coll/exec/lines_near.h"
 #include "coll/exec/lines_req.h"
-#include "coll/exec/reduce.h"
-
-/* What a rank gives and takes in a collective. */
-enum lines_give { GIVE_NOTHING, GIVE_BLOCK, GIVE_BLOCKS };
-enum lines_do { DO_NOTHING, DO_FOLD, DO_GATHER, DO_COPY };
-
-struct lines_kind {
-	uint8_t root_gives, others_give;
-	uint8_t root_does, others_do; /* with what each rank has given; DO_NOTHING: waits
-				       * for nobody, unless... */
-	bool meets;		      /* ...all wait for all */
-	bool own_block;		      /* of what is read only the reader's block counts */
-};
-
-static const struct lines_kind kinds[WEFT_COLL_COUNT] = {
-	[WEFT_COLL_BARRIER] = {.meets = true},
-	[WEFT_COLL_BROADCAST] = {.root_gives = GIVE_BLOCK, .others_do = DO_COPY},
-	[WEFT_COLL_ALLGATHER] = {.root_gives = GIVE_BLOCK,
-				 .others_give = GIVE_BLOCK,
-				 .root_does = DO_GATHER,
-				 .others_do = DO_GATHER},
-	[WEFT_COLL_ALLREDUCE] = {.root_gives = GIVE_BLOCK,
-				 .others_give = GIVE_BLOCK,
-				 .root_does = DO_FOLD,
-				 .others_do = DO_FOLD},
-	[WEFT_COLL_REDUCE_SCATTER] = {.root_gives = GIVE_BLOCKS,
-				      .others_give = GIVE_BLOCKS,
-				      .root_does = DO_FOLD,
-				      .others_do = DO_FOLD,
-				      .own_block = true},
-	[WEFT_COLL_ALLTOALL] = {.root_gives = GIVE_BLOCKS,
-				.others_give = GIVE_BLOCKS,
-				.root_does = DO_GATHER,
-				.others_do = DO_GATHER,
-				.own_block = true},
-	[WEFT_COLL_REDUCE] = {.root_gives = GIVE_BLOCK,
-			      .others_give = GIVE_BLOCK,
-			      .root_does = DO_FOLD},
-	[WEFT_COLL_GATHER] = {.root_gives = GIVE_BLOCK,
-			      .others_give = GIVE_BLOCK,
-			      .root_does = DO_GATHER},
-	[WEFT_COLL_SCATTER] = {.root_gives = GIVE_BLOCKS,
-			       .root_does = DO_COPY,
-			       .others_do = DO_COPY,
-			       .own_block = true},
-};
 
 /* ---- communicators -------------------------------------------------------------------
  */
@@ -82,6 +37,10 @@ bool exec_lines_open(struct exec *x, uint32_t comm, bool *reads)
 	el->lines.own = lines_mem_own(mem, comm);
 	for (int32_t i = 0; i < c->members; i++)
 		el->lines.of[i] = lines_mem_of(mem, exec_comm_rank(c, i), comm);
+	/* Without it all calls are requests. */
+	el->quick = calloc(1, sizeof(*el->quick));
+	if (el->quick)
+		el->quick->x = x;
 	c->lines = el;
 	*reads = mem->good == LINES_FAR;
 	return true;
@@ -89,6 +48,8 @@ bool exec_lines_open(struct exec *x, uint32_t comm, bool *reads)
 
 void lines_comm_close(struct exec_comm *comm)
 {
+	if (comm->lines)
+		free(comm->lines->quick);
 	free(comm->lines);
 	comm->lines = NULL;
 }
@@ -100,14 +61,6 @@ bool lines_take(const struct exec *x, const struct exec_call *call)
 {
 	return call->plan->lines && x->comms[call->comm].lines && !call->pair &&
 	       !call->follow;
-}
-
-/* What a rank gives at most. */
-static size_t call_blocks(const struct exec *x, const struct exec_call *call)
-{
-	return kinds[call->id.coll].root_gives == GIVE_BLOCKS
-		       ? (size_t)x->comms[call->comm].members
-		       : 1;
 }
 
 size_t lines_scratch(const struct exec *x, const struct exec_call *call)
@@ -130,42 +83,19 @@ bool lines_hold(const struct exec *x, const void *addr, size_t len)
 	return false;
 }
 
-static bool is_root(const struct exec_req *req)
+/* Goes on with what has begun without a request. */
+static void lines_adopt(struct exec_req *req)
 {
-	return req->line.el->lines.self == req->call.id.root;
+	struct exec_lines *el = req->x->comms[req->call.comm].lines;
+	const struct list link = req->line.link;
+
+	req->line = el->quick->line;
+	req->line.link = link;
+	req->seen = el->quick->seen;
+	el->ahead = false;
 }
 
-static const struct lines_kind *kind_of(const struct exec_req *req)
-{
-	return &kinds[req->call.id.coll];
-}
-
-/* Bytes of each block that go in a turn. */
-static size_t near_piece(const struct req_line *line)
-{
-	return LINES_BYTES / line->blocks / LINES_APART * LINES_APART;
-}
-
-/* The next piece of what is given. */
-static void near_aim(struct exec_req *req)
-{
-	const struct lines_kind *kind = kind_of(req);
-	const uint8_t does = is_root(req) ? kind->root_does : kind->others_do;
-	struct req_line *line = &req->line;
-
-	line->does = does;
-	line->next = 0;
-	line->piece = line->block - line->at;
-	if (line->piece > near_piece(line))
-		line->piece = near_piece(line);
-	/* As long as the longest that anybody gives: it says where the data lies. */
-	line->bytes = line->piece * line->blocks;
-	line->first = does == DO_COPY ? req->call.id.root : 0;
-	line->end = does == DO_COPY ? 1 : kind->meets || does ? line->el->lines.size : 0;
-	line->all = does != DO_COPY && line->end;
-}
-
-void lines_begin(struct exec_req *req)
+bool lines_begin(struct exec_req *req)
 {
 	const struct exec_call *call = &req->call;
 	struct req_line *line = &req->line;
@@ -173,28 +103,29 @@ void lines_begin(struct exec_req *req)
 	req->base = req->next = 0;
 	req->bind = (struct plan_binding){.disp = NULL};
 	line->el = req->x->comms[call->comm].lines;
+	if (line->el->ahead) {
+		lines_adopt(req);
+		list_push_back(&line->el->queue, &line->link);
+		return true;
+	}
 	line->published = false;
 	line->turn = 0;
 	line->turns = 1;
 	line->lost = -1;
 	line->left = 0;
-	line->at = 0;
-	line->block = call->id.count * req->elem_size;
-	line->blocks = call_blocks(req->x, call);
 	line->far = call->plan->lines == PLAN_LINES_FAR;
 	if (line->far) {
 		/* Of a doubled call, too, which has memory of its own otherwise. */
 		req->buf[PLAN_SCRATCH] = req->scratch ? req->scratch->memory : NULL;
+		line->block = call->id.count * req->elem_size;
 		line->turns = far_turns((enum weft_coll)call->id.coll);
 		line->bytes = sizeof(line->addr[0]);
 		far_aim(req);
 	} else {
-		if (line->block * line->blocks > LINES_BYTES)
-			line->turns =
-				(uint32_t)((line->block - 1) / near_piece(line)) + 1;
-		near_aim(req);
+		near_begin(req);
 	}
 	list_push_back(&line->el->queue, &line->link);
+	return false;
 }
 
 void lines_end(struct exec_req *req)
@@ -208,114 +139,26 @@ void lines_end(struct exec_req *req)
 	req->line.el = NULL;
 }
 
-/* Its own block is of no use to others, and is taken where it lies. Not what is added up:
- * in place the sum may come over it before its turn. */
-static bool near_keeps(const struct exec_req *req)
-{
-	return kind_of(req)->own_block && kind_of(req)->others_do != DO_FOLD;
-}
-
-/* What `data`, of the rank that is next, is for. */
-static void lines_use(struct exec_req *req, const char *data)
-{
-	struct req_line *line = &req->line;
-	const struct exec_call *call = &req->call;
-	const size_t piece = line->piece;
-	const uint64_t count = line->turns == 1 ? call->id.count : piece / req->elem_size;
-	char *dst = req->buf[PLAN_DST] + line->at;
-
-	if (near_keeps(req) && lines_rank(req, line->next) == line->el->lines.self) {
-		data = (const char *)lines_source(req) + line->at +
-		       (size_t)line->el->lines.self * line->block;
-		dst += line->does == DO_GATHER ? (size_t)line->next * line->block : 0;
-		if (dst != data)
-			memcpy(dst, data, piece);
-		return;
-	}
-	if (kind_of(req)->own_block)
-		data += (size_t)line->el->lines.self * piece;
-	switch ((enum lines_do)line->does) {
-	case DO_NOTHING:
-		return;
-	case DO_COPY:
-		memcpy(dst, data, piece);
-		return;
-	case DO_GATHER:
-		memcpy(dst + (size_t)line->next * line->block, data, piece);
-		return;
-	case DO_FOLD:
-		break;
-	}
-	/* In the order of ranks, so that all come to the same bits. */
-	if (line->next == 0) {
-		line->lowest = data;
-		return;
-	}
-	if (call->apply)
-		call->apply(call->apply_arg, call->type, dst,
-			    line->next == 1 ? line->lowest : dst, data, count);
-	else
-		reduce_apply(call->type, call->op, dst,
-			     line->next == 1 ? line->lowest : dst, data, count);
-	req->x->stats.reduced_bytes += piece;
-	if (call->op == WEFT_AVG && line->next + 1 == line->end)
-		reduce_scale(call->type, dst, dst, count, (uint64_t)line->el->lines.size);
-}
-
 /* Reads who has come; true when something moved. */
 static bool near_run(struct exec_req *req)
 {
 	struct req_line *line = &req->line;
 	const int32_t begin = line->next;
+	uint64_t other = 0;
+	const enum lines_look look = near_look(req, &other);
+	int32_t rank;
 
-	while (line->next < line->end) {
-		const int32_t from = lines_rank(req, line->next);
-		const int32_t rank = exec_comm_rank(&req->x->comms[req->call.comm], from);
-		const void *data;
-		uint64_t sig;
-
-		switch (lines_look(&line->el->lines, from, req->call.call, req->sig,
-				   line->bytes, &data, &sig)) {
-		case LINES_NOT_YET:
-			return line->next > begin;
-		case LINES_THERE:
-			lines_use(req, data);
-			line->next++;
-			break;
-		case LINES_OTHER:
-			accord_signature(req, rank, sig);
-			return true;
-		case LINES_WRONG:
-			req_fail(req, WEFT_ERR_INTERNAL, rank,
-				 "%s: the lines of rank %d are at a turn that cannot be",
-				 exec_req_what(req), rank);
-			return true;
-		}
-	}
-	return line->next > begin;
-}
-
-static size_t near_give(const struct exec_req *req, char *place)
-{
-	const struct req_line *line = &req->line;
-	const char *src = (const char *)lines_source(req) + line->at;
-
-	switch ((enum lines_give)(is_root(req) ? kind_of(req)->root_gives
-					       : kind_of(req)->others_give)) {
-	case GIVE_NOTHING:
-		return 0;
-	case GIVE_BLOCK:
-		memcpy(place, src, line->piece);
-		return line->piece;
-	case GIVE_BLOCKS:
-		break;
-	}
-	for (size_t i = 0; i < line->blocks; i++) {
-		if (i != (size_t)line->el->lines.self || !near_keeps(req))
-			memcpy(place + i * line->piece, src + i * line->block,
-			       line->piece);
-	}
-	return line->bytes;
+	if (look == LINES_THERE || look == LINES_NOT_YET)
+		return line->next > begin;
+	rank = exec_comm_rank(&req->x->comms[req->call.comm],
+			      lines_rank(req, line->next));
+	if (look == LINES_OTHER)
+		accord_signature(req, rank, other);
+	else
+		req_fail(req, WEFT_ERR_INTERNAL, rank,
+			 "%s: the lines of rank %d are at a turn that cannot be",
+			 exec_req_what(req), rank);
+	return true;
 }
 
 /* Gives what this rank has, once it may. */
@@ -383,12 +226,10 @@ bool lines_run(struct exec_req *req)
 		}
 		line->turn++;
 		line->published = false;
-		if (line->far) {
+		if (line->far)
 			far_aim(req);
-		} else {
-			line->at += line->piece;
-			near_aim(req);
-		}
+		else
+			near_next(req);
 	}
 }
 

@@ -381,7 +381,7 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *call)
 {
 	enum weft_result result = WEFT_SUCCESS;
-	bool warm, lines;
+	bool warm, lines, ahead = false;
 
 	if (call->comm >= req->x->comms_max ||
 	    req->x->comms[call->comm].state != COMM_OPEN)
@@ -411,7 +411,7 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 	if (call->twin)
 		twin_start(req);
 	if (lines)
-		lines_begin(req);
+		ahead = lines_begin(req);
 	else
 		req_date(req, exec_now());
 	if (req->x->times) {
@@ -420,7 +420,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 		req->x->times->issued = req->x->times->begin;
 	}
 	req->state = EXEC_RUNNING;
-	seen_call(req);
+	if (!ahead)
+		seen_call(req);
 	engine_link(req->x, req);
 	if (!list_empty(&req->x->stash))
 		event_stashed(req);
