@@ -1,6 +1,6 @@
 # Benchmarks beside peers: see the README.md. The programs are built with everything else, so
 # that they always compile; coll_mpi.c and mpi_pair.c are built by bench/coll and bench/mpi, with an MPI's compiler.
-bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe %D%/startup %D%/ftar %D%/trace
+bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe %D%/startup %D%/ftar %D%/trace %D%/overlap
 EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/mpi_pair.c %D%/lib/common.sh %D%/lib/floor.sh %D%/lib/ucx.sh %D%/lib/p2p_uet.sh \
 	%D%/lib/p2p.awk %D%/lib/coll.awk %D%/lib/mpi.awk
 
@@ -44,7 +44,7 @@ CLEANFILES += %D%/coll_mpi %D%/mpi_pair
 
 bench_tests = %D%/tests/trace.t %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t \
 	%D%/tests/mpi.t %D%/tests/dqplb.t %D%/tests/moe.t \
-	%D%/tests/startup.t %D%/tests/ftar.t
+	%D%/tests/startup.t %D%/tests/ftar.t %D%/tests/overlap.t
 PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 
@@ -52,7 +52,7 @@ EXTRA_DIST += $(bench_tests)
 # that moved too much: the script has said so, and the next one runs.
 bench: all
 	@for b in 'instructions --quick' 'p2p --vs shm --quick' 'p2p --vs ucx --quick' \
-			'coll --quick' 'mpi --quick' 'moe --quick' 'startup --quick'; do \
+			'coll --quick' 'mpi --quick' 'moe --quick' 'startup --quick' 'overlap --quick'; do \
 		echo "== bench/$$b"; \
 		WEFT_TOP_BUILDDIR='$(abs_top_builddir)' '$(abs_top_srcdir)'/bench/$$b; \
 		status=$$?; \

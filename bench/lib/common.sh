@@ -55,6 +55,48 @@ use_built_provider()
 			"or set FI_PROVIDER_PATH"
 }
 
+# cpus_choose N: N of the processors that are allowed, with commas: first one of each core,
+# then the others.
+cpus_choose()
+{
+	local cpu first list=() others=()
+
+	for cpu in $(cpus_allowed); do
+		first=$(cat "/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list" \
+			2>/dev/null)
+		first=${first%%[,-]*}
+		if [ -z "$first" ] || [ "$first" = "$cpu" ]; then
+			list+=("$cpu")
+		else
+			others+=("$cpu")
+		fi
+	done
+	list+=("${others[@]}")
+	(IFS=, && printf '%s\n' "${list[*]:0:$1}")
+}
+
+# cpus_cores: of how many cores there are processors among those.
+cpus_cores()
+{
+	local cpu
+
+	for cpu in $(cpus_allowed); do
+		cat "/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list" 2>/dev/null ||
+			echo "$cpu"
+	done | sort -u | wc -l
+}
+
+# One to a line.
+cpus_allowed()
+{
+	local part
+
+	awk '$1 == "Cpus_allowed_list:" { gsub(",", "\n", $2); print $2 }' /proc/self/status |
+		while read -r part; do
+			seq "${part%-*}" "${part#*-}"
+		done
+}
+
 # need_wire NAME: the ways between two processes that there are.
 need_wire()
 {

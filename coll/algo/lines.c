@@ -27,7 +27,8 @@ struct exchange {
  * read where they lie, which takes a system call, and a turn more to say so. Measured
  * with 2 ranks on a Zen 5, where the kernel copies at half the speed at which a process
  * reads what another has just written: what one rank alone reads, or adds up as it reads
- * it, gains by lines the longest; what is longer than `far` does by a pipeline.
+ * it, gains by lines the longest; what is longer than `far` does by a pipeline. Of blocks
+ * that one rank reads of each other one and nobody passes on no pipeline makes anything.
  */
 static const struct {
 	uint64_t near, far;
@@ -37,11 +38,11 @@ static const struct {
 	[PLAN_GOAL_BROADCAST] = {UINT64_C(64) << 10, UINT64_C(128) << 10, false},
 	[PLAN_GOAL_ALLGATHER] = {UINT64_C(16) << 10, UINT64_C(1) << 20, false},
 	[PLAN_GOAL_ALLREDUCE] = {UINT64_C(32) << 10, UINT64_C(1) << 20, false},
-	[PLAN_GOAL_REDUCE_SCATTER] = {UINT64_C(16) << 10, UINT64_C(1) << 20, true},
+	[PLAN_GOAL_REDUCE_SCATTER] = {UINT64_C(16) << 10, UINT64_C(32) << 20, true},
 	[PLAN_GOAL_ALLTOALL] = {UINT64_C(16) << 10, UINT64_C(2) << 20, true},
-	[PLAN_GOAL_REDUCE] = {UINT64_C(256) << 10, UINT64_C(1) << 20, false},
+	[PLAN_GOAL_REDUCE] = {UINT64_C(64) << 10, UINT64_C(2) << 20, false},
 	[PLAN_GOAL_GATHER] = {UINT64_C(32) << 10, UINT64_C(512) << 10, false},
-	[PLAN_GOAL_SCATTER] = {UINT64_C(16) << 10, UINT64_C(512) << 10, true},
+	[PLAN_GOAL_SCATTER] = {UINT64_C(16) << 10, UINT64_C(32) << 20, true},
 };
 
 enum plan_lines lines_fit(const struct plan_call *call, enum plan_goal goal)

@@ -18,9 +18,9 @@ static bool opts_say_nothing(const struct weft_opts *o)
 
 static bool memo_may(const struct weft_call *call, const struct weft_opts *opts)
 {
-	return (!opts || opts_say_nothing(opts)) && call->size >= sizeof(*call) && call->op < WEFT_OP_USER &&
-	       (unsigned)call->coll < WEFT_COLL_COUNT && !call->send_counts &&
-	       !call->recv_counts && !call->dynamic;
+	return (!opts || opts_say_nothing(opts)) && call->size >= sizeof(*call) &&
+	       call->op < WEFT_OP_USER && (unsigned)call->coll < WEFT_COLL_COUNT &&
+	       !call->send_counts && !call->recv_counts && !call->dynamic;
 }
 
 static bool memo_buf_same(const struct weft_buf *a, const struct weft_buf *b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that were in order, and what came of them: most are made again and again. The last
- * one of each collective, of those that depend on nothing but the call and the
- * communicator: plain ones whose options say nothing, with operations of the library. So a loop that
- * makes several calls in turn finds all of them.
+ * Calls that were in order, and what came of them: most are made again and again. The
+ * last one of each collective, of those that depend on nothing but the call and the
+ * communicator: plain ones whose options say nothing, with operations of the library. So
+ * a loop that makes several calls in turn finds all of them.
  */
 #ifndef WEFT_API_MEMO_H
 #define WEFT_API_MEMO_H
@@ -13,8 +13,8 @@
 struct call_memo {
 	struct weft_call call;
 	struct checked_call out; /* but for its vector and dynamic parts */
-	/* Once it has run by lines: what the executor was told, but for the call's number.
-	 * NULL: it has not, or its plan is forgotten. */
+	/* Once it has run by lines: what the executor was told, but for the call's
+	 * number. NULL: it has not, or its plan is forgotten. */
 	struct comm_plan *plan;
 	struct exec_call run;
 };

@@ -94,16 +94,16 @@ struct weft_comm {
 	struct list plans; /* struct comm_plan, most recently used first */
 	int plan_count;
 	struct comm_choice choice[WEFT_COLL_COUNT];
-	struct list free_reqs;	/* kept for reuse, of no plan in particular */
-	struct list held_reqs;	/* failed blocking calls that are not safe yet */
-	int open_reqs;		/* owned by callers */
-	struct list group;	/* requests of the blocking messages of a group */
-	bool grouping;		/* between weft_group_begin() and _end() */
-	uint32_t groups;	/* numbers behind its own that are for groups */
-	uint32_t next_group;	/* of them */
-	uint32_t doubled;	/* persistent calls with WEFT_DOUBLE so far */
-	uint32_t next_win;	/* number of the next window */
-	int wins;		/* that exist */
+	struct list free_reqs; /* kept for reuse, of no plan in particular */
+	struct list held_reqs; /* failed blocking calls that are not safe yet */
+	int open_reqs;	       /* owned by callers */
+	struct list group;     /* requests of the blocking messages of a group */
+	bool grouping;	       /* between weft_group_begin() and _end() */
+	uint32_t groups;       /* numbers behind its own that are for groups */
+	uint32_t next_group;   /* of them */
+	uint32_t doubled;      /* persistent calls with WEFT_DOUBLE so far */
+	uint32_t next_win;     /* number of the next window */
+	int wins;	       /* that exist */
 	struct call_memo *memo[WEFT_COLL_COUNT]; /* api/memo.h: the last calls, or NULL */
 	void *win_cards;  /* of windows: peers may write there as long as it lives */
 	void *cards;	  /* of splits: peers may write there as long as it lives */

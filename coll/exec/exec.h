@@ -214,8 +214,9 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 
 /*
  * Does a call without a request, where all of it goes by lines within a moment: true, and
- * it has ended well. False: it is to be started as any other one, with the same exec_call,
- * whose plan a request has run before, and which nothing may refuse: it may have begun.
+ * it has ended well. False: it is to be started as any other one, with the same
+ * exec_call, whose plan a request has run before, and which nothing may refuse: it may
+ * have begun.
  */
 LOCK_HELD(lock_context) bool exec_quick(struct exec *x, const struct exec_call *call);
 

@@ -15,7 +15,7 @@
 #include "coll/exec/lines_req.h"
 #include "coll/exec/reduce.h"
 
-#define FAR_CHUNK (UINT64_C(32) * 1024)	 /* bytes folded at a time: they stay near */
+#define FAR_CHUNK (UINT64_C(128) * 1024) /* bytes folded at a time: they stay near */
 #define FAR_SLICE (UINT64_C(256) * 1024) /* bytes until others get their turn */
 #define FAR_TURNS 3
 #define FAR_ALIGN 64 /* bytes: parts do not share a line */
@@ -90,14 +90,27 @@ struct far_span {
 	char *to;
 };
 
-uint32_t far_turns(enum weft_coll coll)
+/* Where there is one other rank the root reads as much when it adds up all by itself as
+ * when it adds up half and reads the other half, and nobody waits for anybody's half. */
+static const struct far_kind reduce_of_two = {
+	2,
+	false,
+	{{GIVES_SOURCE, GIVES_NOTHING, FAR_PASS, FAR_FOLD},
+	 {GIVES_NOTHING, GIVES_NOTHING, FAR_SEE_ROOT, FAR_PASS}}};
+
+static const struct far_kind *kind_by(enum weft_coll coll, int32_t ranks)
 {
-	return kinds[coll].turns;
+	return coll == WEFT_COLL_REDUCE && ranks == 2 ? &reduce_of_two : &kinds[coll];
 }
 
 static const struct far_kind *kind_of(const struct exec_req *req)
 {
-	return &kinds[req->call.id.coll];
+	return kind_by((enum weft_coll)req->call.id.coll, req->line.el->lines.size);
+}
+
+uint32_t far_turns(enum weft_coll coll, int32_t ranks)
+{
+	return kind_by(coll, ranks)->turns;
 }
 
 static bool is_root(const struct exec_req *req)
@@ -139,10 +152,13 @@ size_t far_scratch(const struct exec *x, const struct exec_call *call)
 	const size_t elem = weft_type_size(call->type);
 	size_t bytes = 0;
 
-	if (kinds[call->id.coll].turn[0].others_do == FAR_FOLD)
+	const int32_t ranks = x->comms[call->comm].members;
+	const struct far_kind *kind = kind_by((enum weft_coll)call->id.coll, ranks);
+
+	if (kind->turn[0].root_does == FAR_FOLD)
 		bytes = 2 * FAR_CHUNK;
-	if (call->id.coll == WEFT_COLL_REDUCE)
-		bytes += part_bytes(call->id.count, elem, x->comms[call->comm].members);
+	if (kind->turn[1].others_give == GIVES_PART)
+		bytes += part_bytes(call->id.count, elem, ranks);
 	return bytes;
 }
 
@@ -155,6 +171,9 @@ static struct far_span fold_span(const struct exec_req *req)
 	if (kind_of(req)->own_block)
 		return (struct far_span){.from = (uint64_t)self * req->line.block,
 					 .len = req->line.block,
+					 .to = req->buf[PLAN_DST]};
+	if (kind_of(req) == &reduce_of_two)
+		return (struct far_span){.len = req->line.block,
 					 .to = req->buf[PLAN_DST]};
 	span.to = part_is_apart(req) ? req->buf[PLAN_SCRATCH] + 2 * FAR_CHUNK
 				     : req->buf[PLAN_DST] + span.from;

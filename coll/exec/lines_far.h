@@ -16,7 +16,7 @@
 #include "coll/exec/engine.h"
 
 /* Turns of a call. */
-uint32_t far_turns(enum weft_coll coll);
+uint32_t far_turns(enum weft_coll coll, int32_t ranks);
 
 /* Bytes of memory of our own that a call of so many elements needs. */
 size_t far_scratch(const struct exec *x, const struct exec_call *call);

@@ -3,8 +3,8 @@
  * Calls by lines that end before anybody looks at the network. Most blocking calls are
  * over when the slowest rank has come, in less time than it takes to set up a request, to
  * link it, to link it out and to give it back: such a call is done at once. Where it does
- * not end within a moment, or anything is not as it should be, it becomes a request, which
- * goes on where it stands: it alone waits, fails and explains.
+ * not end within a moment, or anything is not as it should be, it becomes a request,
+ * which goes on where it stands: it alone waits, fails and explains.
  */
 #include "config.h"
 
@@ -54,8 +54,7 @@ static bool quick_may(const struct exec *x, const struct exec_comm *comm)
 	return !x->tight && list_empty(&x->reqs) && comm->state == COMM_OPEN &&
 	       comm->failed == WEFT_SUCCESS && !comm->revoked && comm->lines->quick &&
 	       !comm->lines->broken && engine_is_quiet(x) && list_empty(&x->stash) &&
-	       list_empty(&x->earlies) && !x->times &&
-	       (x->unseen + 1) % LINES_CALLS != 0;
+	       list_empty(&x->earlies) && !x->times && (x->unseen + 1) % LINES_CALLS != 0;
 }
 
 static void quick_begin(struct exec_req *req, const struct exec_call *call,

@@ -118,7 +118,8 @@ bool lines_begin(struct exec_req *req)
 		/* Of a doubled call, too, which has memory of its own otherwise. */
 		req->buf[PLAN_SCRATCH] = req->scratch ? req->scratch->memory : NULL;
 		line->block = call->id.count * req->elem_size;
-		line->turns = far_turns((enum weft_coll)call->id.coll);
+		line->turns =
+			far_turns((enum weft_coll)call->id.coll, line->el->lines.size);
 		line->bytes = sizeof(line->addr[0]);
 		far_aim(req);
 	} else {

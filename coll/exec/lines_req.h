@@ -15,9 +15,9 @@
 /* Of a communicator. */
 struct exec_lines {
 	struct lines lines;
-	struct list queue; /* requests by turn; the first may be published */
-	bool broken;	   /* one of them failed: none behind it can be done */
-	bool ahead;	   /* the next one has begun, see lines_quick.c: */
+	struct list queue;	/* requests by turn; the first may be published */
+	bool broken;		/* one of them failed: none behind it can be done */
+	bool ahead;		/* the next one has begun, see lines_quick.c: */
 	struct exec_req *quick; /* what there is of it; NULL: nothing begins there */
 };
 
@@ -29,8 +29,8 @@ size_t lines_scratch(const struct exec *x, const struct exec_call *call);
 
 /* What req_run() is for others: true when something moved. */
 bool lines_run(struct exec_req *req);
-/* The request has begun; true: a part of it is done, and the flight recorder has it. It is
- * done or has failed. */
+/* The request has begun; true: a part of it is done, and the flight recorder has it. It
+ * is done or has failed. */
 bool lines_begin(struct exec_req *req);
 void lines_end(struct exec_req *req);
 
