@@ -48,6 +48,11 @@ TESTS += %D%/test_mismatch
 	%D%/run_case.c
 %C%_test_mismatch_LDADD = coll/libcoll.la -lm
 
+check_PROGRAMS += %D%/test_quick
+TESTS += %D%/test_quick
+%C%_test_quick_SOURCES = %D%/test_quick.c %D%/ranks.c
+%C%_test_quick_LDADD = coll/libcoll.la
+
 check_PROGRAMS += %D%/test_repeat
 TESTS += %D%/test_repeat
 %C%_test_repeat_SOURCES = %D%/test_repeat.c %D%/ranks.c %D%/reference.c %D%/run_case.c
