@@ -17,7 +17,7 @@ include coll/tests/local.mk
 
 noinst_LTLIBRARIES += coll/libcoll.la
 coll_libcoll_la_SOURCES = $(COLL_SOURCES)
-coll_libcoll_la_LIBADD = $(LIBFABRIC_LIBS) -lpthread -lm
+coll_libcoll_la_LIBADD = gpu/libgpu.la $(LIBFABRIC_LIBS) -lpthread -lm
 
 lib_LTLIBRARIES += libweft.la
 libweft_la_SOURCES = coll/api/version.c

@@ -61,7 +61,8 @@ enum gpu_flush {
 	GPU_FLUSH_READ,	  /* only a read by that NIC of what it wrote */
 };
 
-/* What one device has. Filled when the backend is opened, constant after that. */
+/* What one device has. Filled when the backend is opened; gpu_device_use() tries out what
+ * can only be found by trying. */
 struct gpu_device {
 	char name[GPU_NAME_LEN];
 	char pci[32];		    /* domain:bus:device.function, lower case */
@@ -106,8 +107,9 @@ struct gpu_opts {
  * fits and finds a device; else the null backend, whose `why` says what was missing. Only
  * -ENOMEM fails. opts may be NULL. Environment: WEFT_GPU_LIB names the library, "none"
  * turns GPUs off; a library that was named and is not there is no error either, but its
- * reason is in `why`. Costs tens of milliseconds where there is a device (its context is
- * made), so not before somebody wants it.
+ * reason is in `why`. Tens to hundreds of milliseconds where there is a driver, so not
+ * before somebody wants it; takes no memory of a device. WEFT_GPU_KERNELS names a file of
+ * kernels that is taken instead of the built-in ones.
  */
 int gpu_open(const struct gpu_opts *opts, struct gpu **gpu);
 
@@ -285,6 +287,7 @@ struct gpu_ops {
 	void (*close)(struct gpu *gpu);
 	const char *(*error)(struct gpu *gpu);
 	int (*thread_init)(struct gpu *gpu);
+	int (*device_use)(struct gpu *gpu, int device);
 	int (*device_error)(struct gpu *gpu, int device);
 
 	int (*query)(struct gpu *gpu, const void *addr, uint64_t len,
@@ -354,6 +357,16 @@ static inline const char *gpu_error(struct gpu *gpu)
 static inline int gpu_thread_init(struct gpu *gpu)
 {
 	return gpu->ops->thread_init(gpu);
+}
+
+/* Prepares a device: its context (hundreds of MiB of its memory), its kernels, loaded now
+ * so that no first launch has to wait for the device to be idle, and how streams are
+ * held, tried out. Whatever needs this does it by itself; who knows that a device will be
+ * used calls it where there is time. device[].hold and .kernels may come down in it, and
+ * are final after it. */
+static inline int gpu_device_use(struct gpu *gpu, int device)
+{
+	return gpu->ops->device_use(gpu, device);
 }
 
 /* 0, or -EIO where the device has failed for good (a kernel that trapped, memory that

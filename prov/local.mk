@@ -10,7 +10,7 @@ include prov/wire/local.mk
 
 noinst_LTLIBRARIES += prov/libprov.la
 prov_libprov_la_SOURCES = $(PROV_SOURCES)
-prov_libprov_la_LIBADD = topo/libtopo.la $(LIBFABRIC_LIBS) -lpthread
+prov_libprov_la_LIBADD = topo/libtopo.la gpu/libgpu.la $(LIBFABRIC_LIBS) -lpthread
 prov_libprov_la_LDFLAGS = -no-undefined
 
 provdir = $(providerdir)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The device code that this library was built with: none, where there was no compiler for
+ * it. */
+#ifndef WEFT_GPU_CUDA_IMAGE_H
+#define WEFT_GPU_CUDA_IMAGE_H
+
+#include <stddef.h>
+
+struct cuda_image {
+	const char *name;  /* for messages */
+	const void *bytes; /* what cuModuleLoadData() takes */
+	size_t len;
+	int arch; /* 90: machine code for compute capability 9.0; 0: PTX, for all others
+		   */
+};
+
+extern const struct cuda_image cuda_images[];
+extern const size_t cuda_image_count;
+
+/* Names of the kernels in each of them: loaded when the device is prepared. */
+extern const char *const cuda_kernels[];
+extern const size_t cuda_kernel_count;
+
+#endif

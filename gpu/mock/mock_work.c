@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What streams do: each kind of work, and how it is put on one. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpu/mock/mock_api.h"
+
+#define NAP_FIRST 20000 /* ns between two looks at a word, doubled up to the last */
+#define NAP_LAST  1000000
+
+static CUresult copy_do(const struct mock_work *w)
+{
+	for (size_t row = 0; row < w->rows; row++) {
+		const uintptr_t dst = w->dst + row * w->dst_pitch;
+		const uintptr_t src = w->src + row * w->src_pitch;
+
+		if (!mock_reachable(dst, w->len) || !mock_reachable(src, w->len))
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+		memcpy((void *)dst, (const void *)src, w->len);
+	}
+	return CUDA_SUCCESS;
+}
+
+/* A stream that waits holds its thread; an error that sticks lets it go. */
+static CUresult wait_do(const struct mock_work *w)
+{
+	_Atomic uint64_t *word = (_Atomic uint64_t *)w->dst;
+	long nap = NAP_FIRST;
+
+	while ((int64_t)(__atomic_load_n((uint64_t *)word, __ATOMIC_ACQUIRE) - w->value) <
+	       0) {
+		const CUresult rc = mock_ready();
+
+		if (rc != CUDA_SUCCESS)
+			return rc;
+		nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
+		nap = nap * 2 < NAP_LAST ? nap * 2 : NAP_LAST;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult after_do(const struct mock_work *w)
+{
+	CUresult rc = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&mock.lock);
+	while (w->event->done < w->value && rc == CUDA_SUCCESS) {
+		pthread_cond_wait(&mock.changed, &mock.lock);
+		rc = (CUresult)mock_knob(MOCK_ERROR);
+	}
+	pthread_mutex_unlock(&mock.lock);
+	return rc;
+}
+
+CUresult mock_work_do(struct mock_work *w)
+{
+	switch (w->kind) {
+	case MOCK_WORK_COPY:
+	case MOCK_WORK_COPY2D:
+		return copy_do(w);
+	case MOCK_WORK_FILL:
+		if (!mock_reachable(w->dst, w->len))
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+		memset((void *)w->dst, (int)w->value, w->len);
+		return CUDA_SUCCESS;
+	case MOCK_WORK_WRITE:
+		if (!mock_reachable(w->dst, sizeof(uint64_t)))
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+		__atomic_store_n((uint64_t *)w->dst, w->value, __ATOMIC_RELEASE);
+		return CUDA_SUCCESS;
+	case MOCK_WORK_WAIT:
+		if (!mock_reachable(w->dst, sizeof(uint64_t)))
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return wait_do(w);
+	case MOCK_WORK_CALL:
+		w->call(w->arg);
+		return CUDA_SUCCESS;
+	case MOCK_WORK_KERNEL:
+		w->kernel->fn(&w->kernel->grid, w->kernel->args);
+		return CUDA_SUCCESS;
+	case MOCK_WORK_RECORD:
+		pthread_mutex_lock(&mock.lock);
+		if (w->event->done < w->value)
+			w->event->done = w->value;
+		pthread_cond_broadcast(&mock.changed);
+		pthread_mutex_unlock(&mock.lock);
+		return CUDA_SUCCESS;
+	case MOCK_WORK_AFTER:
+		return after_do(w);
+	case MOCK_WORK_DROP:
+		return CUDA_SUCCESS; /* when it is freed */
+	}
+	return CUDA_ERROR_UNKNOWN;
+}
+
+/* The pointers of a copy point into the copy. */
+static struct mock_kernel_call *kernel_copy(const struct mock_work *w)
+{
+	struct mock_kernel_call *call = malloc(w->kernel_len);
+
+	if (!call)
+		return NULL;
+	memcpy(call, w->kernel, w->kernel_len);
+	call->args = (void **)(call + 1);
+	for (size_t i = 0; call->args[i]; i++)
+		call->args[i] =
+			(char *)call + ((char *)w->kernel->args[i] - (char *)w->kernel);
+	return call;
+}
+
+struct mock_work *mock_work_copy(const struct mock_work *work)
+{
+	struct mock_work *w = malloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	*w = *work;
+	w->next = NULL;
+	if (w->kernel) {
+		w->kernel = kernel_copy(work);
+		if (!w->kernel) {
+			free(w);
+			return NULL;
+		}
+	}
+	return w;
+}
+
+void mock_work_free(struct mock_work *work)
+{
+	if (work->event)
+		mock_event_put(work->event);
+	if (work->graph)
+		mock_graph_put(work->graph);
+	free(work->kernel);
+	free(work);
+}
+
+static CUresult put(CUstream stream, const struct mock_work *work)
+{
+	struct mock_work *w = mock_work_copy(work);
+
+	return w ? mock_put(stream, w) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult mock_memcpy_async(CUdeviceptr dst, CUdeviceptr src, size_t len, CUstream stream)
+{
+	return put(stream, &(struct mock_work){.kind = MOCK_WORK_COPY,
+					       .dst = dst,
+					       .src = src,
+					       .len = len,
+					       .rows = 1});
+}
+
+CUresult mock_memcpy_2d_async(const CUDA_MEMCPY2D *c, CUstream stream)
+{
+	if (c->srcMemoryType != CU_MEMORYTYPE_UNIFIED ||
+	    c->dstMemoryType != CU_MEMORYTYPE_UNIFIED || c->srcXInBytes || c->srcY ||
+	    c->dstXInBytes || c->dstY || c->srcPitch < c->WidthInBytes ||
+	    c->dstPitch < c->WidthInBytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	return put(stream, &(struct mock_work){.kind = MOCK_WORK_COPY2D,
+					       .dst = c->dstDevice,
+					       .src = c->srcDevice,
+					       .len = c->WidthInBytes,
+					       .rows = c->Height,
+					       .dst_pitch = c->dstPitch,
+					       .src_pitch = c->srcPitch});
+}
+
+CUresult mock_memset_d8_async(CUdeviceptr dst, unsigned char byte, size_t len,
+			      CUstream stream)
+{
+	return put(stream, &(struct mock_work){.kind = MOCK_WORK_FILL,
+					       .dst = dst,
+					       .len = len,
+					       .value = byte});
+}
+
+static CUresult memops_check(void)
+{
+	bool there;
+
+	pthread_mutex_lock(&mock.lock);
+	there = mock_knob(MOCK_MEMOPS) > 0;
+	pthread_mutex_unlock(&mock.lock);
+	return there ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult mock_stream_write_value64(CUstream stream, CUdeviceptr addr, uint64_t value,
+				   unsigned flags)
+{
+	const CUresult rc = memops_check();
+
+	if (rc != CUDA_SUCCESS || flags || addr % 8)
+		return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
+	return put(stream, &(struct mock_work){
+				   .kind = MOCK_WORK_WRITE, .dst = addr, .value = value});
+}
+
+CUresult mock_stream_batch_mem_op(CUstream stream, unsigned count,
+				  CUstreamBatchMemOpParams *ops, unsigned flags)
+{
+	CUresult rc = memops_check();
+
+	if (rc == CUDA_SUCCESS && (count == 0 || count >= MOCK_WORDS || flags))
+		rc = CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count && rc == CUDA_SUCCESS; i++) {
+		if ((ops[i].operation != CU_STREAM_MEM_OP_WAIT_VALUE_64 &&
+		     ops[i].operation != CU_STREAM_MEM_OP_WRITE_VALUE_64) ||
+		    ops[i].value.flags || ops[i].value.address % 8)
+			rc = CUDA_ERROR_INVALID_VALUE;
+	}
+	for (unsigned i = 0; i < count && rc == CUDA_SUCCESS; i++)
+		rc = put(
+			stream,
+			&(struct mock_work){
+				.kind = ops[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64
+						? MOCK_WORK_WAIT
+						: MOCK_WORK_WRITE,
+				.dst = ops[i].value.address,
+				.value = ops[i].value.value64});
+	return rc;
+}
+
+CUresult mock_launch_host_func(CUstream stream, CUhostFn fn, void *arg)
+{
+	return put(stream,
+		   &(struct mock_work){.kind = MOCK_WORK_CALL, .call = fn, .arg = arg});
+}

@@ -1,0 +1,12 @@
+# The whole list of GPU tests, on the stand-in.
+check_LTLIBRARIES += gpu/tests/libapp.la
+gpu_tests_libapp_la_SOURCES = %D%/app.c %D%/app.h gpu/cuda/driver.c gpu/cuda/driver.h
+gpu_test_libs = gpu/tests/libapp.la gpu/libgpu.la -lpthread
+
+gpu_tests = gpu/tests/test_calls
+check_PROGRAMS += $(gpu_tests)
+TESTS += $(gpu_tests)
+THREAD_TESTS += $(gpu_tests)
+
+gpu_tests_test_calls_SOURCES = %D%/test_calls.c
+gpu_tests_test_calls_LDADD = $(gpu_test_libs)
