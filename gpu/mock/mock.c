@@ -166,6 +166,8 @@ CUresult mock_current(int *device)
 
 CUresult mock_init(unsigned flags)
 {
+	CUresult rc;
+
 	(void)flags;
 	pthread_mutex_lock(&mock.lock);
 	if (!mock.started) {
@@ -177,8 +179,9 @@ CUresult mock_init(unsigned flags)
 		}
 		mock.started = true;
 	}
+	rc = (CUresult)mock.knob[MOCK_ERROR];
 	pthread_mutex_unlock(&mock.lock);
-	return CUDA_SUCCESS;
+	return rc;
 }
 
 CUresult mock_driver_get_version(int *version)

@@ -54,30 +54,40 @@ static void extra(struct app *app, const char *name, int version, void *fn)
 	must(app, look_up(name, fn, version, 0, &status), name);
 }
 
-struct app *app_open(void)
+static void *mock_load(void)
 {
 	const char *build = getenv("WEFT_TOP_BUILDDIR");
-	const char *real = getenv("WEFT_TEST_GPU");
-	char why[GPU_WHY_LEN], path[4096];
-	struct app *app = calloc(1, sizeof(*app));
-	void *mock = NULL;
+	char path[4096];
+	void *mock;
 
-	if (!app)
-		return NULL;
+	snprintf(path, sizeof(path), "%s/gpu/mock/.libs/libcuda.so.1",
+		 build ? build : ".");
+	mock = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!mock) {
+		tap_diag("no stand-in: %s", dlerror());
+		exit(1);
+	}
+	return mock;
+}
+
+void app_mock_load(void)
+{
+	mock_load();
+}
+
+struct app *app_open(void)
+{
+	const char *real = getenv("WEFT_TEST_GPU");
+	static struct app one; /* a driver is loaded once */
+	struct app *app = &one;
+	char why[GPU_WHY_LEN];
+
 	if (!real || strcmp(real, "1") != 0) {
-		snprintf(path, sizeof(path), "%s/gpu/mock/.libs/libcuda.so.1",
-			 build ? build : ".");
-		mock = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-		if (!mock) {
-			tap_diag("no stand-in: %s", dlerror());
-			exit(1);
-		}
-		symbol(mock, "weft_mock_set", &app->set);
+		symbol(mock_load(), "weft_mock_set", &app->set);
 		app->mock = true;
 	}
 	if (driver_load(&app->drv, why) != 0) {
 		tap_diag("%s", why);
-		free(app);
 		return NULL;
 	}
 	extra(app, "cuMemAllocManaged", 6000, &app->alloc_managed);

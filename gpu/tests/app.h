@@ -15,6 +15,9 @@
 
 struct app;
 
+/* Loads the stand-in only; ends the program where it is not there. */
+void app_mock_load(void);
+
 /* Loads a driver. NULL: there is none; says so in a diagnosis. Before gpu_open(). */
 struct app *app_open(void);
 bool app_on_mock(const struct app *app);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One list of calls over the null backend and over the one for CUDA: the first refuses
  * all that needs a device, with the reason; the second does it. */
+#include "config.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
