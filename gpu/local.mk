@@ -8,7 +8,7 @@ gpu_libgpu_la_LIBADD = -ldl
 # Needs nothing of CUDA to be built, and no CUDA to be loaded.
 lib_LTLIBRARIES += libweft-gpu.la
 libweft_gpu_la_SOURCES = %D%/cuda/cuda.c %D%/cuda/cuda.h %D%/cuda/cuda_error.c \
-	%D%/cuda/cuda_ipc.c %D%/cuda/cuda_kernel.c %D%/cuda/cuda_mem.c \
+	%D%/cuda/cuda_hold.c %D%/cuda/cuda_ipc.c %D%/cuda/cuda_kernel.c %D%/cuda/cuda_mem.c \
 	%D%/cuda/cuda_prepare.c %D%/cuda/cuda_query.c %D%/cuda/cuda_queue.c \
 	%D%/cuda/cuda_reduce.c %D%/cuda/cuda_reduce.h %D%/cuda/cuda_stream.c \
 	%D%/cuda/driver.c %D%/cuda/driver.h %D%/cuda/image.h %D%/cuda/image_none.c

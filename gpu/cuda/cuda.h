@@ -32,6 +32,7 @@ struct cuda_device {
 	_Atomic bool ready;
 	CUcontext ctx;	  /* once ready */
 	CUstream scratch; /* own; for what is asked of the device itself */
+	bool memops;	    /* the driver's waits and writes work */
 	CUmodule module;  /* NULL: no kernels */
 	uint64_t peers;	  /* bit per device whose memory it was let to; under lock */
 	struct cuda_kernel
@@ -159,6 +160,15 @@ int cuda_stream_launch(struct gpu *gpu, int device, void *stream,
 CUresult cuda_word_ops(struct cuda *cuda, CUstream stream, const struct gpu_word_op *ops,
 		       uint32_t count);
 
+/* The same by the kernel weft_words: 0, or what cuda_launch() returns. */
+int cuda_word_kernel(struct cuda *cuda, int device, CUstream stream,
+		     const struct gpu_word_op *ops, uint32_t count);
+
+/* cuda_hold.c */
+/* How streams of the device are held: what works, and of two the faster, or the one that
+ * WEFT_GPU_HOLD names. The device is being prepared and its context is current. */
+enum gpu_hold cuda_hold_choose(struct cuda *cuda, int device);
+
 /* cuda_kernel.c */
 /* Loads the device's kernels, as its context is current and its lock held. Sets
  * gpu->kernels_why where there are none; that is no error. */
@@ -168,5 +178,8 @@ void cuda_kernels_unload(struct cuda *cuda, int device);
  * or none at all. */
 int cuda_launch(struct cuda *cuda, int device, CUstream stream,
 		const struct gpu_launch *launch);
+/* The same while the device is being prepared, under its lock. */
+int cuda_launch_locked(struct cuda *cuda, int device, CUstream stream,
+		       const struct gpu_launch *launch);
 
 #endif

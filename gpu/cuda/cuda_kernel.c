@@ -137,8 +137,8 @@ void cuda_kernels_unload(struct cuda *cuda, int device)
 	dev->module = NULL;
 }
 
-int cuda_launch(struct cuda *cuda, int device, CUstream stream,
-		const struct gpu_launch *launch)
+int cuda_launch_locked(struct cuda *cuda, int device, CUstream stream,
+		       const struct gpu_launch *launch)
 {
 	struct cuda_device *dev = &cuda->dev[device];
 	CUfunction fn;
@@ -147,9 +147,7 @@ int cuda_launch(struct cuda *cuda, int device, CUstream stream,
 	if (!dev->module)
 		return cuda_refuse(-ENOSYS, "launching %s: %s", launch->function,
 				   cuda->gpu.kernels_why);
-	pthread_mutex_lock(&dev->lock);
 	fn = function_get(cuda, dev, launch->function);
-	pthread_mutex_unlock(&dev->lock);
 	if (!fn)
 		return cuda_refuse(-ENOSYS, "there is no kernel %s among those loaded",
 				   launch->function);
@@ -164,4 +162,16 @@ int cuda_launch(struct cuda *cuda, int device, CUstream stream,
 				 launch->grid[1], launch->grid[2], launch->block[0],
 				 launch->block[1], launch->block[2]);
 	return 0;
+}
+
+int cuda_launch(struct cuda *cuda, int device, CUstream stream,
+		const struct gpu_launch *launch)
+{
+	struct cuda_device *dev = &cuda->dev[device];
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	ret = cuda_launch_locked(cuda, device, stream, launch);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
 }

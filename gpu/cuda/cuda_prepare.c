@@ -5,9 +5,6 @@
 
 #include "gpu/cuda/cuda.h"
 
-/* How long a write and a wait that is already met may take. */
-#define PROBE_NS 2000000000ULL
-
 static void scope_begin(struct cuda *cuda, CUcontext ctx, struct cuda_scope *scope)
 {
 	scope->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -33,40 +30,11 @@ void cuda_leave(struct cuda *cuda, const struct cuda_scope *scope)
 	cuda->drv.thread_exchange_capture_mode(&mode);
 }
 
-/* Whether the driver's memory waits work here: an attribute says that they are known,
- * only a trial that they are allowed. */
-static bool waits_work(struct cuda *cuda, CUstream stream)
-{
-	struct gpu_word_op ops[2] = {{.kind = GPU_WORD_WRITE, .value = 1},
-				     {.kind = GPU_WORD_WAIT, .value = 1}};
-	void *page;
-	bool works;
-
-	if (!cuda->drv.stream_batch_mem_op || !cuda->drv.stream_write_value64)
-		return false;
-	if (cuda->drv.mem_host_alloc(&page, sizeof(uint64_t),
-				     CU_MEMHOSTALLOC_PORTABLE |
-					     CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
-		return false;
-	memset(page, 0, sizeof(uint64_t));
-	ops[0].word = ops[1].word = page;
-	works = cuda_word_ops(cuda, stream, ops, 2) == CUDA_SUCCESS &&
-		cuda_drain(cuda, stream, PROBE_NS) == 0 &&
-		atomic_load((_Atomic uint64_t *)page) == 1;
-	cuda->drv.mem_free_host(page);
-	return works;
-}
-
 static void probe(struct cuda *cuda, int device)
 {
-	struct gpu_device *info = &cuda->gpu.device[device];
-
 	cuda_kernels_load(cuda, device);
-	info->kernels = cuda->dev[device].module != NULL;
-	if (info->hold == GPU_HOLD_MEMOPS && !waits_work(cuda, cuda->dev[device].scratch))
-		info->hold = GPU_HOLD_KERNEL;
-	if (info->hold == GPU_HOLD_KERNEL && !info->kernels)
-		info->hold = GPU_HOLD_NONE;
+	cuda->gpu.device[device].kernels = cuda->dev[device].module != NULL;
+	cuda->gpu.device[device].hold = cuda_hold_choose(cuda, device);
 }
 
 /* Under the device's lock. */

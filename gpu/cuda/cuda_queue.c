@@ -118,25 +118,29 @@ static void mark_by_host(void *arg)
 int cuda_queue_mark(struct gpu_queue *queue)
 {
 	struct cuda *cuda = cuda_of(queue->gpu);
-	const uint64_t next = queue->issued + 1;
+	const struct gpu_word_op op = {
+		.kind = GPU_WORD_WRITE, .word = queue->done, .value = queue->issued + 1};
+	CUresult rc = CUDA_SUCCESS;
 	struct cuda_scope scope;
-	CUresult rc;
 	int ret;
 
 	ret = cuda_enter(cuda, queue->device, &scope);
 	if (ret)
 		return ret;
-	if (queue->gpu->device[queue->device].hold == GPU_HOLD_MEMOPS)
+	if (cuda->dev[queue->device].memops)
 		rc = cuda->drv.stream_write_value64(queue->stream,
-						    cuda_ptr((void *)queue->done), next,
+						    cuda_ptr((void *)op.word), op.value,
 						    CU_STREAM_WRITE_VALUE_DEFAULT);
+	else if (queue->gpu->device[queue->device].hold == GPU_HOLD_KERNEL)
+		ret = cuda_word_kernel(cuda, queue->device, queue->stream, &op, 1);
 	else
 		rc = cuda->drv.launch_host_func(queue->stream, mark_by_host, queue);
 	cuda_leave(cuda, &scope);
 	if (rc != CUDA_SUCCESS)
-		return cuda_fail(cuda, rc, "marking a queue of GPU %d", queue->device);
-	queue->issued = next;
-	return 0;
+		ret = cuda_fail(cuda, rc, "marking a queue of GPU %d", queue->device);
+	if (ret == 0)
+		queue->issued = op.value;
+	return ret;
 }
 
 int cuda_copy(struct gpu_queue *queue, void *dst, const void *src, uint64_t len)

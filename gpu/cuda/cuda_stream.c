@@ -66,9 +66,11 @@ CUresult cuda_word_ops(struct cuda *cuda, CUstream stream, const struct gpu_word
 	return cuda->drv.stream_batch_mem_op(stream, count, batch, 0);
 }
 
-static int words_by_kernel(struct cuda *cuda, int device, CUstream stream,
-			   const struct gpu_word_op *ops, uint32_t count)
+int cuda_word_kernel(struct cuda *cuda, int device, CUstream stream,
+		     const struct gpu_word_op *ops, uint32_t count)
 {
+	/* While the device is prepared its lock is ours already. */
+	const bool ready = atomic_load(&cuda->dev[device].ready);
 	struct words words;
 	void *args[] = {&words, &count};
 	const struct gpu_launch launch = {
@@ -80,7 +82,8 @@ static int words_by_kernel(struct cuda *cuda, int device, CUstream stream,
 
 	memset(&words, 0, sizeof(words));
 	memcpy(words.op, ops, count * sizeof(*ops));
-	return cuda_launch(cuda, device, stream, &launch);
+	return ready ? cuda_launch(cuda, device, stream, &launch)
+		     : cuda_launch_locked(cuda, device, stream, &launch);
 }
 
 int cuda_stream_words(struct gpu *gpu, int device, void *stream,
@@ -102,7 +105,7 @@ int cuda_stream_words(struct gpu *gpu, int device, void *stream,
 		rc = cuda_word_ops(cuda, stream, ops, count);
 		break;
 	case GPU_HOLD_KERNEL:
-		ret = words_by_kernel(cuda, device, stream, ops, count);
+		ret = cuda_word_kernel(cuda, device, stream, ops, count);
 		break;
 	case GPU_HOLD_NONE:
 		ret = cuda_refuse(-ENOSYS,

@@ -74,8 +74,9 @@ CUresult mock_mem_get_granularity(size_t *granularity, const CUmemAllocationProp
 CUresult mock_mem_address_reserve(CUdeviceptr *addr, size_t len, size_t align,
 				  CUdeviceptr hint, unsigned long long flags)
 {
-	struct range *r;
 	CUresult rc = vmm_ready();
+	struct range *r;
+	uintptr_t va;
 
 	(void)hint;
 	if (rc != CUDA_SUCCESS)
@@ -86,17 +87,19 @@ CUresult mock_mem_address_reserve(CUdeviceptr *addr, size_t len, size_t align,
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&mock.lock);
-	r->addr = mock_va_get(len);
-	r->len = len;
-	r->next = ranges;
-	if (r->addr)
+	va = mock_va_get(len);
+	if (va) {
+		r->addr = va;
+		r->len = len;
+		r->next = ranges;
 		ranges = r;
-	pthread_mutex_unlock(&mock.lock);
-	if (!r->addr) {
-		free(r);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		r = NULL;
 	}
-	*addr = r->addr;
+	pthread_mutex_unlock(&mock.lock);
+	free(r);
+	if (!va)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*addr = va;
 	return CUDA_SUCCESS;
 }
 
