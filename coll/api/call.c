@@ -87,6 +87,7 @@ static struct exec_call call_describe(const struct weft_comm *comm,
 		.apply = call->user ? call->user->apply : NULL,
 		.apply_arg = call->user ? call->user->arg : NULL,
 		.timeout_us = call->timeout_us,
+		.device = call->device,
 		.id = {.count = call->count,
 		       .root = call->plan.root,
 		       .coll = (uint8_t)call->coll,
@@ -131,9 +132,14 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 			result = dynamic_begin(req->dynamic, &run);
 	}
 	if (result == WEFT_SUCCESS)
-		result = exec_req_start(req->exec, &run);
+		result = device_pass(comm->ctx, &call->stream, &run);
+	if (result != WEFT_SUCCESS)
+		return result;
+	result = exec_req_start(req->exec, &run);
 	if (result == WEFT_SUCCESS)
 		comm->next_call++;
+	else
+		device_pass_back(&run);
 	return result;
 }
 
@@ -281,6 +287,11 @@ static void persist_buffers(struct comm_persist *p, const struct checked_call *c
 	p->buf[1] = call->dst;
 	for (int i = 0; i < 2; i++)
 		p->hold_len[i] = p->buf[i] ? len[i] * elem : 0;
+	/* Of device memory the mirrors are what is registered. */
+	if (call->device.src >= 0)
+		p->hold_len[0] = 0;
+	if (call->device.dst >= 0)
+		p->hold_len[1] = 0;
 }
 
 LOCK_HELD(lock_context)
@@ -295,6 +306,9 @@ static enum weft_result persist_make(struct weft_comm *comm,
 		return error_set(WEFT_ERR_NOMEM, "no memory for a persistent call");
 	req->persist = p;
 	p->run = call_describe(comm, call, req->plan);
+	p->streamed = call->stream.given;
+	p->device = call->stream.device;
+	p->stream = call->stream.stream;
 	persist_buffers(p, call, req->plan->plan);
 	if (call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC)
 		return call_take_dynamic(comm, call, req);
@@ -364,8 +378,15 @@ LOCK_HELD(lock_context)
 static enum weft_result double_make(struct weft_comm *comm,
 				    const struct checked_call *call, struct weft_req *req)
 {
-	enum weft_result result = persist_make(comm, call, req);
+	enum weft_result result = WEFT_SUCCESS;
 
+	if (call->device.on || call->stream.given)
+		return error_set(
+			WEFT_ERR_UNSUPPORTED,
+			"WEFT_DOUBLE: the destination is the library's, in host "
+			"memory: device memory and streams are not supported with "
+			"it");
+	result = persist_make(comm, call, req);
 	if (result == WEFT_SUCCESS)
 		result = exec_twin_open(comm->ctx->exec, comm->number, comm->doubled + 1,
 					req->plan->plan, weft_type_size(call->type),
@@ -441,18 +462,25 @@ enum weft_result weft_req_result(struct weft_req *req, const void **result)
 LOCK_HELD(lock_context) static enum weft_result persist_start(struct weft_req *req)
 {
 	struct weft_comm *comm = req->comm;
+	struct comm_persist *p = req->persist;
+	const struct device_stream stream = {
+		.given = p->streamed, .device = p->device, .stream = p->stream};
 	enum weft_result result = call_failed_earlier(comm);
 
 	if (result == WEFT_SUCCESS && req->dynamic && dynamic_is_taken(req->dynamic))
-		result = dynamic_begin(req->dynamic, &req->persist->run);
+		result = dynamic_begin(req->dynamic, &p->run);
+	if (result == WEFT_SUCCESS)
+		result = device_pass(comm->ctx, &stream, &p->run);
 	if (result != WEFT_SUCCESS)
 		return result;
 	persist_hold(req);
-	req->persist->run.call = comm->next_call;
-	result = exec_req_start(req->exec, &req->persist->run);
-	if (result != WEFT_SUCCESS)
+	p->run.call = comm->next_call;
+	result = exec_req_start(req->exec, &p->run);
+	if (result != WEFT_SUCCESS) {
+		device_pass_back(&p->run);
 		return result;
-	req->persist->started = true;
+	}
+	p->started = true;
 	comm->next_call++;
 	exec_progress(comm->ctx->exec);
 	ctx_started(comm->ctx);
@@ -749,6 +777,16 @@ static void call_remember(struct weft_comm *comm, struct call_memo *memo,
 	memo->run = call_describe(comm, &memo->out, plan);
 }
 
+void call_leave_streamed(struct weft_req *req)
+{
+	struct weft_comm *comm = req->comm;
+
+	comm_req_hold(req);
+	comm_reqs_settle(comm);
+	exec_progress(comm->ctx->exec);
+	ctx_started(comm->ctx);
+}
+
 enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 			  const struct weft_opts *opts)
 {
@@ -763,7 +801,10 @@ enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 	ctx_lock(ctx);
 	if (!call_quick(comm, memo_find(comm, call, opts))) {
 		result = call_start(comm, call, opts, &req);
-		if (result == WEFT_SUCCESS) {
+		if (result == WEFT_SUCCESS && opts &&
+		    opts->stream_kind != WEFT_STREAM_NONE) {
+			call_leave_streamed(req);
+		} else if (result == WEFT_SUCCESS) {
 			call_remember(comm, memo_find(comm, call, opts), req->plan);
 			result = call_end(req);
 		}

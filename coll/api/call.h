@@ -4,6 +4,7 @@
 #define WEFT_API_CALL_H
 
 #include "coll/algo/algo.h"
+#include "coll/api/device.h"
 #include "coll/comm/comm.h"
 
 /* What a (v) form has besides. Tables are the communicator's, until its next call. */
@@ -24,7 +25,9 @@ struct checked_call {
 	struct plan_call plan; /* what the algorithm is asked for */
 	const struct algo *algo;
 	int64_t timeout_us;
-	uint64_t count;		      /* what ranks must agree about */
+	uint64_t count;		   /* what ranks must agree about */
+	struct exec_device device; /* memory of GPUs among the buffers */
+	struct device_stream stream;
 	struct checked_vector vector; /* of a (v) form */
 	struct dynamic_spec dynamic;  /* of a dynamic one */
 };
@@ -43,6 +46,9 @@ enum weft_result call_check_buf(const struct weft_buf *buf, const char *name);
 
 /* The end of a blocking call: waits, and leaves the request. */
 LOCK_HELD(lock_context) enum weft_result call_end(struct weft_req *req);
+
+/* The end of one that is in a stream: the communicator keeps it until it is done. */
+LOCK_HELD(lock_context) void call_leave_streamed(struct weft_req *req);
 
 /* Starts and waits; what a blocking call does. */
 enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,

@@ -138,17 +138,21 @@ enum weft_result call_check_opts(const struct weft_opts *opts)
 			"weft_opts.flags is 0x%llx: only WEFT_DOUBLE is defined, "
 			"for persistent collectives",
 			(unsigned long long)opts->flags);
-	if (opts->stream_kind != WEFT_STREAM_NONE || opts->stream)
+	if ((unsigned)opts->stream_kind > WEFT_STREAM_CUDA ||
+	    (opts->stream_kind == WEFT_STREAM_NONE && opts->stream))
+		return error_set(WEFT_ERR_ARG,
+				 "weft_opts.stream_kind is %d: it must be "
+				 "WEFT_STREAM_CUDA where there is a stream, else "
+				 "WEFT_STREAM_NONE",
+				 (int)opts->stream_kind);
+	if ((unsigned)opts->src_kind > WEFT_MEM_AUTO ||
+	    (unsigned)opts->dst_kind > WEFT_MEM_AUTO)
 		return error_set(
-			WEFT_ERR_UNSUPPORTED,
-			"weft_opts.stream_kind: streams are not supported in this "
-			"version");
-	if (opts->src_kind != WEFT_MEM_HOST || opts->dst_kind != WEFT_MEM_HOST)
-		return error_set(WEFT_ERR_UNSUPPORTED,
-				 "weft_opts.%s: only host memory is supported in this "
-				 "version",
-				 opts->src_kind != WEFT_MEM_HOST ? "src_kind"
-								 : "dst_kind");
+			WEFT_ERR_ARG, "weft_opts.%s is %d, which is no kind of memory",
+			(unsigned)opts->src_kind > WEFT_MEM_AUTO ? "src_kind"
+								 : "dst_kind",
+			(unsigned)opts->src_kind > WEFT_MEM_AUTO ? (int)opts->src_kind
+								 : (int)opts->dst_kind);
 	if (opts->src_mem || opts->dst_mem)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "weft_opts.%s: registrations of the caller are not "
@@ -159,10 +163,6 @@ enum weft_result call_check_opts(const struct weft_opts *opts)
 
 enum weft_result call_check_buf(const struct weft_buf *buf, const char *name)
 {
-	if (buf->kind != WEFT_MEM_HOST)
-		return error_set(WEFT_ERR_UNSUPPORTED,
-				 "%s.kind: only host memory is supported in this version",
-				 name);
 	if (buf->mem)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "%s.mem: registrations of the caller are not supported "
@@ -448,9 +448,27 @@ static bool is_held(const struct check_job *job, enum check_holds who)
 	return who == EVERYBODY || (who == ROOT && job->comm->rank == job->call->root);
 }
 
+/* Where its memory is. */
+static enum weft_result check_device(const struct check_job *job,
+				     const struct weft_opts *opts,
+				     struct checked_call *out)
+{
+	const struct weft_call *call = job->call;
+	const bool one = job->row->one_buffer, root = job->comm->rank == call->root;
+	const enum weft_result result =
+		device_find(job->comm, job->has_src ? &call->src : NULL,
+			    job->has_dst ? &call->dst : NULL, one, opts, &out->device);
+
+	out->device.no_in = one && !root;
+	out->device.no_out = one && root;
+	out->device.sparse = job->row->vector || job->row->dynamic;
+	return result;
+}
+
 static enum weft_result check_data(const struct weft_comm *comm,
 				   const struct check_row *row,
-				   const struct weft_call *call, struct checked_call *out)
+				   const struct weft_call *call,
+				   const struct weft_opts *opts, struct checked_call *out)
 {
 	struct check_job job = {.comm = comm, .row = row, .call = call};
 	enum weft_result result = WEFT_SUCCESS;
@@ -473,8 +491,11 @@ static enum weft_result check_data(const struct weft_comm *comm,
 				: check_counts(&job);
 	if (result == WEFT_SUCCESS && job.has_src && job.has_dst)
 		result = check_overlap(&job, &out->plan.in_place);
+	if (result == WEFT_SUCCESS)
+		result = check_device(&job, opts, out);
 	if (result != WEFT_SUCCESS)
 		return result;
+	out->dynamic.device = out->device;
 	if ((row->vector || row->dynamic) && row->src == row->dst && out->plan.in_place) {
 		/* A buffer of nothing is apart from any, both may be NULL. */
 		out->plan.in_place = call->src.count && call->dst.count;
@@ -640,6 +661,7 @@ static enum weft_result call_check_all(struct weft_comm *comm,
 	out->op = row->reduces ? call->op : WEFT_SUM;
 	out->user = NULL;
 	out->src = out->dst = NULL;
+	out->device = (struct exec_device){.src = -1, .dst = -1};
 	out->plan = (struct plan_call){
 		.rank = comm->rank,
 		.size = comm->size,
@@ -658,7 +680,16 @@ static enum weft_result call_check_all(struct weft_comm *comm,
 	if (row->vector)
 		out->vector = (struct checked_vector){.total = 0};
 	if (row->data)
-		result = check_data(comm, row, call, out);
+		result = check_data(comm, row, call, opts, out);
+	if (result != WEFT_SUCCESS)
+		return result;
+	out->stream = device_stream(opts, &out->device);
+	if (out->stream.given && row->dynamic)
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "weft_opts.stream: %s takes no stream in this version",
+				 weft_coll_name(call->coll));
+	if (out->stream.given)
+		result = exec_find_device(comm->ctx->exec, out->stream.device);
 	if (result != WEFT_SUCCESS)
 		return result;
 	return check_choice(comm, opts, out);

@@ -26,6 +26,7 @@ static const char *const result_text[WEFT_RESULT_COUNT] = {
 	[WEFT_ERR_INTERNAL] = "internal error",
 	[WEFT_ERR_REVOKED] = "the communicator was revoked",
 	[WEFT_ERR_FENCED] = "this member takes no part any more",
+	[WEFT_ERR_DEVICE] = "a GPU or its driver failed",
 };
 
 enum weft_result error_set(enum weft_result result, const char *fmt, ...)

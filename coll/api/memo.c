@@ -20,6 +20,7 @@ static bool memo_may(const struct weft_call *call, const struct weft_opts *opts)
 {
 	return (!opts || opts_say_nothing(opts)) && call->size >= sizeof(*call) &&
 	       call->op < WEFT_OP_USER && (unsigned)call->coll < WEFT_COLL_COUNT &&
+	       call->src.kind == WEFT_MEM_HOST && call->dst.kind == WEFT_MEM_HOST &&
 	       !call->send_counts && !call->recv_counts && !call->dynamic;
 }
 

@@ -37,6 +37,11 @@ static enum weft_result pair_check(const struct weft_comm *comm,
 		return error_set(WEFT_ERR_ARG,
 				 "%s: peer is %d, this rank itself: copy the memory",
 				 name, call->peer);
+	if (comm->grouping && opts && opts->stream_kind != WEFT_STREAM_NONE)
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "%s: weft_opts.stream: messages of a group take no "
+				 "stream in this version",
+				 name);
 	if (call->buf.count > (uint64_t)PTRDIFF_MAX / weft_type_size(call->buf.type))
 		return error_set(WEFT_ERR_ARG, "%s of %llu %s: more than memory can hold",
 				 name, (unsigned long long)call->buf.count,
@@ -63,9 +68,10 @@ static enum weft_result pair_failed_earlier(const struct weft_comm *comm, int32_
 
 LOCK_HELD(lock_context)
 static enum weft_result pair_start_req(struct weft_comm *comm,
-				       const struct pair_call *call, int64_t timeout_us,
-				       struct weft_req *req)
+				       const struct pair_call *call,
+				       const struct weft_opts *opts, struct weft_req *req)
 {
+	const int64_t timeout_us = opts ? opts->timeout_us : 0;
 	/* The executor's names are the context's. */
 	const int32_t peer = comm->ranks ? comm->ranks[call->peer] : call->peer,
 		      own = comm->ranks ? comm->ranks[comm->rank] : comm->rank;
@@ -83,10 +89,23 @@ static enum weft_result pair_start_req(struct weft_comm *comm,
 		       .coll = SIG_COLL_PAIR,
 		       .type = (uint8_t)call->buf.type},
 	};
-	enum weft_result result = exec_pair_next(comm->ctx->exec, comm->number, peer,
-						 call->sends, &run.call);
+	struct device_stream stream;
+	enum weft_result result =
+		device_find(comm, call->sends ? &call->buf : NULL,
+			    call->sends ? NULL : &call->buf, false, opts, &run.device);
 
-	return result == WEFT_SUCCESS ? exec_req_start(req->exec, &run) : result;
+	if (result == WEFT_SUCCESS)
+		result = exec_pair_next(comm->ctx->exec, comm->number, peer, call->sends,
+					&run.call);
+	stream = device_stream(opts, &run.device);
+	if (result == WEFT_SUCCESS)
+		result = device_pass(comm->ctx, &stream, &run);
+	if (result != WEFT_SUCCESS)
+		return result;
+	result = exec_req_start(req->exec, &run);
+	if (result != WEFT_SUCCESS)
+		device_pass_back(&run);
+	return result;
 }
 
 LOCK_HELD(lock_context)
@@ -115,7 +134,7 @@ static enum weft_result pair_start(struct weft_comm *comm, const struct pair_cal
 		comm_plan_put(comm, plan);
 		return result;
 	}
-	result = pair_start_req(comm, call, opts ? opts->timeout_us : 0, req);
+	result = pair_start_req(comm, call, opts, req);
 	if (result != WEFT_SUCCESS) {
 		comm_req_put(req);
 		return result;
@@ -157,6 +176,9 @@ static enum weft_result pair_run(struct weft_comm *comm, const struct pair_call 
 	if (result == WEFT_SUCCESS && comm->grouping) {
 		list_push_back(&comm->group, &req->member);
 		ctx_started(comm->ctx);
+	} else if (result == WEFT_SUCCESS && opts &&
+		   opts->stream_kind != WEFT_STREAM_NONE) {
+		call_leave_streamed(req);
 	} else if (result == WEFT_SUCCESS) {
 		result = call_end(req);
 	}

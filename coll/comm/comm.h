@@ -132,10 +132,13 @@ struct comm_persist {
 	struct plan_binding bind;
 	const uint64_t *disp[COMM_PARTS];
 	uint64_t own[2];
-	uint64_t *tables;	   /* a copy of the communicator's, or NULL */
-	bool started;		   /* and its end was not told yet */
-	bool ended;		   /* the last start did, and well */
-	void *buf[2];		   /* source and destination */
+	uint64_t *tables; /* a copy of the communicator's, or NULL */
+	bool started;	  /* and its end was not told yet */
+	bool ended;	  /* the last start did, and well */
+	void *buf[2];	  /* source and destination */
+	bool streamed;	  /* in a stream: */
+	int32_t device;
+	void *stream;
 	struct mem_entry *hold[2]; /* as registered, exec_hold() */
 	size_t hold_len[2];	   /* bytes */
 };

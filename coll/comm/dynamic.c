@@ -331,6 +331,7 @@ enum weft_result dynamic_begin(struct comm_dynamic *d, struct exec_call *call)
 	call->dst = d->cards + size;
 	call->src_len = call->dst_len = (uint64_t)size * sizeof(struct dynamic_card);
 	call->type = WEFT_UINT8;
+	call->device = (struct exec_device){.on = false};
 	call->bind = NULL;
 	call->follow = &d->follow;
 	return WEFT_SUCCESS;
@@ -493,6 +494,7 @@ static enum weft_result dynamic_next(struct exec_follow *follow, struct exec_cal
 	call->src_len = d->spec.src_len;
 	call->dst_len = d->spec.dst_len;
 	call->type = d->spec.type;
+	call->device = d->spec.device;
 	return WEFT_SUCCESS;
 }
 

@@ -27,6 +27,7 @@ struct dynamic_spec {
 	void *src, *dst;
 	uint64_t src_len, dst_len; /* elements */
 	enum weft_type type;
+	struct exec_device device; /* of src and dst */
 };
 
 struct comm_dynamic;

@@ -25,6 +25,7 @@ struct progress {
 	pthread_cond_t wake; /* with the context's lock; its clock is monotonic */
 	bool stop;
 	bool asleep; /* until it is woken */
+	bool gpu;    /* the thread has told the GPUs of the context that it is ours */
 };
 
 /* ---- what was asked for ---------------------------------------------------------- */
@@ -133,6 +134,9 @@ static void *progress_main(void *arg)
 	while (!p->stop) {
 		const enum exec_work work = exec_work(ctx->exec);
 		bool moved = true;
+
+		if (!p->gpu)
+			p->gpu = exec_thread_init(ctx->exec);
 
 		if (ctx->waiting || work == EXEC_WORK_NONE) {
 			progress_sleep(p);

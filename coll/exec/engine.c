@@ -13,7 +13,9 @@
 #include "coll/api/error.h"
 #include "coll/exec/crowd.h"
 #include "coll/exec/engine.h"
+#include "coll/exec/gpus.h"
 #include "coll/exec/lines_req.h"
+#include "coll/exec/mirror.h"
 #include "coll/exec/name.h"
 #include "coll/exec/nodes.h"
 #include "coll/exec/pair.h"
@@ -115,6 +117,7 @@ static void engine_free(struct exec *x)
 		free(stage->memory);
 		free(stage);
 	}
+	gpus_close(x);
 	mem_fini(&x->mem);
 	net_close(&x->net);
 	wins_fini(x);
@@ -661,6 +664,8 @@ static bool engine_round(struct exec *x, bool idle)
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 
+		if (req->mirror && mirror_run(req))
+			moved = true;
 		if (req_run(req))
 			moved = true;
 		if (clock && req_clock(req, x->now))

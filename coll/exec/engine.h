@@ -89,7 +89,7 @@ struct slot {
 	bool seen_flies;	  /* the flight recorder counts it as being sent */
 	uint32_t k;
 	uint32_t deps;	     /* that were to be waited for when it was admitted */
-	uint32_t deps_left;  /* of them */
+	uint32_t deps_left;  /* of them, and of fills */
 	uint32_t dependents; /* first edge + 1, 0: none */
 	struct net_op *op;   /* posted receive, for cancelling */
 	struct ready *ready; /* SEND by put: where to */
@@ -97,6 +97,7 @@ struct slot {
 	uint32_t seg_posted;
 	uint32_t seg_done;
 	struct stage *stage; /* packed payload, when pieces exceed the iov limit */
+	uint64_t fill;	     /* of device memory, that it waits for (mirror.h) */
 	struct plan_instance inst;
 };
 
@@ -140,6 +141,8 @@ struct accord {
 };
 
 struct exec_lines;
+struct gpus;
+struct mirror;
 
 /* What a request knows that goes by lines (lines_req.h). */
 struct req_line {
@@ -206,6 +209,11 @@ struct exec_req {
 	uint64_t *bind_memory;
 
 	struct req_line line;
+
+	struct mirror *mirror;	      /* NULL: nothing lies in device memory */
+	struct mirror *mirror_memory; /* kept for the next call that has some */
+	struct passage *passage;      /* NULL: no stream waits for it */
+	bool began;		      /* its stream, if it has one, has come there */
 
 	/* peers */
 	struct exec_peer **peer_of; /* by rank */
@@ -317,6 +325,7 @@ struct exec {
 	struct recorder *trace;	  /* what happened last */
 	struct counts *counts;	  /* of the provider; NULL: it has none */
 	struct exec_times *times; /* NULL: nobody measures */
+	struct gpus *gpus;	  /* NULL: nobody has named one yet */
 	bool foreign_told;	  /* that control messages of another job come */
 	uint64_t garbage; /* control messages that named nothing, or could not be read */
 };
@@ -390,8 +399,14 @@ uint64_t slot_tag(const struct slot *slot);
 struct exec_peer *req_peer(struct exec_req *req, int32_t rank);
 void slot_set_state(struct slot *slot, enum slot_state state);
 void slot_done(struct slot *slot);
+/* One thing less that the slot waits for. */
+void slot_let(struct slot *slot);
 bool req_run(struct exec_req *req);
+/* All steps, or lines, are done: it settles, once the result is where it belongs. */
+void req_end(struct exec_req *req);
 void req_settle(struct exec_req *req);
+
+/* ---- need.c: what steps need of buffers ---- */
 /* Registration of a whole buffer, made at its first use; NULL where none is needed. */
 int req_mr(struct exec_req *req, uint8_t buf, bool remote, struct mem_entry **entry);
 /* Descriptor for local use of a buffer; *desc NULL where none is needed. */

@@ -161,6 +161,37 @@ struct exec_follow {
 	bool alike;
 };
 
+/* Device memory among the buffers of a call. */
+struct exec_device {
+	bool on;		 /* there is some */
+	int32_t src, dst;	 /* the device of each; -1: host memory, or no buffer */
+	size_t src_len, dst_len; /* bytes */
+	bool no_in;		 /* nothing of the source is read (broadcast) */
+	bool no_out;		 /* nothing of the destination is written: its root */
+	bool sparse;		 /* the destination is blocks with room between them */
+};
+
+/* Where memory is that is said to be of a kind, and device: *found is the device that has
+ * it, or -1. name: what the caller calls it ("src"), for the detail. ARG, UNSUPPORTED (no
+ * GPU), NOMEM, DEVICE. With the lock held. */
+enum weft_result exec_find_memory(struct exec *x, const char *name,
+				  const struct weft_buf *buf, int32_t *found);
+
+/* Whether there is such a device, for a stream. With the lock held. ARG, UNSUPPORTED. */
+enum weft_result exec_find_device(struct exec *x, int32_t device);
+
+/* The place of a call in a stream of a device (passage.h), to be given to the call that
+ * starts next, or closed. ARG, UNSUPPORTED, NOMEM, DEVICE. */
+struct passage;
+LOCK_HELD(lock_context)
+enum weft_result exec_passage_open(struct exec *x, int32_t device, void *stream,
+				   struct passage **passage);
+LOCK_HELD(lock_context) void exec_passage_close(struct passage *passage);
+
+/* For a thread of the library: what it does does not break graphs that are captured
+ * meanwhile. Once something of a GPU was opened; true when it was done. */
+LOCK_HELD(lock_context) bool exec_thread_init(struct exec *x);
+
 /* A call to run. Everything that it points to outlives the request. */
 struct exec_call {
 	uint32_t comm;
@@ -181,6 +212,8 @@ struct exec_call {
 	struct sig_call id; /* what the ranks must agree about */
 	struct exec_follow *follow; /* NULL: the plan is all */
 	struct exec_twin *twin;	    /* dst and scratch are its; NULL: not doubled */
+	struct exec_device device;
+	struct passage *passage; /* taken over when it starts; NULL: in no stream */
 };
 
 /* Messages between two ranks (pair.h). The number of the next one to a peer or from it;

@@ -17,7 +17,9 @@
 
 #include "coll/exec/engine.h"
 #include "coll/exec/lines_req.h"
+#include "coll/exec/mirror.h"
 #include "coll/exec/pair.h"
+#include "coll/exec/passage.h"
 #include "coll/exec/seen.h"
 
 /* Without movement for so long we ask the rank that we wait for what it does; and again
@@ -165,6 +167,10 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	 * the context closes. */
 	if (req->call.twin)
 		req_places_leave(req);
+	if (req->mirror)
+		mirror_fail(req);
+	else
+		req_pass_on(req);
 	req_drained(req);
 }
 
@@ -349,8 +355,11 @@ bool req_clock(struct exec_req *req, int64_t now)
 	if (req->state == EXEC_DRAINING && now - req->probed > TELL_AGAIN_US) {
 		req->probed = now;
 		req_tell(req, req->culprit, true);
+		if (req->mirror)
+			mirror_check(req);
 	}
-	if (req->state != EXEC_RUNNING)
+	/* How long a stream takes to come to a call is not the call's time. */
+	if (req->state != EXEC_RUNNING || !req->began)
 		return false;
 	if (!req->dated) {
 		req_date(req, now);
@@ -370,6 +379,8 @@ bool req_clock(struct exec_req *req, int64_t now)
 	}
 	if (now - req->moved > PROBE_AFTER_US && now - req->probed > PROBE_AGAIN_US) {
 		req_probe_all(req, now);
+		if (req->mirror)
+			mirror_check(req);
 	}
 	return false;
 }

@@ -38,7 +38,7 @@ bool exec_ends_by_lines(struct exec_req *req)
 
 	if (++x->unseen % LINES_CALLS == 0 || !engine_is_quiet(x))
 		return false;
-	if (req->line.el && !x->tight && x->reqs.next == &req->link &&
+	if (req->line.el && !req->mirror && !x->tight && x->reqs.next == &req->link &&
 	    x->reqs.prev == &req->link) {
 		for (int i = 0; i < LINES_LOOKS && req->state == EXEC_RUNNING; i++) {
 			if (!req_run(req))

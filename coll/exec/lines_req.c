@@ -222,7 +222,7 @@ bool lines_run(struct exec_req *req)
 		if (!over)
 			return moved;
 		if (line->turn + 1 == line->turns) {
-			req_settle(req);
+			req_end(req);
 			return true;
 		}
 		line->turn++;

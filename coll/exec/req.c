@@ -14,8 +14,10 @@
 #include "coll/api/error.h"
 #include "coll/exec/engine.h"
 #include "coll/exec/lines_req.h"
+#include "coll/exec/mirror.h"
 #include "coll/exec/name.h"
 #include "coll/exec/pair.h"
+#include "coll/exec/passage.h"
 #include "coll/exec/seen.h"
 
 static const char *const slot_state_name[SLOT_STATES] = {
@@ -49,6 +51,13 @@ static void slot_enable(struct slot *slot)
 {
 	slot_set_state(slot, SLOT_RUNNABLE);
 	list_push_back(&slot->req->runnable, &slot->link);
+}
+
+void slot_let(struct slot *slot)
+{
+	slot->req->awake = true;
+	if (--slot->deps_left == 0)
+		slot_enable(slot);
 }
 
 /* ---- life
@@ -119,6 +128,7 @@ void exec_req_release(struct exec_req *req)
 	free(req->bind_disp);
 	free(req->bind_memory);
 	req_peers_free(req);
+	mirror_free(req->mirror_memory);
 	free(req->peer_of);
 	free(req);
 }
@@ -144,7 +154,7 @@ static void req_slots_clear(struct exec_req *req)
  * nothing in it comes from late tables, and no peer left anything behind. */
 static bool req_stays_warm(const struct exec_req *req)
 {
-	if (req->result != WEFT_SUCCESS || req->bind.disp ||
+	if (req->result != WEFT_SUCCESS || req->bind.disp || req->call.device.on ||
 	    req->call.plan->instances > req->slots)
 		return false;
 	list_foreach (pos, &req->peers) {
@@ -164,6 +174,8 @@ static void req_buffers_put(struct exec_req *req)
 			mem_put(&req->x->mem, req->mr[i]);
 		req->mr[i] = NULL;
 	}
+	if (req->mirror)
+		mirror_close(req);
 	if (req->scratch)
 		stage_put(req->x, req->scratch);
 	req->scratch = NULL;
@@ -176,6 +188,7 @@ void req_settle(struct exec_req *req)
 
 	seen_end(req);
 	req_buffers_put(req);
+	req_pass_on(req);
 	if (req->line.el) {
 		lines_end(req);
 		exec_req_forget(req);
@@ -309,6 +322,7 @@ static void req_rewind(struct exec_req *req)
 
 static enum weft_result req_buffers(struct exec_req *req, const struct exec_call *call)
 {
+	enum weft_result result;
 	uint64_t bytes;
 
 	req->elem_size = weft_type_size(call->type);
@@ -318,14 +332,22 @@ static enum weft_result req_buffers(struct exec_req *req, const struct exec_call
 	req->buf[PLAN_SRC] = call->src;
 	req->buf[PLAN_DST] = call->dst;
 	req->buf[PLAN_SCRATCH] = NULL;
-	if (!bytes || (call->twin && !lines_take(req->x, call)))
+	if (bytes && (!call->twin || lines_take(req->x, call))) {
+		req->scratch = stage_get(req->x, bytes);
+		if (!req->scratch)
+			return error_set(WEFT_ERR_NOMEM,
+					 "no memory for %llu bytes of scratch",
+					 (unsigned long long)bytes);
+		req->buf[PLAN_SCRATCH] = req->scratch->memory;
+	}
+	if (!call->device.on)
 		return WEFT_SUCCESS;
-	req->scratch = stage_get(req->x, bytes);
-	if (!req->scratch)
-		return error_set(WEFT_ERR_NOMEM, "no memory for %llu bytes of scratch",
-				 (unsigned long long)bytes);
-	req->buf[PLAN_SCRATCH] = req->scratch->memory;
-	return WEFT_SUCCESS;
+	result = mirror_open(req, call);
+	if (result != WEFT_SUCCESS && req->scratch) {
+		stage_put(req->x, req->scratch);
+		req->scratch = NULL;
+	}
+	return result;
 }
 
 /* What the plan that runs now says about how its pairs travel. */
@@ -372,6 +394,8 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->places = 0;
 	req->local.slot = NULL;
 	req->dated = false;
+	req->passage = call->passage;
+	req->began = !call->passage;
 	req->deadline = INT64_MAX;
 	req->blame = -1;
 	req->elsewhere_rank = -1;
@@ -388,7 +412,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 		return error_set(WEFT_ERR_NOMEM, "communicator %u has no place",
 				 call->comm);
 	lines = lines_take(req->x, call);
-	warm = !lines && req->warm == call->plan && !call->follow;
+	/* What is warm waits for no fills. */
+	warm = !lines && req->warm == call->plan && !call->follow && !call->device.on;
 	if (lines) {
 		exec_req_forget(req);
 	} else if (!warm) {
@@ -412,7 +437,7 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 		twin_start(req);
 	if (lines)
 		ahead = lines_begin(req);
-	else
+	else if (!req->passage)
 		req_date(req, exec_now());
 	if (req->x->times) {
 		req->x->times->begin = exec_now_ns();
@@ -455,72 +480,6 @@ struct exec_peer *req_peer(struct exec_req *req, int32_t rank)
 	return peer;
 }
 
-/* Elements of a buffer. */
-static uint64_t req_length(const struct exec_req *req, uint8_t buf)
-{
-	if (!req->bind.disp || buf == PLAN_SCRATCH)
-		return req->call.plan->buf_len[buf];
-	return buf == PLAN_SRC ? req->call.src_len : req->call.dst_len;
-}
-
-int req_mr(struct exec_req *req, uint8_t buf, bool remote, struct mem_entry **entry)
-{
-	if (!req->mr[buf]) {
-		const size_t len = req_length(req, buf) * req->elem_size;
-		int rc;
-
-		seen_stage(req, TRACE_STAGE_REGISTER);
-		rc = mem_get(&req->x->mem, req->buf[buf], len, remote, &req->mr[buf]);
-		seen_stage_end(req);
-		if (rc)
-			return rc;
-	}
-	*entry = req->mr[buf];
-	return 0;
-}
-
-int req_desc(struct exec_req *req, uint8_t buf, void **desc)
-{
-	struct mem_entry *entry;
-	int rc;
-
-	*desc = NULL;
-	if (!req->x->net.mr_local)
-		return 0;
-	rc = req_mr(req, buf, buf != PLAN_SRC && req->x->caps.put, &entry);
-	if (!rc)
-		*desc = fi_mr_desc(entry->mr);
-	return rc;
-}
-
-uint32_t slot_pieces(const struct slot *slot, enum slot_range which, struct iovec *iov,
-		     uint32_t max)
-{
-	const struct exec_req *req = slot->req;
-	const struct plan_range *range =
-		which == SLOT_DST ? &slot->inst.dst : &slot->inst.src;
-	struct plan_piece_iter it;
-	uint64_t offset, length;
-	uint32_t count = 0;
-
-	if (!slot->bytes)
-		return 0;
-	if (slot_is_whole(slot, which)) {
-		iov[0].iov_base = slot_place(slot, which, range->buf);
-		iov[0].iov_len = slot->bytes;
-		return 1;
-	}
-	plan_piece_begin(&it, req->call.plan, &req->bind, range);
-	while (plan_piece_next(&it, &offset, &length)) {
-		if (count == max)
-			return max + 1;
-		iov[count].iov_base = req->buf[range->buf] + offset * req->elem_size;
-		iov[count].iov_len = length * req->elem_size;
-		count++;
-	}
-	return count;
-}
-
 /* ---- the window
  * ---------------------------------------------------------------------- */
 
@@ -543,6 +502,8 @@ void slot_done(struct slot *slot)
 
 	slot_set_state(slot, SLOT_DONE);
 	seen_step(slot);
+	if (req->mirror)
+		mirror_written(slot);
 	req->awake = true;
 	req->moved = 0; /* the clock is read once, by req_clock */
 	req->done++;
@@ -636,6 +597,8 @@ static bool req_admit_one(struct exec_req *req)
 	}
 	req->next++;
 	slot_add_deps(slot);
+	if (req->mirror)
+		mirror_admit(slot);
 	if (slot->deps_left == 0)
 		slot_enable(slot);
 	return true;
@@ -764,14 +727,33 @@ static void req_follow(struct exec_req *req)
 	req_ways(req);
 }
 
+/* Neither a stream nor device memory has to be waited for. */
+static bool req_may_begin(struct exec_req *req)
+{
+	if (!req->began && !passage_is_reached(req->passage))
+		return false;
+	req->began = true;
+	return !req->mirror || mirror_is_open(req);
+}
+
+void req_end(struct exec_req *req)
+{
+	if (req->mirror)
+		mirror_end(req);
+	else
+		req_settle(req);
+}
+
 bool req_run(struct exec_req *req)
 {
 	bool moved = false;
 	struct list *node;
 
-	if (req_works(req) && req->line.el)
+	if (!req_works(req) || !req_may_begin(req))
+		return false;
+	if (req->line.el)
 		return lines_run(req);
-	if (!req_works(req) || (!req->awake && list_empty(&req->retry)))
+	if (!req->awake && list_empty(&req->retry))
 		return false;
 	req->awake = false;
 	while ((node = list_pop_front(&req->retry)))
@@ -782,7 +764,7 @@ bool req_run(struct exec_req *req)
 	} while (req_works(req) && !list_empty(&req->runnable));
 	if (req_works(req) && req->done == req->call.plan->instances) {
 		if (!req->call.follow) {
-			req_settle(req);
+			req_end(req);
 			return moved;
 		}
 		req_follow(req);

@@ -151,3 +151,23 @@ check_PROGRAMS += %D%/test_shrink
 TESTS += %D%/test_shrink
 %C%_test_shrink_SOURCES = %D%/test_shrink.c %D%/ranks.c
 %C%_test_shrink_LDADD = coll/libcoll.la
+
+# A backend of gpu.h whose device memory no processor may touch.
+EXTRA_DIST += %D%/guarded_gpu.h %D%/device_case.h
+check_LTLIBRARIES += %D%/libguarded-gpu.la
+%C%_libguarded_gpu_la_LDFLAGS = -rpath /nowhere -module -avoid-version -Wl,-z,nodelete
+%C%_libguarded_gpu_la_SOURCES = %D%/guarded_gpu.c
+%C%_libguarded_gpu_la_LIBADD = -lpthread
+
+check_PROGRAMS += %D%/test_device
+TESTS += %D%/test_device
+%C%_test_device_SOURCES = %D%/test_device.c %D%/device_case.c %D%/ranks.c %D%/reference.c \
+	%D%/run_case.c
+%C%_test_device_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_stream
+TESTS += %D%/test_stream
+THREAD_TESTS += %D%/test_stream
+%C%_test_stream_SOURCES = %D%/test_stream.c %D%/device_case.c %D%/ranks.c \
+	%D%/reference.c %D%/run_case.c
+%C%_test_stream_LDADD = coll/libcoll.la -lm

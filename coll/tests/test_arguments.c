@@ -184,7 +184,12 @@ static void test_call(struct weft_comm *comm)
 	call = good;
 	call.src.kind = WEFT_MEM_CUDA;
 	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_UNSUPPORTED,
-		"src.kind", "device memory");
+		"src.kind is WEFT_MEM_CUDA, but this process has no GPU: turned off",
+		"device memory where there is no GPU");
+	call = good;
+	call.dst.kind = (enum weft_mem_kind)9;
+	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_ARG, "dst.kind is 9",
+		"a kind that is none");
 	call = good;
 	call.dst.mem = (struct weft_mem *)a;
 	refused(weft_call_start(comm, &call, NULL, &req), WEFT_ERR_UNSUPPORTED, "dst.mem",
@@ -264,12 +269,16 @@ static void test_opts(struct weft_comm *comm)
 		"a negative timeout");
 	opts = good;
 	opts.stream_kind = WEFT_STREAM_CUDA;
-	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "stream_kind",
-		"a stream");
+	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "no GPU: turned off",
+		"a stream where there is no GPU");
 	opts = good;
-	opts.src_kind = WEFT_MEM_AUTO;
-	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "src_kind",
-		"memory of a kind to be found out");
+	opts.stream = comm;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_ARG, "stream_kind",
+		"a stream of no kind");
+	opts = good;
+	opts.src_kind = (enum weft_mem_kind)9;
+	refused(weft_barrier(comm, &opts), WEFT_ERR_ARG, "src_kind is 9",
+		"a kind of memory that is none");
 	opts = good;
 	opts.dst_mem = (struct weft_mem *)comm;
 	refused(weft_barrier(comm, &opts), WEFT_ERR_UNSUPPORTED, "dst_mem",
@@ -322,7 +331,7 @@ static void test_again(struct weft_comm *comm)
 	call.dst.type = WEFT_INT32;
 	refused(started(comm, &call), WEFT_ERR_ARG, "", "then another type");
 	call = good;
-	call.src.kind = WEFT_MEM_AUTO;
+	call.src.kind = WEFT_MEM_CUDA;
 	refused(started(comm, &call), WEFT_ERR_UNSUPPORTED, "kind",
 		"then another kind of memory");
 	call = good;
@@ -528,6 +537,8 @@ int main(void)
 	struct weft_comm *comm;
 	char names[1][32];
 
+	/* Device memory is refused where there is none. */
+	setenv("WEFT_GPU_LIB", "none", 1);
 	ranks_providers("tcp", names, 1);
 	test_absent(TAP_SANITIZED ? "tcp" : names[0]);
 	unsetenv("FI_PROVIDER");

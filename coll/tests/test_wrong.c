@@ -133,8 +133,14 @@ static bool kind_src(struct wrong *w)
 
 static bool kind_dst(struct wrong *w)
 {
-	w->call.dst.kind = WEFT_MEM_AUTO;
+	w->call.dst.kind = WEFT_MEM_CUDA;
 	return w->has[1];
+}
+
+static bool kind_none(struct wrong *w)
+{
+	w->call.src.kind = (enum weft_mem_kind)77;
+	return w->has[0];
 }
 
 static bool mem_src(struct wrong *w)
@@ -408,12 +414,18 @@ static bool opts_stream_kind(struct wrong *w)
 static bool opts_src_kind(struct wrong *w)
 {
 	w->opts.src_kind = WEFT_MEM_CUDA;
-	return true;
+	return w->has[0];
 }
 
 static bool opts_dst_kind(struct wrong *w)
 {
 	w->opts.dst_kind = WEFT_MEM_CUDA;
+	return w->has[1];
+}
+
+static bool opts_kind_none(struct wrong *w)
+{
+	w->opts.dst_kind = (enum weft_mem_kind)77;
 	return true;
 }
 
@@ -447,8 +459,10 @@ static const struct spoil spoils[] = {
 	{"two types", types_differ, WEFT_ERR_ARG, "the destination int32"},
 	{"no source", null_src, WEFT_ERR_ARG, "src is NULL"},
 	{"no destination", null_dst, WEFT_ERR_ARG, "dst is NULL"},
-	{"a source elsewhere", kind_src, WEFT_ERR_UNSUPPORTED, "src.kind"},
-	{"a destination elsewhere", kind_dst, WEFT_ERR_UNSUPPORTED, "dst.kind"},
+	{"a source elsewhere", kind_src, WEFT_ERR_UNSUPPORTED, "src.kind is"},
+	{"a destination elsewhere", kind_dst, WEFT_ERR_UNSUPPORTED,
+	 ".kind is WEFT_MEM_CUDA, but this process has no GPU"},
+	{"a source nowhere", kind_none, WEFT_ERR_ARG, "src.kind is 77"},
 	{"a registered source", mem_src, WEFT_ERR_UNSUPPORTED, "src.mem"},
 	{"a registered destination", mem_dst, WEFT_ERR_UNSUPPORTED, "dst.mem"},
 	{"an overlap behind", overlap_behind, WEFT_ERR_ARG, "overlap"},
@@ -482,10 +496,11 @@ static const struct spoil spoils[] = {
 	{"short options", opts_size, WEFT_ERR_ARG, "WEFT_OPTS_INIT"},
 	{"a negative deadline", opts_timeout, WEFT_ERR_ARG, "timeout_us is -2"},
 	{"flags", opts_flags, WEFT_ERR_UNSUPPORTED, "weft_opts.flags"},
-	{"a stream", opts_stream, WEFT_ERR_UNSUPPORTED, "stream"},
-	{"a kind of stream", opts_stream_kind, WEFT_ERR_UNSUPPORTED, "stream"},
-	{"a kind of source", opts_src_kind, WEFT_ERR_UNSUPPORTED, "src_kind"},
-	{"a kind of destination", opts_dst_kind, WEFT_ERR_UNSUPPORTED, "dst_kind"},
+	{"a stream of no kind", opts_stream, WEFT_ERR_ARG, "stream_kind"},
+	{"a stream", opts_stream_kind, WEFT_ERR_UNSUPPORTED, "stream"},
+	{"a kind of source", opts_src_kind, WEFT_ERR_UNSUPPORTED, "no GPU"},
+	{"a kind of destination", opts_dst_kind, WEFT_ERR_UNSUPPORTED, "no GPU"},
+	{"a kind that is none", opts_kind_none, WEFT_ERR_ARG, "dst_kind is 77"},
 	{"a source's memory", opts_src_mem, WEFT_ERR_UNSUPPORTED, "src_mem"},
 	{"a destination's memory", opts_dst_mem, WEFT_ERR_UNSUPPORTED, "dst_mem"},
 	{"an algorithm that is none", opts_algorithm, WEFT_ERR_ARG, "those there are"},
@@ -704,6 +719,8 @@ int main(void)
 	char names[4][32];
 	const int count = ranks_providers("weft,tcp", names, 4);
 
+	/* Device memory is refused where there is none. */
+	setenv("WEFT_GPU_LIB", "none", 1);
 	for (int i = 0; i < count; i++) {
 		bool good[PARTS];
 

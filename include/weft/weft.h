@@ -59,6 +59,7 @@ enum weft_result {
 	WEFT_ERR_INTERNAL, /* a fault in Weft; the detail says where */
 	WEFT_ERR_REVOKED, /* weft_comm_revoke() ended the call; the detail says by whom */
 	WEFT_ERR_FENCED,  /* a member that takes no part any more; the detail says why */
+	WEFT_ERR_DEVICE,  /* a GPU or its driver failed; the detail has its words */
 	WEFT_RESULT_COUNT
 };
 
@@ -131,14 +132,25 @@ struct weft_req;  /* a collective in progress, or a persistent one */
 struct weft_win;  /* a registered window, one part per rank */
 struct weft_mem;  /* memory registered with a context */
 
-/* Where memory lives. */
+/*
+ * Where memory lives. Device memory works in every collective and message, over any
+ * provider: what is read of it goes through pinned host memory piece by piece while other
+ * pieces are on their way, by copy engines, and results the same way back. Reductions are
+ * done on the host, operations of the caller (weft_op_create()) see host memory. A call
+ * whose buffers are longer together than any before it pins as much more memory, which
+ * the context keeps. WEFT_DOUBLE, windows, counts, buckets and prefetching take host
+ * memory only. Managed memory counts as the host's. Errors besides those of the call: ARG
+ * (memory of another kind or device than was said), UNSUPPORTED (no GPU: the detail says
+ * what is missing), DEVICE.
+ */
 enum weft_mem_kind {
 	WEFT_MEM_HOST = 0,
 	WEFT_MEM_CUDA,
 	WEFT_MEM_AUTO, /* ask the GPU library whose memory this is */
 };
 
-/* A buffer, for the general call weft_call_start(). */
+/* A buffer, for the general call weft_call_start(). One of kind HOST is of the kind that
+ * weft_opts says (src_kind, dst_kind). */
 struct weft_buf {
 	void *addr;
 	uint64_t count; /* elements */
@@ -393,6 +405,20 @@ enum weft_stream_kind {
 	WEFT_STREAM_CUDA,
 };
 
+/*
+ * A call in a stream (stream_kind, stream) begins when the stream has come to it, and the
+ * stream goes on when the result is there; the host waits for neither. A blocking call
+ * returns at once then, and its errors are told by the next call on the communicator
+ * (COMM, with the first cause); a request of a _start twin or of a persistent call can be
+ * waited for as well. When a call fails the stream goes on all the same, with what the
+ * buffers hold undefined, within the call's deadline, which counts from the moment when
+ * the stream comes to the call. The stream belongs to the device that has the call's
+ * device memory, or else to src_device. Since calls in streams have to end while nobody
+ * calls, the first one starts the context's progress thread (weft_ctx_opts.progress)
+ * where there is none. A communicator whose calls are still in streams is not destroyed
+ * (BUSY): wait for the streams first. Streams that are being captured, groups of messages
+ * and dynamic all-to-allv are UNSUPPORTED.
+ */
 struct weft_opts {
 	size_t size;	       /* sizeof(struct weft_opts) */
 	int64_t timeout_us;    /* WEFT_TIMEOUT_DEFAULT, WEFT_TIMEOUT_INFINITE or > 0 */
@@ -400,7 +426,9 @@ struct weft_opts {
 	uint64_t flags;	       /* WEFT_DOUBLE, of persistent calls only, or 0 */
 	enum weft_stream_kind stream_kind;
 	void *stream; /* a cudaStream_t where stream_kind says so */
-	enum weft_mem_kind src_kind, dst_kind; /* for the plain calls below */
+	enum weft_mem_kind src_kind,
+		dst_kind; /* of buffers that do not say themselves; where source and
+			   * destination are one (broadcast), either */
 	int32_t src_device, dst_device;
 	struct weft_mem *src_mem, *dst_mem; /* registrations, or NULL */
 };

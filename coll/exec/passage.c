@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See passage.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "coll/api/error.h"
+#include "coll/exec/engine.h"
+#include "coll/exec/gpus.h"
+#include "coll/exec/passage.h"
+
+/* The words of a gate with those of leaving, in pinned memory. */
+#define GATE_BYTES 4096
+#define GATE_LEFT  sizeof(struct gate_words)
+
+/* How long closing waits for streams that were let go. */
+#define LEAVE_NAPS   1000
+#define LEAVE_NAP_NS 1000000L
+
+static enum weft_result gate_fault(struct exec *x, int32_t device, int rc)
+{
+	struct gpu *gpu = x->gpus->gpu;
+
+	if (rc == -ENOSYS)
+		return error_set(WEFT_ERR_UNSUPPORTED,
+				 "weft_opts.stream: GPU %d cannot hold a stream: %s",
+				 device, gpu_error(gpu));
+	return error_set(rc == -ENOMEM ? WEFT_ERR_NOMEM : WEFT_ERR_DEVICE,
+			 "weft_opts.stream, on GPU %d: %s", device, gpu_error(gpu));
+}
+
+static void gate_free(struct gpu *gpu, struct stream_gate *g)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(&g->idle)))
+		free(container_of(node, struct passage, link));
+	if (g->memory)
+		gpu_pinned_free(gpu, g->memory);
+	free(g);
+}
+
+static enum weft_result gate_make(struct exec *x, int32_t device, void *stream,
+				  struct stream_gate **out)
+{
+	struct gpu *gpu = x->gpus->gpu;
+	struct stream_gate *g = calloc(1, sizeof(*g));
+	int rc;
+
+	if (!g)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a stream");
+	list_init(&g->passages);
+	list_init(&g->idle);
+	g->device = device;
+	g->stream = stream;
+	rc = gpu_pinned_alloc(gpu, GATE_BYTES, &g->memory);
+	if (rc)
+		g->memory = NULL;
+	else
+		rc = gate_init(&g->gate, gpu, device, g->memory);
+	if (rc) {
+		const enum weft_result result = gate_fault(x, device, rc);
+
+		gate_free(gpu, g);
+		return result;
+	}
+	g->left = (_Atomic uint64_t *)(void *)((char *)g->memory + GATE_LEFT);
+	list_push_front(&x->gpus->gates, &g->link);
+	*out = g;
+	return WEFT_SUCCESS;
+}
+
+static enum weft_result gate_of(struct exec *x, int32_t device, void *stream,
+				struct stream_gate **out)
+{
+	list_foreach (pos, &x->gpus->gates) {
+		struct stream_gate *g = container_of(pos, struct stream_gate, link);
+
+		if (g->stream == stream && g->device == device) {
+			*out = g;
+			return WEFT_SUCCESS;
+		}
+	}
+	return gate_make(x, device, stream, out);
+}
+
+static struct passage *passage_alloc(struct stream_gate *g)
+{
+	struct list *node = list_pop_front(&g->idle);
+	struct passage *p =
+		node ? container_of(node, struct passage, link) : calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	*p = (struct passage){.gate = g, .n = g->issued + 1};
+	list_push_back(&g->passages, &p->link);
+	return p;
+}
+
+/* A graph would come here again and again, and each time be another call. */
+static enum weft_result stream_is_plain(struct exec *x, int32_t device, void *stream)
+{
+	enum gpu_capture state;
+	uint64_t id;
+	const int rc = gpu_stream_capture(x->gpus->gpu, device, stream, &state, &id);
+
+	if (rc)
+		return gate_fault(x, device, rc);
+	if (state == GPU_CAPTURE_NONE)
+		return WEFT_SUCCESS;
+	return error_set(WEFT_ERR_UNSUPPORTED,
+			 "weft_opts.stream is being captured: collectives in graphs are "
+			 "not supported in this version: end the capture first");
+}
+
+enum weft_result passage_open(struct exec *x, int32_t device, void *stream,
+			      struct passage **out)
+{
+	struct gpu_word_op leave = {.kind = GPU_WORD_WRITE};
+	struct stream_gate *g = NULL;
+	struct passage *p;
+	enum weft_result result = stream_is_plain(x, device, stream);
+	int rc;
+
+	if (result == WEFT_SUCCESS)
+		result = gate_of(x, device, stream, &g);
+	if (result != WEFT_SUCCESS)
+		return result;
+	p = passage_alloc(g);
+	if (!p)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a place in a stream");
+	rc = gate_pass(&g->gate, stream, p->n);
+	if (rc) {
+		list_remove(&p->link);
+		list_push_front(&g->idle, &p->link);
+		return gate_fault(x, device, rc);
+	}
+	g->issued = p->n;
+	leave.word = g->left;
+	leave.value = p->n;
+	rc = gpu_stream_words(x->gpus->gpu, device, stream, &leave, 1);
+	if (rc) {
+		result = gate_fault(x, device, rc);
+		passage_close(p);
+		return result;
+	}
+	*out = p;
+	return WEFT_SUCCESS;
+}
+
+void passage_close(struct passage *passage)
+{
+	struct stream_gate *g = passage->gate;
+
+	passage->over = true;
+	while (!list_empty(&g->passages)) {
+		struct passage *first =
+			container_of(g->passages.next, struct passage, link);
+
+		if (!first->over)
+			return;
+		list_remove(&first->link);
+		list_push_front(&g->idle, &first->link);
+		gate_open(&g->gate, first->n);
+	}
+}
+
+void req_pass_on(struct exec_req *req)
+{
+	if (req->passage)
+		passage_close(req->passage);
+	req->passage = NULL;
+}
+
+static bool gate_is_left(const struct stream_gate *g)
+{
+	const struct timespec nap = {.tv_nsec = LEAVE_NAP_NS};
+
+	for (int i = 0; i < LEAVE_NAPS; i++) {
+		if (atomic_load_explicit(g->left, memory_order_acquire) >= g->issued)
+			return true;
+		nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+bool passages_close(struct gpus *gpus)
+{
+	struct list *node;
+	bool all = true;
+
+	while ((node = list_pop_front(&gpus->gates))) {
+		struct stream_gate *g = container_of(node, struct stream_gate, link);
+
+		if (gate_is_left(g))
+			gate_free(gpus->gpu, g);
+		else
+			all = false;
+	}
+	return all;
+}
+
+enum weft_result exec_find_device(struct exec *x, int32_t device)
+{
+	struct gpus *gpus;
+	enum weft_result result = gpus_get(x, "weft_opts.stream is given", &gpus);
+
+	if (result != WEFT_SUCCESS || (device >= 0 && device < gpus->gpu->devices))
+		return result;
+	return error_set(WEFT_ERR_ARG,
+			 "weft_opts.src_device is %d, of the stream: this process has %d "
+			 "GPUs",
+			 device, gpus->gpu->devices);
+}
+
+enum weft_result exec_passage_open(struct exec *x, int32_t device, void *stream,
+				   struct passage **passage)
+{
+	enum weft_result result = exec_find_device(x, device);
+
+	return result == WEFT_SUCCESS ? passage_open(x, device, stream, passage) : result;
+}
+
+void exec_passage_close(struct passage *passage)
+{
+	passage_close(passage);
+}
