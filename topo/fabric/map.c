@@ -6,8 +6,7 @@
  */
 #include "config.h"
 
-#include "topo/fabric/map.h"
-#include "util/span.h"
+#include "topo/fabric/map_read.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,36 +17,7 @@
 #define DIGITS_MAX 9
 #define FORMAT	   "weft-fabric"
 
-/* Hosts prefix + number of `width` digits + suffix; width 0: prefix alone. */
-struct row {
-	char prefix[FABRIC_HOST_MAX + 1];
-	char suffix[FABRIC_HOST_MAX + 1];
-	uint32_t from;
-	uint32_t to;
-	uint8_t width;
-	unsigned line;
-	struct fabric_host *host; /* without its name */
-};
-
-struct fabric_map {
-	struct fabric_rail rail[FABRIC_RAILS_MAX];
-	unsigned rails;
-	struct row *row;
-	size_t rows;
-	size_t room;
-};
-
-/* The text of the line that is read. */
-struct reader {
-	struct fabric_map *map;
-	struct fabric_error *error;
-	struct span left; /* not read yet */
-	unsigned line;
-	bool named; /* the format */
-};
-
-__attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const char *fmt,
-						      ...)
+int map_fail(struct reader *r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -58,8 +28,7 @@ __attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const ch
 	return -EINVAL;
 }
 
-/* "400G": M, G and T are powers of 1000. */
-static bool speed_take(struct span w, uint64_t *bits_per_s)
+bool map_speed(struct span w, uint64_t *bits_per_s)
 {
 	static const struct {
 		char letter;
@@ -95,17 +64,17 @@ static int rail_read(struct reader *r)
 	struct fabric_rail *rail = &map->rail[map->rails];
 
 	if (!fabric_name_valid(name.at, name.len, FABRIC_PART_MAX))
-		return fail(r,
-			    "rail \"%.*s\": a name has 1 to %d letters, digits, '.', "
-			    "'_' and '-', which isn't the first",
-			    SPAN_SHOWN(name), FABRIC_PART_MAX);
+		return map_fail(r,
+				"rail \"%.*s\": a name has 1 to %d letters, digits, '.', "
+				"'_' and '-', which isn't the first",
+				SPAN_SHOWN(name), FABRIC_PART_MAX);
 	if (rail_find(map, name) < map->rails)
-		return fail(r, "rail %.*s is said a second time", SPAN_SHOWN(name));
+		return map_fail(r, "rail %.*s is said a second time", SPAN_SHOWN(name));
 	if (map->rails == FABRIC_RAILS_MAX)
-		return fail(r, "rail %.*s is one too many: there are at most %u",
-			    SPAN_SHOWN(name), FABRIC_RAILS_MAX);
-	if (!speed_take(speed, &rail->bits_per_s) || rest.len)
-		return fail(
+		return map_fail(r, "rail %.*s is one too many: there are at most %u",
+				SPAN_SHOWN(name), FABRIC_RAILS_MAX);
+	if (!map_speed(speed, &rail->bits_per_s) || rest.len)
+		return map_fail(
 			r,
 			"rail %.*s: \"%.*s\" is no speed; write bits per second as in "
 			"\"rail %.*s 400G\" (M, G or T)",
@@ -210,9 +179,7 @@ static bool range_parts(struct row *row, struct span prefix, struct span suffix)
 	return fabric_name_valid(whole, len, FABRIC_HOST_MAX);
 }
 
-/* "gpu[001-016]", whose bracket is at `open`. */
-static int row_range(struct reader *r, struct row *row, struct span name,
-		     const char *open)
+int map_row_range(struct reader *r, struct row *row, struct span name, const char *open)
 {
 	const char *end = name.at + name.len;
 	const char *close = memchr(open, ']', (size_t)(end - open));
@@ -220,36 +187,38 @@ static int row_range(struct reader *r, struct row *row, struct span name,
 	struct span prefix = {name.at, (size_t)(open - name.at)}, suffix, from, to;
 
 	if (!close || !dash || dash > close)
-		return fail(r, "host \"%.*s\": a range is [FIRST-LAST], as in gpu[01-16]",
-			    SPAN_SHOWN(name));
+		return map_fail(
+			r, "host \"%.*s\": a range is [FIRST-LAST], as in gpu[01-16]",
+			SPAN_SHOWN(name));
 	from = (struct span){open + 1, (size_t)(dash - open - 1)};
 	to = (struct span){dash + 1, (size_t)(close - dash - 1)};
 	suffix = (struct span){close + 1, (size_t)(end - close - 1)};
 	if (!span_number(from, &row->from) || !span_number(to, &row->to))
-		return fail(r, "host \"%.*s\": a range has numbers of 1 to %d digits",
-			    SPAN_SHOWN(name), DIGITS_MAX);
+		return map_fail(r, "host \"%.*s\": a range has numbers of 1 to %d digits",
+				SPAN_SHOWN(name), DIGITS_MAX);
 	if (from.len != to.len)
-		return fail(r,
-			    "host \"%.*s\": write both bounds with equally many digits, "
-			    "in two lines if need be",
-			    SPAN_SHOWN(name));
+		return map_fail(
+			r,
+			"host \"%.*s\": write both bounds with equally many digits, "
+			"in two lines if need be",
+			SPAN_SHOWN(name));
 	if (row->from > row->to)
-		return fail(r, "host \"%.*s\": the range is empty", SPAN_SHOWN(name));
+		return map_fail(r, "host \"%.*s\": the range is empty", SPAN_SHOWN(name));
 	row->width = (uint8_t)from.len;
 	for (size_t i = 0; i < suffix.len; i++)
 		if (span_digit(suffix.at[i]))
-			return fail(r, "host \"%.*s\": behind a range comes no digit",
-				    SPAN_SHOWN(name));
+			return map_fail(r, "host \"%.*s\": behind a range comes no digit",
+					SPAN_SHOWN(name));
 	if (!range_join(row, &prefix))
-		return fail(r, "host \"%.*s\": its number has more than %d digits",
-			    SPAN_SHOWN(name), DIGITS_MAX);
+		return map_fail(r, "host \"%.*s\": its number has more than %d digits",
+				SPAN_SHOWN(name), DIGITS_MAX);
 	return range_parts(row, prefix, suffix)
 		       ? 0
-		       : fail(r,
-			      "host \"%.*s\": a name has 1 to %d "
-			      "letters, digits, '.', '_' and "
-			      "'-', which isn't the first",
-			      SPAN_SHOWN(name), FABRIC_HOST_MAX);
+		       : map_fail(r,
+				  "host \"%.*s\": a name has 1 to %d "
+				  "letters, digits, '.', '_' and "
+				  "'-', which isn't the first",
+				  SPAN_SHOWN(name), FABRIC_HOST_MAX);
 }
 
 /* "r0=mlx5_0". */
@@ -261,30 +230,32 @@ static int device_read(struct reader *r, struct fabric_host *host, struct span h
 	unsigned rail;
 
 	if (!equals)
-		return fail(r, "host %.*s: \"%.*s\" is no RAIL=DEVICE, as in r0=mlx5_0",
-			    SPAN_SHOWN(host_name), SPAN_SHOWN(w));
+		return map_fail(r,
+				"host %.*s: \"%.*s\" is no RAIL=DEVICE, as in r0=mlx5_0",
+				SPAN_SHOWN(host_name), SPAN_SHOWN(w));
 	name = (struct span){w.at, (size_t)(equals - w.at)};
 	device = (struct span){equals + 1, w.len - name.len - 1};
 	rail = rail_find(r->map, name);
 	if (rail == r->map->rails)
-		return fail(r,
-			    "host %.*s: rail \"%.*s\" is not known; say it before, as in "
-			    "\"rail r0 400G\"",
-			    SPAN_SHOWN(host_name), SPAN_SHOWN(name));
+		return map_fail(
+			r,
+			"host %.*s: rail \"%.*s\" is not known; say it before, as in "
+			"\"rail r0 400G\"",
+			SPAN_SHOWN(host_name), SPAN_SHOWN(name));
 	if (host->device[rail][0])
-		return fail(r, "host %.*s is on rail %.*s a second time",
-			    SPAN_SHOWN(host_name), SPAN_SHOWN(name));
+		return map_fail(r, "host %.*s is on rail %.*s a second time",
+				SPAN_SHOWN(host_name), SPAN_SHOWN(name));
 	if (!fabric_name_valid(device.at, device.len, FABRIC_DEVICE_MAX))
-		return fail(r,
-			    "host %.*s: device \"%.*s\": a name has 1 to %d letters, "
-			    "digits, '.', '_' and '-', which isn't the first",
-			    SPAN_SHOWN(host_name), SPAN_SHOWN(device), FABRIC_DEVICE_MAX);
+		return map_fail(r,
+				"host %.*s: device \"%.*s\": a name has 1 to %d letters, "
+				"digits, '.', '_' and '-', which isn't the first",
+				SPAN_SHOWN(host_name), SPAN_SHOWN(device),
+				FABRIC_DEVICE_MAX);
 	part_put(host->device[rail], device.at, device.len);
 	return 0;
 }
 
-/* Room for one more, zeroed; NULL: no memory. */
-static struct row *row_add(struct fabric_map *map)
+struct row *map_row_add(struct fabric_map *map)
 {
 	struct row *row;
 
@@ -314,30 +285,31 @@ static int host_read(struct reader *r)
 	int rc;
 
 	if (r->map->rows == FABRIC_ROWS_MAX)
-		return fail(r,
-			    "more than %u lines of hosts; use ranges, as in gpu[01-16]",
-			    FABRIC_ROWS_MAX);
+		return map_fail(
+			r, "more than %u lines of hosts; use ranges, as in gpu[01-16]",
+			FABRIC_ROWS_MAX);
 	if (!open && !fabric_name_valid(name.at, name.len, FABRIC_HOST_MAX))
-		return fail(r,
-			    "host \"%.*s\": a name has 1 to %d letters, digits, '.', "
-			    "'_' and '-', which isn't the first",
-			    SPAN_SHOWN(name), FABRIC_HOST_MAX);
-	row = row_add(r->map);
+		return map_fail(r,
+				"host \"%.*s\": a name has 1 to %d letters, digits, '.', "
+				"'_' and '-', which isn't the first",
+				SPAN_SHOWN(name), FABRIC_HOST_MAX);
+	row = map_row_add(r->map);
 	if (!row)
 		return -ENOMEM;
 	row->line = r->line;
 	if (open) {
-		rc = row_range(r, row, name, open);
+		rc = map_row_range(r, row, name, open);
 		if (rc)
 			return rc;
 	} else {
 		row_single(row, name);
 	}
 	if (!fabric_place_parse(place.at, place.len, &row->host->place))
-		return fail(r,
-			    "host %.*s: \"%.*s\" is no BUILDING/ZONE/RACK; what is not "
-			    "known, and what lies below it, is \"-\"",
-			    SPAN_SHOWN(name), SPAN_SHOWN(place));
+		return map_fail(
+			r,
+			"host %.*s: \"%.*s\" is no BUILDING/ZONE/RACK; what is not "
+			"known, and what lies below it, is \"-\"",
+			SPAN_SHOWN(name), SPAN_SHOWN(place));
 	while ((w = span_word(&r->left)).len) {
 		rc = device_read(r, row->host, name, w);
 		if (rc)
@@ -351,7 +323,7 @@ static int format_read(struct reader *r, struct span first)
 	struct span version = span_word(&r->left), rest = span_word(&r->left);
 
 	if (!span_is(first, FORMAT) || !span_is(version, "1") || rest.len)
-		return fail(
+		return map_fail(
 			r, "\"%.*s\": the first line of a fabric map is \"" FORMAT " 1\"",
 			SPAN_SHOWN(first));
 	r->named = true;
@@ -363,7 +335,11 @@ static int line_read(struct reader *r)
 	static const struct {
 		const char *name;
 		int (*read)(struct reader *r);
-	} kinds[] = {{"rail", rail_read}, {"host", host_read}};
+	} kinds[] = {{"rail", rail_read},
+		     {"host", host_read},
+		     {"tier", map_tier_read},
+		     {"ranks", map_ranks_read},
+		     {"grid", map_grid_read}};
 	struct span first = span_word(&r->left);
 
 	if (first.len == 0)
@@ -373,8 +349,10 @@ static int line_read(struct reader *r)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (span_is(first, kinds[i].name))
 			return kinds[i].read(r);
-	return fail(r, "\"%.*s\": a line begins with \"rail\" or \"host\"",
-		    SPAN_SHOWN(first));
+	return map_fail(r,
+			"\"%.*s\": a line begins with \"rail\" or \"host\", \"tier\", "
+			"\"ranks\" or \"grid\"",
+			SPAN_SHOWN(first));
 }
 
 static int lines_read(struct reader *r, struct span text)
@@ -396,9 +374,32 @@ static int said_twice(struct reader *r, const struct row *a, const struct row *b
 
 	r->line = a->line < b->line ? b->line : a->line;
 	if (b->width == 0)
-		return fail(r, "host %s was said before, in line %u", b->prefix, before);
-	return fail(r, "host %s%0*u%s was said before, in line %u", b->prefix, b->width,
-		    b->from, b->suffix, before);
+		return map_fail(r, "host %s was said before, in line %u", b->prefix,
+				before);
+	return map_fail(r, "host %s%0*u%s was said before, in line %u", b->prefix,
+			b->width, b->from, b->suffix, before);
+}
+
+static int order_compare(const void *left, const void *right, void *arg)
+{
+	const struct row *row = arg, *a = &row[*(const uint32_t *)left],
+			 *b = &row[*(const uint32_t *)right];
+
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	return (a->from > b->from) - (a->from < b->from);
+}
+
+/* How the file has them. */
+static int rows_order(struct fabric_map *map)
+{
+	map->order = calloc(map->rows + 1, sizeof(*map->order));
+	if (!map->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < map->rows; i++)
+		map->order[i] = i;
+	qsort_r(map->order, map->rows, sizeof(*map->order), order_compare, map->row);
+	return 0;
 }
 
 /* No host is said twice. */
@@ -415,7 +416,7 @@ static int rows_sort(struct reader *r)
 			continue;
 		return said_twice(r, a, b);
 	}
-	return 0;
+	return rows_order(map);
 }
 
 int fabric_map_parse(const char *text, size_t len, struct fabric_map **map,
@@ -426,16 +427,19 @@ int fabric_map_parse(const char *text, size_t len, struct fabric_map **map,
 
 	*error = (struct fabric_error){.text = "out of memory"};
 	if (len > FABRIC_FILE_MAX)
-		return fail(&r, "more than %zu bytes", FABRIC_FILE_MAX);
+		return map_fail(&r, "more than %zu bytes", FABRIC_FILE_MAX);
 	r.map = calloc(1, sizeof(*r.map));
 	if (!r.map)
 		return -ENOMEM;
 	rc = lines_read(&r, (struct span){text, len});
 	if (rc == 0 && !r.named)
-		rc = fail(&r, "there is nothing in it; a fabric map begins with \"" FORMAT
+		rc = map_fail(&r,
+			      "there is nothing in it; a fabric map begins with \"" FORMAT
 			      " 1\"");
 	if (rc == 0)
 		rc = rows_sort(&r);
+	if (rc == 0)
+		rc = map_tiers_check(&r);
 	if (rc) {
 		fabric_map_free(r.map);
 		return rc;
@@ -510,6 +514,7 @@ void fabric_map_free(struct fabric_map *map)
 	for (size_t i = 0; i < map->rows; i++)
 		free(map->row[i].host);
 	free(map->row);
+	free(map->order);
 	free(map);
 }
 
@@ -568,4 +573,45 @@ uint64_t fabric_map_hosts(const struct fabric_map *map)
 	for (size_t i = 0; i < map->rows; i++)
 		count += (uint64_t)map->row[i].to - map->row[i].from + 1;
 	return count;
+}
+
+/* Of the host with that number; the parser has seen to it that it fits. */
+static void name_put(char name[FABRIC_HOST_MAX + 1], const struct row *row,
+		     uint32_t number)
+{
+	const size_t prefix = strlen(row->prefix), suffix = strlen(row->suffix);
+
+	memcpy(name, row->prefix, prefix);
+	for (size_t i = row->width; i > 0; i--, number /= 10)
+		name[prefix + i - 1] = (char)('0' + number % 10);
+	memcpy(name + prefix + row->width, row->suffix, suffix + 1);
+}
+
+bool fabric_map_next(const struct fabric_map *map, struct fabric_cursor *at,
+		     struct fabric_host *host, unsigned *line)
+{
+	const struct row *row;
+
+	if (at->row >= map->rows)
+		return false;
+	row = &map->row[map->order[at->row]];
+	*host = *row->host;
+	*line = row->line;
+	name_put(host->place.host, row, row->from + at->host);
+	if (++at->host > row->to - row->from) {
+		at->host = 0;
+		at->row++;
+	}
+	return true;
+}
+
+const struct fabric_tier *fabric_map_tier(const struct fabric_map *map,
+					  enum fabric_distance d)
+{
+	return d < FABRIC_UNKNOWN && map->tier[d].line ? &map->tier[d] : NULL;
+}
+
+uint32_t fabric_map_ranks(const struct fabric_map *map)
+{
+	return map->ranks ? map->ranks : 1;
 }

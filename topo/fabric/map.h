@@ -10,6 +10,12 @@
  *	host gpu[001-016] b1/z1/k01 r0=mlx5_0 r1=mlx5_1
  *	host gpu017 b1/z1/- r0=mlx5_0
  *	host login b1/-/-
+ *	# many hosts, that fill 2 buildings of 4 zones of 16 racks in order
+ *	grid node[0001-4096] 2/4/16
+ *	# what joins them
+ *	ranks 8
+ *	tier rack latency=1us
+ *	tier zone latency=7us over=2.8
  *
  * Words are separated by blanks; '#' begins a comment; the first line that has words
  *names the format and its version. A host name may have one range, whose bounds have
@@ -26,6 +32,7 @@
 
 #define FABRIC_RAILS_MAX  16u
 #define FABRIC_DEVICE_MAX 31
+#define FABRIC_RANKS_MAX  1024u /* of a host */
 /* Lines that name hosts; bytes of a file. */
 #define FABRIC_ROWS_MAX 131072u
 #define FABRIC_FILE_MAX ((size_t)64 << 20)
@@ -41,6 +48,21 @@ struct fabric_rail {
 struct fabric_host {
 	struct fabric_place place;
 	char device[FABRIC_RAILS_MAX][FABRIC_DEVICE_MAX + 1];
+};
+
+/*
+ * The network in which two hosts meet whose nearest common place it is: "rack" joins
+ * hosts, "zone" joins racks, and so on; "host" joins the ranks of one host.
+ */
+struct fabric_tier {
+	unsigned line;		     /* that says it; 0: none does */
+	enum fabric_distance within; /* the tier above; FABRIC_UNKNOWN: the highest */
+	uint64_t latency_ps;	     /* one way, from host to host */
+	uint64_t bits_per_s;	     /* each way, of what it joins each: 0: by `over` */
+	uint32_t over; /* oversubscription, in thousandths: so much more can come from
+			* below than goes through */
+	bool mesh;     /* what it joins is linked pair by pair, and not by a switch */
+	bool by_rail;  /* each rail has a network of its own here */
 };
 
 /* What was found, where, what to do about it. */
@@ -65,6 +87,20 @@ bool fabric_map_host(const struct fabric_map *map, const char *name,
 /* Rails, numbered in the order of their lines. */
 unsigned fabric_map_rails(const struct fabric_map *map);
 const struct fabric_rail *fabric_map_rail(const struct fabric_map *map, unsigned rail);
+/* What is said of a tier; NULL: nothing. */
+const struct fabric_tier *fabric_map_tier(const struct fabric_map *map,
+					  enum fabric_distance d);
+/* Ranks of a host; 1 where the map doesn't say. */
+uint32_t fabric_map_ranks(const struct fabric_map *map);
+
+/* The next host, in the order of the file; begins at {0}. False: there is none. */
+struct fabric_cursor {
+	size_t row;
+	uint32_t host;
+};
+bool fabric_map_next(const struct fabric_map *map, struct fabric_cursor *at,
+		     struct fabric_host *host, unsigned *line);
+
 /* How many hosts. */
 uint64_t fabric_map_hosts(const struct fabric_map *map);
 
