@@ -26,5 +26,6 @@ int cmd_tune(int argc, char **argv);
 int cmd_coordinator(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
 
 #endif

@@ -13,9 +13,10 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/perf_counts.h %D%/perf_counts.c %D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_host.h %D%/info_host.c \
 	%D%/info_rails.h %D%/info_rails.c \
+	%D%/sim.h %D%/sim.c %D%/sim_args.c \
 	%D%/info_vars.h %D%/info_vars.c %D%/topology.h %D%/topology.c
 weft_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
-weft_LDADD = coll/libcoll.la $(LIBFABRIC_LIBS) $(HWLOC_LIBS) -lpthread -lm
+weft_LDADD = topo/libsim.la coll/libcoll.la $(LIBFABRIC_LIBS) $(HWLOC_LIBS) -lpthread -lm
 
 check_PROGRAMS += %D%/tests/rank_boot
 TEST_HELPERS += %D%/tests/rank_boot
@@ -58,3 +59,6 @@ EXTRA_DIST += %D%/tests/coordinator.t %D%/tests/etcd.t
 
 TESTS += %D%/tests/tune.t
 EXTRA_DIST += %D%/tests/tune.t
+
+TESTS += %D%/tests/sim.t
+EXTRA_DIST += %D%/tests/sim.t

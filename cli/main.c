@@ -18,6 +18,8 @@ const struct cmd cmd_table[] = {
 	{"coordinator", "decide who takes part in a fault-tolerant job", cmd_coordinator,
 	 true},
 	{"trace", "show what flight recorders wrote", cmd_trace, false},
+	{"sim", "how long a collective takes on a network that a map describes", cmd_sim,
+	 false},
 	{"info", "what this build can do on this host", cmd_info, false},
 	{NULL, NULL, NULL, false},
 };

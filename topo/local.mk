@@ -20,3 +20,27 @@ check_PROGRAMS += %D%/fabric/tests/test_tier
 TESTS += %D%/fabric/tests/test_tier
 %C%_fabric_tests_test_tier_SOURCES = %D%/fabric/tests/test_tier.c
 %C%_fabric_tests_test_tier_LDADD = topo/libtopo.la
+
+# Plans on a network: needs the plans and algorithms of libcoll.la.
+noinst_LTLIBRARIES += topo/libsim.la
+topo_libsim_la_SOURCES = \
+	%D%/sim/net.h %D%/sim/net_in.h %D%/sim/net.c %D%/sim/net_links.c \
+	%D%/sim/share.h %D%/sim/share_in.h %D%/sim/share.c %D%/sim/share_fill.c \
+	%D%/sim/shape.h %D%/sim/shape.c %D%/sim/engine.h %D%/sim/engine_in.h \
+	%D%/sim/engine.c %D%/sim/actor.c %D%/sim/track.c
+topo_libsim_la_LIBADD = topo/libtopo.la -lm
+EXTRA_DIST += %D%/examples/published.map %D%/examples/ideal.map
+
+noinst_PROGRAMS += %D%/sim/validate
+%C%_sim_validate_SOURCES = %D%/sim/validate.c %D%/sim/validate.h \
+	%D%/sim/validate_closed.c %D%/sim/validate_fair.c
+%C%_sim_validate_LDADD = topo/libsim.la coll/libcoll.la -lm
+TESTS += %D%/sim/tests/validate.t
+EXTRA_DIST += %D%/sim/tests/validate.t
+
+check_PROGRAMS += %D%/sim/tests/test_net %D%/sim/tests/test_engine
+TESTS += %D%/sim/tests/test_net %D%/sim/tests/test_engine
+%C%_sim_tests_test_net_SOURCES = %D%/sim/tests/test_net.c
+%C%_sim_tests_test_net_LDADD = topo/libsim.la coll/libcoll.la
+%C%_sim_tests_test_engine_SOURCES = %D%/sim/tests/test_engine.c
+%C%_sim_tests_test_engine_LDADD = topo/libsim.la coll/libcoll.la

@@ -271,21 +271,25 @@ static int way_up(struct reader *r, enum fabric_distance from)
 	return 0;
 }
 
+static int tier_check(struct reader *r, enum fabric_distance d)
+{
+	const struct fabric_tier *tier = &r->map->tier[d];
+	int rc = tier->line ? way_up(r, d) : 0;
+
+	if (rc || !tier->line || tier->within > d)
+		return rc;
+	r->line = tier->line;
+	return map_fail(r, "tier %s cannot be within %s, which is smaller",
+			fabric_distance_name(d), fabric_distance_name(tier->within));
+}
+
 int map_tiers_check(struct reader *r)
 {
-	within_set(r->map);
-	for (int d = 0; d < FABRIC_UNKNOWN; d++) {
-		const struct fabric_tier *tier = &r->map->tier[d];
-		int rc = tier->line ? way_up(r, (enum fabric_distance)d) : 0;
+	int rc = 0;
 
-		if (rc)
-			return rc;
-		if (!tier->line || tier->within > (enum fabric_distance)d)
-			continue;
-		r->line = tier->line;
-		return map_fail(r, "tier %s cannot be within %s, which is smaller",
-				fabric_distance_name((enum fabric_distance)d),
-				fabric_distance_name(tier->within));
-	}
-	return 0;
+	within_set(r->map);
+	/* The hosts' last: they are below a cycle, and not in one. */
+	for (int d = FABRIC_SAME_RACK; !rc && d < FABRIC_UNKNOWN; d++)
+		rc = tier_check(r, (enum fabric_distance)d);
+	return rc ? rc : tier_check(r, FABRIC_SAME_HOST);
 }

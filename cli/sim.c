@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* weft sim: one simulation for each algorithm, number of ranks and length asked for. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/parse.h"
+#include "cli/sim.h"
+#include "coll/plan/nodes.h"
+
+struct run {
+	const struct sim_ask *ask;
+	const struct fabric_map *map;
+	FILE *csv;
+	bool terminal; /* stderr: somebody watches */
+	unsigned results;
+};
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* "FILE:LINE: what". */
+static int map_wrong(const struct sim_ask *ask, const struct fabric_error *error)
+{
+	if (error->line)
+		fprintf(stderr, "weft sim: %s:%u: %s\n", ask->fabric, error->line,
+			error->text);
+	else
+		fprintf(stderr, "weft sim: %s: %s\n", ask->fabric, error->text);
+	return 1;
+}
+
+static void progress_show(void *arg, uint64_t done, uint64_t all, double time)
+{
+	enum { WIDTH = 30 };
+	const unsigned full = (unsigned)((double)done / (double)(all ? all : 1) * WIDTH);
+	double *last = arg;
+	const double now = seconds();
+
+	if (now < *last + 0.2)
+		return;
+	*last = now;
+	fprintf(stderr, "\r[%.*s%*s] %3u %%, %.3f ms ", (int)full,
+		"##############################", (int)(WIDTH - full), "",
+		(unsigned)((double)done * 100 / (double)(all ? all : 1)), time * 1e3);
+}
+
+/* Of ranks on one host: the lowest of them. NULL: no memory. */
+static struct plan_nodes *nodes_of(const struct sim_net *net)
+{
+	int32_t *lead = malloc((size_t)net->ranks * sizeof(*lead)), *first = NULL;
+	struct plan_nodes *nodes = NULL;
+	uint32_t most = 0;
+
+	for (int32_t r = 0; r < net->ranks; r++)
+		most = net->host[r] > most ? net->host[r] : most;
+	first = malloc(((size_t)most + 1) * sizeof(*first));
+	if (lead && first) {
+		memset(first, 0xff, ((size_t)most + 1) * sizeof(*first));
+		for (int32_t r = 0; r < net->ranks; r++) {
+			if (first[net->host[r]] < 0)
+				first[net->host[r]] = r;
+			lead[r] = first[net->host[r]];
+		}
+		nodes = plan_nodes_make(lead, net->ranks);
+	}
+	free(lead);
+	free(first);
+	return nodes;
+}
+
+static void csv_row(FILE *csv, const struct sim_ask *ask, const struct sim_row *row)
+{
+	if (csv)
+		fprintf(csv,
+			"%s,%s,%d,%" PRIu64 ",%s,%.9g,%.9g,%" PRIu64 ",%" PRIu64
+			",%.6g,%.6g,%.3f\n",
+			row->algo->coll, row->algo->name, row->ranks, row->bytes,
+			sim_placement_name(ask->placement), row->r.time, row->r.first,
+			row->r.messages, row->r.events, row->r.busiest, row->r.port,
+			row->wall);
+}
+
+/* The tiers of the way up, what met there, what the links between are. */
+static void explain(const struct sim_net *net, const struct sim_row *row)
+{
+	static const char *const met[] = {"on one host", "in one rack", "in one zone",
+					  "in one building", "in two buildings"};
+
+	for (unsigned i = 0; i < net->levels; i++) {
+		const struct sim_level *l = &net->level[i];
+
+		if (!l->said)
+			continue;
+		printf("  %-16s latency %7.2f us, %.4g GB", met[l->tier],
+		       l->latency * 1e6, row->r.level_bytes[i] / 1e9);
+		if (i > 0)
+			printf("; links below %.4g GB/s%s", l->width / 1e9,
+			       l->mesh ? ", pair by pair" : "");
+		printf("\n");
+	}
+	printf("  the busiest port is used %.1f %% of the time", row->r.port * 100);
+	if (row->r.link != SHARE_NONE)
+		printf(", the busiest link %.1f %%: of tier %s, %.4g GB/s",
+		       row->r.busiest * 100,
+		       fabric_distance_name(net->level[net->tier_of[row->r.link]].tier),
+		       net->capacity[row->r.link] / 1e9);
+	printf("\n  %" PRIu64 " messages, %" PRIu64 " events, %" PRIu64
+	       " shapes of plans; rates found %" PRIu64 " times, for %" PRIu64
+	       " classes\n",
+	       row->r.messages, row->r.events, row->r.shapes, row->r.share.settled,
+	       row->r.share.classes);
+}
+
+static void row_show(struct run *run, const struct sim_net *net,
+		     const struct sim_row *row)
+{
+	char bytes[PARSE_SIZE_TEXT];
+
+	if (run->terminal)
+		fprintf(stderr, "\r%60s\r", "");
+	if (!run->results++)
+		printf("%-32s %9s %9s %14s %14s %10s %8s\n", "algorithm", "ranks",
+		       "bytes", "time us", "first us", "messages", "wall s");
+	parse_size_print(row->bytes, bytes);
+	printf("%-15s %-16s %9d %9s %14.3f %14.3f %10" PRIu64 " %8.2f\n", row->algo->coll,
+	       row->algo->name, row->ranks, bytes, row->r.time * 1e6, row->r.first * 1e6,
+	       row->r.messages, row->wall);
+	if (run->ask->explain)
+		explain(net, row);
+	fflush(stdout);
+	csv_row(run->csv, run->ask, row);
+}
+
+/* One of them; 0, or the exit status. */
+static int one(struct run *run, const struct sim_net *net, const struct algo *algo,
+	       struct plan_call call, uint64_t bytes)
+{
+	const struct sim_ask *ask = run->ask;
+	double shown = seconds(), begin = shown;
+	struct sim_options o = {.eager = ask->eager, .gap = ask->gap, .work = ask->work};
+	struct sim_row row = {.algo = algo, .ranks = net->ranks, .bytes = bytes};
+	struct sim_job job = {.algo = algo, .call = call};
+	double *delay = NULL;
+	char why[256];
+	int rc;
+
+	if (ask->late_by > 0 && ask->late < net->ranks) {
+		delay = calloc((size_t)net->ranks, sizeof(*delay));
+		if (!delay)
+			return 1;
+		delay[ask->late] = ask->late_by;
+		o.delay = delay;
+	}
+	if (run->terminal) {
+		o.progress = progress_show;
+		o.progress_arg = &shown;
+	}
+	rc = sim_run(net, &job, 1, &o, &row.r, NULL, why, sizeof(why));
+	free(delay);
+	row.wall = seconds() - begin;
+	if (rc) {
+		fprintf(stderr, "%sweft sim: %s\n", run->terminal ? "\r" : "", why);
+		return 1;
+	}
+	row_show(run, net, &row);
+	return 0;
+}
+
+/* All algorithms and lengths at one number of ranks. */
+static int ranks_do(struct run *run, const struct sim_net *net)
+{
+	const struct sim_ask *ask = run->ask;
+	struct plan_nodes *nodes = nodes_of(net);
+	int status = nodes ? 0 : 1;
+
+	for (unsigned i = 0; !status && i < ask->bytes_count; i++) {
+		const uint64_t bytes = ask->bytes[i];
+		const uint32_t elem = bytes % 4 ? 1 : 4;
+		const struct plan_call call = {.size = net->ranks,
+					       .count = bytes / elem,
+					       .elem_size = elem,
+					       .chunk_bytes = ask->chunk,
+					       .nodes = nodes};
+
+		if (!ask->algos)
+			status =
+				one(run, net, algo_choose(ask->coll, &call), call, bytes);
+		for (unsigned a = 0; !status && a < ask->algos; a++)
+			if (ask->algos == 1 || ask->algo[a]->supports(&call))
+				status = one(run, net, ask->algo[a], call, bytes);
+	}
+	free(nodes);
+	return status;
+}
+
+static int all_do(struct run *run)
+{
+	const struct sim_ask *ask = run->ask;
+	int status = 0;
+
+	for (unsigned i = 0; !status && i < ask->ranks_count; i++) {
+		const struct sim_net_options o = {.ranks = ask->ranks[i],
+						  .placement = ask->placement,
+						  .seed = ask->seed,
+						  .slow = ask->slow,
+						  .slows = ask->slows};
+		struct fabric_error error;
+		struct sim_net *net;
+
+		if (sim_net_open(run->map, &o, &net, &error))
+			return map_wrong(ask, &error);
+		status = ranks_do(run, net);
+		sim_net_close(net);
+	}
+	return status;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	struct sim_ask ask = {.seed = 1, .eager = 16384};
+	struct run run = {.ask = &ask, .terminal = isatty(STDERR_FILENO)};
+	int status = sim_args(&ask, argc, argv);
+	struct fabric_error error;
+	struct fabric_map *map;
+
+	if (status >= 0)
+		return status;
+	if (fabric_map_load(ask.fabric, &map, &error))
+		return map_wrong(&ask, &error);
+	run.map = map;
+	if (ask.csv) {
+		run.csv = fopen(ask.csv, "we");
+		if (!run.csv) {
+			fprintf(stderr, "weft sim: %s: %s\n", ask.csv, strerror(errno));
+			fabric_map_free(map);
+			return 1;
+		}
+		fprintf(run.csv,
+			"operation,algorithm,ranks,bytes,placement,time_s,first_s,"
+			"messages,events,busiest_link,busiest_port,wall_s\n");
+	}
+	status = all_do(&run);
+	if (run.csv && (ferror(run.csv) | fclose(run.csv))) {
+		fprintf(stderr, "weft sim: %s: cannot be written\n", ask.csv);
+		status = 1;
+	}
+	fabric_map_free(map);
+	return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What weft sim was asked for, and one run of it. */
+#ifndef WEFT_CLI_SIM_H
+#define WEFT_CLI_SIM_H
+
+#include <stdio.h>
+
+#include "topo/sim/engine.h"
+
+enum { SIM_LIST_MAX = 32, SIM_SLOW_MAX = 16 };
+
+struct sim_ask {
+	const char *coll;
+	const struct algo *algo[SIM_LIST_MAX];
+	unsigned algos; /* 0: the library's choice */
+	int32_t ranks[SIM_LIST_MAX];
+	unsigned ranks_count;
+	uint64_t bytes[SIM_LIST_MAX];
+	unsigned bytes_count;
+	const char *fabric, *csv, *svg;
+	enum sim_placement placement;
+	uint64_t seed, eager, chunk;
+	double gap, work;
+	struct sim_slow slow[SIM_SLOW_MAX];
+	unsigned slows;
+	double late_by; /* s that rank `late` is late */
+	int32_t late;
+	bool explain;
+};
+
+/* One algorithm at one size. */
+struct sim_row {
+	const struct algo *algo;
+	int32_t ranks;
+	uint64_t bytes;
+	struct sim_result r;
+	double wall; /* s that it took to find out */
+};
+
+/* -1: go on; else the exit status. */
+int sim_args(struct sim_ask *ask, int argc, char **argv);
+
+#endif

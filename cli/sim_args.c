@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of weft sim. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/parse.h"
+#include "cli/sim.h"
+#include "cli/usage.h"
+
+enum {
+	OPT_ALGORITHM = 256,
+	OPT_RANKS,
+	OPT_BYTES,
+	OPT_FABRIC,
+	OPT_PLACEMENT,
+	OPT_SEED,
+	OPT_EAGER,
+	OPT_CHUNK,
+	OPT_GAP,
+	OPT_WORK,
+	OPT_SLOW,
+	OPT_LATE,
+	OPT_CSV,
+	OPT_EXPLAIN
+};
+
+static const char help_text[] =
+	"usage: weft sim OPERATION --ranks N --bytes B --fabric FILE [OPTIONS]\n"
+	"\n"
+	"How long a collective takes on a network that a fabric map describes: the plans "
+	"that\n"
+	"the library runs, message by message, with links shared fairly.\n"
+	"\n"
+	"      --ranks N[,N...]       how many ranks\n"
+	"      --bytes B[,B...]       of the vector (allreduce, broadcast, reduce), else "
+	"of "
+	"a\n"
+	"                             rank's block: 64K, 140G\n"
+	"      --fabric FILE          the map, with tiers\n"
+	"      --algorithm A[,A...]   or all; default: the library's choice\n"
+	"      --placement P          packed (default), scattered, rails\n"
+	"      --seed S               of scattered; default 1\n"
+	"      --eager B              messages of more bytes wait until their place is "
+	"free;\n"
+	"                             default 16K\n"
+	"      --chunk B              pieces of a pipeline; default: the algorithm's "
+	"own\n"
+	"      --gap US               microseconds that each message takes its sender; "
+	"default 0\n"
+	"      --work RATE            bytes that a rank adds or copies in a second, as "
+	"in "
+	"10G;\n"
+	"                             default: that takes no time\n"
+	"      --slow HOST=PART       the host's ports have that part of their rate; may "
+	"be "
+	"given\n"
+	"                             16 times\n"
+	"      --late RANK=US         the rank begins that much later\n"
+	"      --csv FILE             one line for each result\n"
+	"      --explain              tiers, what they carry, what limits\n"
+	"  -h, --help\n"
+	"\n"
+	"Exit status: 0, 1 when it cannot be simulated, 2 for wrong usage.\n";
+
+static int wrong(const char *what, const char *value)
+{
+	return usage_error("sim", what, value);
+}
+
+/* The next of a list, cut off; NULL: there is none. */
+static char *item_next(char **list)
+{
+	char *item = *list, *comma;
+
+	if (!item)
+		return NULL;
+	comma = strchr(item, ',');
+	if (comma)
+		*comma++ = '\0';
+	*list = comma;
+	return item;
+}
+
+static int ranks_parse(struct sim_ask *ask, char *text)
+{
+	for (char *item; (item = item_next(&text));) {
+		int64_t n;
+
+		if (ask->ranks_count == SIM_LIST_MAX)
+			return wrong("--ranks has at most 32 numbers; one too many is",
+				     item);
+		if (!parse_int(item, 1, SIM_RANKS_MAX, &n))
+			return wrong("--ranks must be 1 to 16777216, not", item);
+		ask->ranks[ask->ranks_count++] = (int32_t)n;
+	}
+	return 0;
+}
+
+static int bytes_parse(struct sim_ask *ask, char *text)
+{
+	for (char *item; (item = item_next(&text));) {
+		if (ask->bytes_count == SIM_LIST_MAX)
+			return wrong("--bytes has at most 32 numbers; one too many is",
+				     item);
+		if (!parse_size(item, &ask->bytes[ask->bytes_count]) ||
+		    ask->bytes[ask->bytes_count] > UINT64_C(1) << 50)
+			return wrong("--bytes must be like 64K, up to 1048576G, not",
+				     item);
+		ask->bytes_count++;
+	}
+	return 0;
+}
+
+/* Of one operation; those that cannot do a number of ranks are left out later. */
+static int algos_parse(struct sim_ask *ask, char *text)
+{
+	char list[512];
+
+	if (strcmp(text, "all") == 0) {
+		for (size_t i = 0; i < algo_count && ask->algos < SIM_LIST_MAX; i++)
+			if (strcmp(algo_table[i].coll, ask->coll) == 0)
+				ask->algo[ask->algos++] = &algo_table[i];
+		return 0;
+	}
+	for (char *item; (item = item_next(&text));) {
+		const struct algo *algo = algo_find(ask->coll, item);
+
+		if (!algo) {
+			algo_list(ask->coll, list, sizeof(list));
+			fprintf(stderr,
+				"weft sim: %s has no algorithm \"%s\"; there are: %s\n",
+				ask->coll, item, list);
+			return 2;
+		}
+		if (ask->algos == SIM_LIST_MAX)
+			return wrong("--algorithm has at most 32 names; one too many is",
+				     item);
+		ask->algo[ask->algos++] = algo;
+	}
+	return 0;
+}
+
+static int placement_parse(struct sim_ask *ask, const char *text)
+{
+	for (unsigned p = 0; p < SIM_PLACEMENTS; p++) {
+		if (strcmp(text, sim_placement_name((enum sim_placement)p)) == 0) {
+			ask->placement = (enum sim_placement)p;
+			return 0;
+		}
+	}
+	return wrong("--placement is packed, scattered or rails, not", text);
+}
+
+/* A number within the limits and nothing behind it. */
+static bool number_parse(const char *text, double least, double most, double *value)
+{
+	char *end;
+
+	if ((*text < '0' || *text > '9') && *text != '.')
+		return false;
+	*value = strtod(text, &end);
+	return !*end && *value >= least && *value <= most;
+}
+
+static int slow_parse(struct sim_ask *ask, char *text)
+{
+	char *equals = strchr(text, '=');
+	struct sim_slow *slow = &ask->slow[ask->slows];
+
+	if (ask->slows == SIM_SLOW_MAX)
+		return wrong("--slow can be given 16 times; one too many is", text);
+	if (!equals || !number_parse(equals + 1, 1e-6, 1, &slow->part))
+		return wrong("--slow must be like gpu017=0.5, from 0.000001 to 1, not",
+			     text);
+	*equals = '\0';
+	slow->host = text;
+	ask->slows++;
+	return 0;
+}
+
+static int late_parse(struct sim_ask *ask, char *text)
+{
+	char *equals = strchr(text, '=');
+	int64_t rank;
+	double us;
+
+	if (equals)
+		*equals = '\0';
+	if (!equals || !parse_int(text, 0, SIM_RANKS_MAX - 1, &rank) ||
+	    !number_parse(equals + 1, 0, 1e12, &us))
+		return wrong("--late must be a rank and microseconds, as in 7=250, not",
+			     text);
+	ask->late = (int32_t)rank;
+	ask->late_by = us * 1e-6;
+	return 0;
+}
+
+static int option_parse(struct sim_ask *ask, int opt, char *text, char **algorithms)
+{
+	uint64_t work;
+	int64_t seed;
+
+	switch (opt) {
+	case OPT_ALGORITHM:
+		*algorithms = text;
+		return 0;
+	case OPT_RANKS:
+		return ranks_parse(ask, text);
+	case OPT_BYTES:
+		return bytes_parse(ask, text);
+	case OPT_FABRIC:
+		ask->fabric = text;
+		return 0;
+	case OPT_PLACEMENT:
+		return placement_parse(ask, text);
+	case OPT_SEED:
+		if (!parse_int(text, 1, INT64_MAX, &seed))
+			return wrong("--seed must be a whole number above 0, not", text);
+		ask->seed = (uint64_t)seed;
+		return 0;
+	case OPT_EAGER:
+		return parse_size(text, &ask->eager)
+			       ? 0
+			       : wrong("--eager must be like 16K, not", text);
+	case OPT_CHUNK:
+		return parse_size(text, &ask->chunk) && ask->chunk
+			       ? 0
+			       : wrong("--chunk must be like 64K, not", text);
+	case OPT_GAP:
+		if (!number_parse(text, 0, 1e6, &ask->gap))
+			return wrong("--gap must be microseconds up to 1000000, not",
+				     text);
+		ask->gap *= 1e-6;
+		return 0;
+	case OPT_WORK:
+		if (!parse_size(text, &work) || !work)
+			return wrong("--work must be like 10G, not", text);
+		ask->work = (double)work;
+		return 0;
+	case OPT_SLOW:
+		return slow_parse(ask, text);
+	case OPT_LATE:
+		return late_parse(ask, text);
+	case OPT_CSV:
+		ask->csv = text;
+		return 0;
+	default:
+		ask->explain = true;
+		return 0;
+	}
+}
+
+static int operation_parse(struct sim_ask *ask, int argc, char **argv)
+{
+	char list[512] = "";
+	size_t used = 0;
+
+	if (optind >= argc)
+		return wrong("an operation is missing, as in weft sim allreduce", NULL);
+	if (optind + 1 < argc)
+		return wrong("this argument is one too many:", argv[optind + 1]);
+	ask->coll = argv[optind];
+	for (size_t i = 0; i < algo_count; i++) {
+		if (strcmp(algo_table[i].coll, ask->coll) == 0 && !algo_table[i].vector)
+			return 0;
+		if (algo_table[i].vector ||
+		    (i && strcmp(algo_table[i].coll, algo_table[i - 1].coll) == 0))
+			continue;
+		if (used < sizeof(list))
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+						 used ? ", " : "", algo_table[i].coll);
+	}
+	fprintf(stderr, "weft sim: \"%s\" is no operation that it knows; there are: %s\n",
+		ask->coll, list);
+	return 2;
+}
+
+static int complete(struct sim_ask *ask)
+{
+	const bool empty = strcmp(ask->coll, "barrier") == 0;
+
+	if (!ask->ranks_count)
+		return wrong("--ranks is missing, as in --ranks 1024", NULL);
+	if (!ask->bytes_count && !empty)
+		return wrong("--bytes is missing, as in --bytes 1M", NULL);
+	if (!ask->bytes_count)
+		ask->bytes[ask->bytes_count++] = 0;
+	if (!ask->fabric)
+		return wrong("--fabric is missing: a map of the network, as README.md of "
+			     "topo/fabric describes",
+			     NULL);
+	return -1;
+}
+
+int sim_args(struct sim_ask *ask, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"algorithm", required_argument, NULL, OPT_ALGORITHM},
+		{"ranks", required_argument, NULL, OPT_RANKS},
+		{"bytes", required_argument, NULL, OPT_BYTES},
+		{"fabric", required_argument, NULL, OPT_FABRIC},
+		{"placement", required_argument, NULL, OPT_PLACEMENT},
+		{"seed", required_argument, NULL, OPT_SEED},
+		{"eager", required_argument, NULL, OPT_EAGER},
+		{"chunk", required_argument, NULL, OPT_CHUNK},
+		{"gap", required_argument, NULL, OPT_GAP},
+		{"work", required_argument, NULL, OPT_WORK},
+		{"slow", required_argument, NULL, OPT_SLOW},
+		{"late", required_argument, NULL, OPT_LATE},
+		{"csv", required_argument, NULL, OPT_CSV},
+		{"explain", no_argument, NULL, OPT_EXPLAIN},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	char *algorithms = NULL;
+	int opt, status;
+
+	optind = 0; /* glibc: start anew */
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(help_text, stdout);
+			return 0;
+		}
+		status = opt < OPT_ALGORITHM
+				 ? usage_option("sim", opt, argv)
+				 : option_parse(ask, opt, optarg, &algorithms);
+		if (status)
+			return status;
+	}
+	status = operation_parse(ask, argc, argv);
+	if (!status && algorithms)
+		status = algos_parse(ask, algorithms);
+	return status ? status : complete(ask);
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# weft sim: what it prints and writes, and how it refuses maps and arguments.
+# shellcheck source=tests/tap.sh
+. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh"
+
+weft=$build/weft
+cat >"$tmp/map" <<'EOF'
+weft-fabric 1
+rail r0 80G
+ranks 2
+grid n[01-16] 2/2/2
+tier host latency=1us
+tier rack latency=2us
+tier zone latency=3us
+tier building latency=4us over=2
+tier far latency=5us over=4 mesh
+EOF
+
+"$weft" sim allgather --algorithm ring,ffbruck --ranks 8,32 --bytes 1M --fabric "$tmp/map" \
+	--csv "$tmp/csv" --explain >"$tmp/out" 2>"$tmp/err"
+ok "two algorithms at two sizes" test $? -eq 0
+ok "nothing on stderr where nobody watches" is_empty "$(cat "$tmp/err")"
+ok "four results" test "$(grep -c '^allgather ' "$tmp/out")" = 4
+ok "the tiers are explained" grep -q 'in two buildings .*latency .*pair by pair' "$tmp/out"
+ok "and what limits" grep -q 'the busiest link .* of tier ' "$tmp/out"
+ok "the CSV has a head and a line each" test "$(wc -l <"$tmp/csv")" = 5
+ok "with as many fields" test "$(awk -F, '{ print NF }' "$tmp/csv" | sort -u)" = 12
+"$weft" sim allgather --algorithm ring,ffbruck --ranks 8,32 --bytes 1M --fabric "$tmp/map" \
+	--csv "$tmp/again" >/dev/null
+ok "the same input gives the same times" diff <(cut -d, -f1-11 "$tmp/csv") \
+	<(cut -d, -f1-11 "$tmp/again")
+"$weft" sim barrier --ranks 32 --fabric "$tmp/map" >"$tmp/out"
+ok "a barrier needs no length, and no algorithm" grep -q '^barrier ' "$tmp/out"
+"$weft" sim allreduce --algorithm all --ranks 32 --bytes 64K --fabric "$tmp/map" >"$tmp/out"
+ok "all algorithms that can" test "$(grep -c '^allreduce ' "$tmp/out")" -ge 5
+
+# shellcheck disable=SC2317 # called by ok
+says() { # STATUS TEXT ARGUMENTS...: on stderr, in one line
+	local want=$1 text=$2 err status
+
+	shift 2
+	err=$("$weft" sim "$@" 2>&1 >/dev/null)
+	status=$?
+	[ "$status" -eq "$want" ] && [[ $err == *"$text"* ]] && [ "${err/$'\n'/}" = "$err" ]
+}
+all=(allgather --ranks 8 --bytes 1M --fabric "$tmp/map")
+ok "an operation that there isn't: those there are" says 2 "there are: barrier, broadcast" \
+	gossip --ranks 8 --bytes 1 --fabric "$tmp/map"
+ok "an algorithm that there isn't: those there are" says 2 "there are: ring" "${all[@]}" \
+	--algorithm nosuch
+ok "no operation" says 2 "an operation is missing" --ranks 8
+ok "no ranks" says 2 "--ranks is missing" allgather --bytes 1M --fabric "$tmp/map"
+ok "no bytes" says 2 "--bytes is missing" allgather --ranks 8 --fabric "$tmp/map"
+ok "no map" says 2 "--fabric is missing" allgather --ranks 8 --bytes 1M
+for bad in '--ranks 0' '--ranks x' '--bytes -1' '--placement here' '--seed 0' '--gap x' \
+	'--work 0' '--slow n01' '--slow n01=0' '--slow n01=2' '--late 1' '--late x=1' '--chunk 0' \
+	'--eager x' '--nonsense' 'more'; do
+	# shellcheck disable=SC2086 # two words
+	ok "refused: $bad" says 2 "weft sim: " "${all[@]}" $bad
+done
+ok "a file that is not there" says 1 "$tmp/none: No such file" allgather --ranks 8 \
+	--bytes 1M --fabric "$tmp/none"
+ok "more ranks than hosts" says 1 "$tmp/map: 33 ranks, but the map has 16 hosts of 2" \
+	allgather --ranks 33 --bytes 1M --fabric "$tmp/map"
+ok "a slow host that there isn't" says 1 '"n99" is to be slow' "${all[@]}" --slow n99=0.5
+
+# broken EXPRESSION: the map, changed by sed.
+broken() {
+	sed -e "$1" "$tmp/map" >"$tmp/bad"
+}
+# shellcheck disable=SC2317 # called by ok
+map_says() {
+	says 1 "$tmp/bad:$1: $2" allgather --ranks 8 --bytes 1M --fabric "$tmp/bad"
+}
+broken 's/^tier rack.*/& within=building/;s/^tier building.*/& within=rack/'
+ok "a cycle, with its line" map_says 8 "tier building is within rack"
+broken 's/^tier zone/tier hall/'
+ok "a tier that is not known" map_says 7 'tier "hall" is not known'
+broken 's/80G/0G/'
+ok "a rate of zero" map_says 2 'rail r0: "0G" is no speed'
+broken 's/over=2/over=0/'
+ok "an oversubscription of zero" map_says 8 'tier building: "over=0"'
+broken '/^tier far/d;/^tier building/d;/^tier zone/d'
+ok "hosts out of reach" map_says 4 "a host of this line is out of reach of rank 0: no tier joins racks"
+broken 's/^tier zone.*/host x -\/-\/-/'
+ok "a host of no building" map_says 7 "host x is out of reach"
+
+for map in "$top"/topo/examples/*.map; do
+	ok "${map##*/} can be used" "$weft" sim allreduce --ranks 64 --bytes 1M --fabric "$map"
+done
+if [ -c /dev/full ]; then
+	ok "output that cannot be written: status 1" bash -c \
+		"'$weft' sim ${all[*]} >/dev/full 2>&1; test \$? -eq 1"
+fi
+done_testing

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Networks of maps: who meets where, by which links, and what is refused. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "topo/sim/net.h"
+#include "util/tap.h"
+
+#define HEAD "weft-fabric 1\nrail r0 80G\nrail r1 80G\n"
+
+static struct sim_net *net_of(const char *text, const struct sim_net_options *o)
+{
+	struct fabric_map *map = NULL;
+	struct fabric_error error;
+	struct sim_net *net = NULL;
+
+	if (fabric_map_parse(text, strlen(text), &map, &error) ||
+	    sim_net_open(map, o, &net, &error))
+		tap_bail("line %u: %s", error.line, error.text);
+	fabric_map_free(map);
+	return net;
+}
+
+static struct sim_path path_of(const struct sim_net *net, int32_t from, int32_t to)
+{
+	struct sim_path p;
+
+	sim_net_path(net, from, to, &p);
+	return p;
+}
+
+static int64_t ps_of(struct sim_path p)
+{
+	return (int64_t)(p.latency * 1e12 + 0.5);
+}
+
+/* Two buildings of two zones of two racks of two hosts of two ranks; 20 GB/s of a host.
+ */
+#define TREE                                                                   \
+	HEAD "ranks 2\ngrid n[01-16] 2/2/2\ntier host latency=1us rate=800G\n" \
+	     "tier rack latency=2us\n"                                         \
+	     "tier zone latency=3us over=2\ntier building latency=4us\n"       \
+	     "tier far latency=5us over=4 mesh\n"
+
+static void test_tree(void)
+{
+	struct sim_net *net = net_of(TREE, &(struct sim_net_options){.ranks = 32});
+	const struct sim_path host = path_of(net, 0, 1), rack = path_of(net, 0, 2),
+			      zone = path_of(net, 0, 4), building = path_of(net, 0, 8),
+			      far = path_of(net, 0, 16), back = path_of(net, 16, 0);
+
+	tap_is_int(net->levels, 5, "five levels");
+	tap_ok(host.level == 0 && host.links == 0 && host.most == 100e9 &&
+		       ps_of(host) == 1000000,
+	       "on a host: by its own network");
+	tap_ok(rack.level == 1 && rack.links == 0 && rack.most == 10e9 &&
+		       ps_of(rack) == 2000000,
+	       "in a rack: a port is half of two rails");
+	tap_ok(zone.level == 2 && zone.links == 2 && net->capacity[zone.link[0]] == 20e9,
+	       "in a zone: up and down by links of half of what a rack has");
+	tap_ok(building.level == 3 && building.links == 2,
+	       "in a building: zones have what their racks bring, so only those count");
+	tap_ok(far.level == 4 && far.links == 3 && ps_of(far) == 5000000 &&
+		       net->capacity[far.link[2]] == 40e9,
+	       "between buildings: racks' links, and one of a quarter between the two");
+	tap_ok(back.links == far.links && back.link[2] != far.link[2],
+	       "the way back is another link");
+	sim_net_close(net);
+}
+
+/* By rails: the two ranks of a host are on different rails. */
+static void test_rails(void)
+{
+	struct sim_net *net = net_of(HEAD "ranks 2\ngrid n[1-8] 1/2/2\n"
+					  "tier rack latency=1us rails\n"
+					  "tier zone latency=2us rails\n"
+					  "tier building latency=3us\n",
+				     &(struct sim_net_options){.ranks = 16});
+
+	tap_is_int(path_of(net, 0, 2).level, 1, "the same rail meets in the rack");
+	tap_is_int(path_of(net, 0, 4).level, 2, "and in the zone");
+	tap_is_int(path_of(net, 0, 3).level, 3, "another one above");
+	tap_is_int(path_of(net, 0, 1).level, 3, "also on one host");
+	sim_net_close(net);
+}
+
+static void test_placement(void)
+{
+	struct sim_net_options o = {.ranks = 8, .placement = SIM_RAILS};
+	struct sim_net *net = net_of(TREE, &o);
+	bool good = true;
+	uint64_t seen = 0;
+
+	for (uint32_t r = 0; r < 8; r++)
+		good = good && net->host[r] == r % 4;
+	tap_ok(good && net->hosts == 4,
+	       "rails: one rank of each host, then the next ones");
+	sim_net_close(net);
+	o = (struct sim_net_options){.ranks = 32, .placement = SIM_SCATTERED, .seed = 7};
+	net = net_of(TREE, &o);
+	good = true;
+	for (uint32_t r = 0; r < 32; r++) {
+		seen += UINT64_C(1) << net->host[r] * 2;
+		good = good && net->host[r] == r / 2;
+	}
+	tap_ok(!good && seen == UINT64_C(0xaaaaaaaa),
+	       "scattered: each place once, anywhere");
+	sim_net_close(net);
+}
+
+static void test_slow(void)
+{
+	const struct sim_slow slow = {"n02", 0.25};
+	struct sim_net *net = net_of(
+		TREE, &(struct sim_net_options){.ranks = 32, .slow = &slow, .slows = 1});
+
+	tap_ok(path_of(net, 0, 2).most == 2.5e9 && path_of(net, 2, 0).most == 2.5e9 &&
+		       path_of(net, 0, 4).most == 10e9,
+	       "a slow host's ports are the narrow ones");
+	sim_net_close(net);
+}
+
+static void refused(const char *text, struct sim_net_options o, unsigned line,
+		    const char *words)
+{
+	struct fabric_map *map = NULL;
+	struct fabric_error error;
+	struct sim_net *net = NULL;
+	int rc;
+
+	if (fabric_map_parse(text, strlen(text), &map, &error))
+		tap_bail("line %u: %s", error.line, error.text);
+	rc = sim_net_open(map, &o, &net, &error);
+	if (!tap_ok(rc == -EINVAL && !net && error.line == line &&
+			    strstr(error.text, words),
+		    "line %u: %s", line, words))
+		tap_diag("rc %d, line %u: %s", rc, error.line, error.text);
+	fabric_map_free(map);
+}
+
+static void test_refused(void)
+{
+	const struct sim_net_options two = {.ranks = 2}, many = {.ranks = 33};
+	const struct sim_slow slow = {"nobody", 0.5};
+
+	refused(TREE, many, 0, "33 ranks, but the map has 16 hosts of 2 ranks, for 32");
+	refused(TREE, (struct sim_net_options){.ranks = 0}, 0, "0 ranks");
+	refused(TREE, (struct sim_net_options){.ranks = 2, .slow = &slow, .slows = 1}, 0,
+		"\"nobody\" is to be slow");
+	refused("weft-fabric 1\ngrid n[1-2] 1/1/1\ntier rack latency=1us\n", two, 2,
+		"its rails is nothing");
+	refused(HEAD "host a b1/z1/k1\nhost b -/-/-\ntier far latency=1us\n", two, 5,
+		"host b is out of reach: its building is not known");
+	refused(HEAD "host a b1/z1/k1\nhost b b2/z1/k1\ntier rack latency=1us\n"
+		     "tier building latency=1us\n",
+		two, 5, "no tier joins buildings");
+	refused(HEAD "host a b1/z1/k1\nhost b b1/z1/k2\ntier rack latency=1us\n", two, 5,
+		"no tier joins racks");
+	refused(HEAD "host a b1/z1/k1\nhost b b1/z1/k1\n", two, 5, "no tier joins hosts");
+	refused(HEAD "host a b1/z1/-\nhost b b1/z1/-\ntier rack latency=1us\n", two, 5,
+		"no tier joins racks");
+	refused(HEAD "grid a[1-2] 1/1/1\ntier rack latency=1us within=far\n"
+		     "tier zone latency=1us within=far\ntier far latency=1us\n",
+		two, 6, "tier zone is out of reach: no other is within it");
+	refused(HEAD "ranks 2\ngrid a[1-2] 1/1/1\ntier far latency=1us rails\n", two, 5,
+		"the highest tier is by rails");
+}
+
+int main(void)
+{
+	test_tree();
+	test_rails();
+	test_placement();
+	test_slow();
+	test_refused();
+	return tap_done();
+}
