@@ -106,6 +106,31 @@ copy_output()
 	[ "$show_console" = no ] || copy_new "$scratch/a.console" >&2
 }
 
+# vm_busy PID: seconds of a processor that a machine has had.
+vm_busy()
+{
+	local stat
+
+	stat=$(<"/proc/$1/stat") || return
+	read -ra stat <<<"${stat##*) }"
+	say $(((stat[11] + stat[12]) / $(getconf CLK_TCK)))
+}
+
+# boot_is_over SECONDS: whether guests that are not ready after that time never will be: where
+# others have the processors they need longer, and no more of them. Says what they had in why.
+boot_is_over()
+{
+	local pid busy words=''
+
+	[ "$1" -ge "$boot_deadline" ] || return
+	for pid in "${vm_pids[@]}"; do
+		busy=$(vm_busy "$pid") || continue
+		[ "$busy" -ge "$boot_busy" ] || return
+		words+=", $busy s of a processor"
+	done
+	why="the guests were not ready after $1 s$words"
+}
+
 # vm_watch: passes on what the command says until guest a is off. Returns 1 when a
 # deadline is over or a guest ended too early; the reason is then in why.
 vm_watch()
@@ -120,12 +145,13 @@ vm_watch()
 			why='guest b ended before the command did'
 			return 1
 		fi
-		if ! [ -e "$scratch/job/ready" ] && [ $((SECONDS - begun)) -ge $boot_deadline ]; then
-			why="the guests were not ready after $boot_deadline s"
+		if ! [ -e "$scratch/job/ready" ] && boot_is_over $((SECONDS - begun)); then
 			return 1
 		fi
 		if [ $((SECONDS - begun)) -ge "$deadline" ]; then
 			why="the command did not end within $deadline s"
+			[ -e "$scratch/job/ready" ] ||
+				why="the guests were not ready within $deadline s"
 			return 1
 		fi
 		if ! [ -e "/proc/$PPID" ]; then
@@ -185,7 +211,7 @@ job_write()
 
 	mkdir "$scratch/job" || die 1 "no folder $scratch/job"
 	printf '%s=%q\n' hosts "$hosts" nics "$nics" loss "$loss" mtu "$mtu" \
-		boot_deadline $boot_deadline >"$scratch/job/settings"
+		boot_deadline "$deadline" >"$scratch/job/settings"
 	{
 		compgen -e | while read -r name; do
 			case $name in

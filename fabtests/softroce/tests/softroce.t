@@ -74,6 +74,9 @@ good_list()
 }
 ok 'ci is a list' good_list "$softroce/lists/ci"
 ok 'full is a list' good_list "$softroce/lists/full"
+ok 'failover is one' list_check "$softroce/lists/failover"
+ok 'a checked stream of 1 GiB' test "$("$softroce/run" --show failover)" = \
+	'nics=2 loss=0 failover 1024M'
 ok 'ci has both settings of devices and of loss' test "$("$softroce/run" --show ci |
 	cut -d' ' -f1,2 | sort -u | wc -l)" = 4
 ok 'a choice of a list' test "$("$softroce/run" --only ib_send_lat --show ci |
@@ -111,6 +114,26 @@ listens()
 ok 'a server that is slow is waited for' eval '(listens 90 1000 240)'
 ok 'one that has ended is not' eval '! (listens 90 20 240)'
 ok 'nor one that never listens' eval '! (listens 1000 2000 240)'
+
+# Guests that others leave no processor to are waited for; those that had it are not.
+# shellcheck source=fabtests/softroce/lib/vm.sh
+. "$softroce/lib/vm.sh"
+# over SECONDS A B: of two guests that had so many seconds of a processor.
+over()
+{
+	# shellcheck disable=SC2034 # boot_is_over's
+	local boot_deadline=600 boot_busy=100 vm_pids=("$2" "$3")
+
+	vm_busy() { say "$1"; }
+	boot_is_over "$1"
+}
+ok 'a boot has its time' eval '! (over 599 500 500)'
+ok 'one that had a processor for long is given up' eval '(over 600 100 150)'
+ok 'both have to have had it' eval '! (over 6000 500 99)'
+sleep 100 &
+slept=$!
+ok 'what a process has had is known' test "$(vm_busy $slept)" = 0
+kill $slept
 
 # A provider without this wire would fail in each test: it is named instead.
 # shellcheck source=fabtests/softroce/lib/need.sh
