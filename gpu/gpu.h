@@ -516,9 +516,11 @@ static inline bool gpu_queue_done(const struct gpu_queue *queue, uint64_t mark)
 	return atomic_load_explicit(queue->done, memory_order_acquire) >= mark;
 }
 
-/* Copies between any two memories that the queue's device reaches; ordinary host memory
- * is copied with the host's help and may cost a wait: pinned memory is meant. By copy
- * engines, no kernel. */
+/* Copies between two memories that the queue's device reaches, by copy engines: no
+ * kernel. One of them at least is a device's: between two of the host the driver makes
+ * the caller wait until the queue has come there, for ever where it waits for this very
+ * thread. Host memory is pinned; of ordinary memory the driver copies with the caller's
+ * help. */
 static inline int gpu_copy(struct gpu_queue *queue, void *dst, const void *src,
 			   uint64_t len)
 {
@@ -605,7 +607,7 @@ static inline int gpu_stream_keep(struct gpu *gpu, int device, void *stream,
 	return gpu->ops->stream_keep(gpu, device, stream, fn, arg);
 }
 
-/* As the calls of queues, on a stream. */
+/* As the calls of queues, on a stream (gpu_copy() says what may not be copied). */
 static inline int gpu_stream_copy(struct gpu *gpu, int device, void *stream, void *dst,
 				  const void *src, uint64_t len)
 {

@@ -32,7 +32,7 @@ struct cuda_device {
 	_Atomic bool ready;
 	CUcontext ctx;	  /* once ready */
 	CUstream scratch; /* own; for what is asked of the device itself */
-	bool memops;	    /* the driver's waits and writes work */
+	bool memops;	  /* the driver's waits and writes work */
 	CUmodule module;  /* NULL: no kernels */
 	uint64_t peers;	  /* bit per device whose memory it was let to; under lock */
 	struct cuda_kernel

@@ -60,23 +60,28 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* ns from the host's word to what the stream does next; 0: it does not work. Nothing that
- * was tried is left on the stream, unless it never ends. */
+/* ns from the host's word to what the next kernel on the stream does (without kernels,
+ * the driver's next write); 0: it does not work. Nothing that was tried is left on the
+ * stream, unless it never ends. */
 static uint64_t try_hold(struct cuda *cuda, int device, enum gpu_hold hold,
-			 struct trial *t)
+			 enum gpu_hold next, struct trial *t)
 {
 	uint64_t took[ROUNDS];
 
 	memset(t, 0, sizeof(*t));
 	for (uint64_t n = 1; n <= ROUNDS; n++) {
-		const struct gpu_word_op ops[] = {
+		const struct gpu_word_op pass[] = {
 			{.kind = GPU_WORD_WRITE, .word = &t->arrived, .value = n},
 			{.kind = GPU_WORD_WAIT, .word = &t->opened, .value = n},
-			{.kind = GPU_WORD_WRITE, .word = &t->left, .value = n},
 		};
-		bool good = put(cuda, device, hold, ops, 3) && reaches(&t->arrived, n);
-		const uint64_t start = now_ns();
+		const struct gpu_word_op left = {
+			.kind = GPU_WORD_WRITE, .word = &t->left, .value = n};
+		bool good = put(cuda, device, hold, pass, 2);
+		uint64_t start;
 
+		good = good && put(cuda, device, next, &left, 1) &&
+		       reaches(&t->arrived, n);
+		start = now_ns();
 		atomic_store_explicit(&t->opened, n, memory_order_release);
 		good = good && reaches(&t->left, n);
 		took[n - 1] = now_ns() - start;
@@ -101,10 +106,11 @@ enum gpu_hold cuda_hold_choose(struct cuda *cuda, int device)
 				     CU_MEMHOSTALLOC_PORTABLE |
 					     CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
 		return GPU_HOLD_NONE;
-	if (want_memops && info->hold == GPU_HOLD_MEMOPS)
-		memops = try_hold(cuda, device, GPU_HOLD_MEMOPS, words);
 	if (want_kernel && cuda->dev[device].module)
-		kernel = try_hold(cuda, device, GPU_HOLD_KERNEL, words);
+		kernel = try_hold(cuda, device, GPU_HOLD_KERNEL, GPU_HOLD_KERNEL, words);
+	if (want_memops && info->hold == GPU_HOLD_MEMOPS)
+		memops = try_hold(cuda, device, GPU_HOLD_MEMOPS,
+				  kernel ? GPU_HOLD_KERNEL : GPU_HOLD_MEMOPS, words);
 	cuda->dev[device].memops = memops != 0;
 	if (cuda_drain(cuda, cuda->dev[device].scratch, LIMIT) == 0)
 		cuda->drv.mem_free_host(words);

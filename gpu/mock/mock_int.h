@@ -183,6 +183,9 @@ void mock_work_free(struct mock_work *work);
 CUresult mock_put(CUstream stream, struct mock_work *work);
 /* The stream, of the current device where it is NULL. */
 struct CUstream_st *mock_stream(CUstream stream, int device);
+/* Until all that is on a stream is done, whoever captures what; not of one that is
+ * captured. */
+CUresult mock_stream_settle(CUstream stream);
 void mock_event_put(struct CUevent_st *event);
 /* Under the lock: whether a call that captures do not allow breaks one, as it does unless
  * the thread has said that it does not care. Breaks it, then. */

@@ -160,6 +160,8 @@ bool mock_reachable(uintptr_t addr, size_t len)
 
 		good = p && p->access;
 		n = good ? p->addr + p->len - addr : 0;
+		/* Only mapped pieces continue each other. */
+		good = good && (n >= len || p->mapped);
 		n = n < len ? n : len;
 		addr += n;
 		len -= n;

@@ -229,6 +229,21 @@ CUresult mock_stream_synchronize(CUstream stream)
 	return rc;
 }
 
+CUresult mock_stream_settle(CUstream stream)
+{
+	struct CUstream_st *s;
+	CUresult rc;
+
+	rc = stream_of(stream, &s);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	pthread_mutex_lock(&mock.lock);
+	while (!s->capture && (s->first || s->busy))
+		pthread_cond_wait(&mock.changed, &mock.lock);
+	pthread_mutex_unlock(&mock.lock);
+	return CUDA_SUCCESS;
+}
+
 CUresult mock_event_create(CUevent *event, unsigned flags)
 {
 	struct CUevent_st *e;

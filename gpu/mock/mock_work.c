@@ -144,13 +144,31 @@ static CUresult put(CUstream stream, const struct mock_work *work)
 	return w ? mock_put(stream, w) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Between two memories of the host the driver waits for the stream to come there. */
+static bool waits(CUdeviceptr dst, CUdeviceptr src)
+{
+	const struct mock_piece *d, *s;
+	bool host;
+
+	pthread_mutex_lock(&mock.lock);
+	d = mock_piece_at(dst);
+	s = mock_piece_at(src);
+	host = (!d || !d->phys) && (!s || !s->phys);
+	pthread_mutex_unlock(&mock.lock);
+	return host;
+}
+
 CUresult mock_memcpy_async(CUdeviceptr dst, CUdeviceptr src, size_t len, CUstream stream)
 {
-	return put(stream, &(struct mock_work){.kind = MOCK_WORK_COPY,
-					       .dst = dst,
-					       .src = src,
-					       .len = len,
-					       .rows = 1});
+	const CUresult rc = put(stream, &(struct mock_work){.kind = MOCK_WORK_COPY,
+							    .dst = dst,
+							    .src = src,
+							    .len = len,
+							    .rows = 1});
+
+	if (rc == CUDA_SUCCESS && waits(dst, src))
+		return mock_stream_settle(stream);
+	return rc;
 }
 
 CUresult mock_memcpy_2d_async(const CUDA_MEMCPY2D *c, CUstream stream)

@@ -34,3 +34,8 @@ check-gpu: gpu-programs
 print-gpu-tests:
 	@echo $(GPU_TESTS)
 EXTRA_DIST += %D%/on-mock
+
+# What the calls cost; run on machines with a GPU.
+check_PROGRAMS += gpu/tests/figures
+gpu_tests_figures_SOURCES = %D%/figures.c
+gpu_tests_figures_LDADD = $(gpu_test_libs)

@@ -112,9 +112,11 @@ static void stream(struct bench *b)
 	tap_ok(state == GPU_CAPTURE_NONE && id == 0, "it is not captured");
 	want(b, gpu_pinned_alloc(b->gpu, sizeof(*words), (void **)&words), "words");
 	tap_is_int(gate_init(&gate, b->gpu, 0, words), 0, "a gate");
-	want(b, gate_pass(&gate, b->stream, 1), "in the stream");
-	want(b, gpu_stream_copy(b->gpu, 0, b->stream, b->pin2, b->pin, 8), "and a copy");
+	want(b, gpu_copy(b->queue, b->dev, b->pin, LEN), "something to copy");
+	want(b, gpu_queue_sync(b->queue, LIMIT), "is there");
 	memset(b->pin2, 0, 8);
+	want(b, gate_pass(&gate, b->stream, 1), "in the stream");
+	want(b, gpu_stream_copy(b->gpu, 0, b->stream, b->pin2, b->dev, 8), "and a copy");
 	for (int i = 0; i < 60000 && gate_arrived(&gate) < 1; i++)
 		usleep(1000);
 	tap_is_int((int64_t)gate_arrived(&gate), 1, "the stream comes to the gate");
