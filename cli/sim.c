@@ -13,6 +13,7 @@
 #include "cli/parse.h"
 #include "cli/sim.h"
 #include "coll/plan/nodes.h"
+#include "topo/sim/ring.h"
 
 struct run {
 	const struct sim_ask *ask;
@@ -116,6 +117,10 @@ static void explain(const struct sim_net *net, const struct sim_row *row)
 		       row->r.busiest * 100,
 		       fabric_distance_name(net->level[net->tier_of[row->r.link]].tier),
 		       net->capacity[row->r.link] / 1e9);
+	if (row->period) {
+		printf("\n  by symmetry: the same times every %d ranks\n", row->period);
+		return;
+	}
 	printf("\n  %" PRIu64 " messages, %" PRIu64 " events, %" PRIu64
 	       " shapes of plans; rates found %" PRIu64 " times, for %" PRIu64
 	       " classes\n",
@@ -143,6 +148,52 @@ static void row_show(struct run *run, const struct sim_net *net,
 	csv_row(run->csv, run->ask, row);
 }
 
+/* More messages than anybody waits for: about an hour. */
+#define MESSAGES_MOST UINT64_C(4000000000)
+
+/* What all ranks together send, by what the first one does. */
+static bool too_many(const struct sim_job *job)
+{
+	struct plan *plan = NULL;
+	const char *why;
+	double sends = 0;
+
+	if (job->algo->build(&job->call, &plan, &why))
+		return false; /* the engine says what is wrong */
+	for (uint32_t l = 0; l < plan->loop_count; l++)
+		for (uint32_t i = 0; i < plan->loop[l].count; i++)
+			if (plan->step[plan->loop[l].first + i].kind == PLAN_SEND)
+				sends += plan->loop[l].trips;
+	plan_free(plan);
+	return sends * job->call.size > (double)MESSAGES_MOST;
+}
+
+/* By symmetry where that is so, else message by message. */
+static int simulate(const struct sim_ask *ask, const struct sim_net *net,
+		    const struct sim_job *job, const struct sim_options *o,
+		    struct sim_row *row, char *why, size_t why_len)
+{
+	char symmetry[128];
+	int rc = -ENOTSUP;
+
+	snprintf(symmetry, sizeof(symmetry), "--full was given");
+	if (!ask->full)
+		rc = sim_ring(net, job, o, &row->r, &row->period, symmetry,
+			      sizeof(symmetry));
+	if (rc != -ENOTSUP) {
+		snprintf(why, why_len, "%s", rc == -ENOMEM ? "no memory" : symmetry);
+		return rc;
+	}
+	if (too_many(job)) {
+		snprintf(why, why_len,
+			 "%s/%s, %d ranks: more than 4000 million messages, and no "
+			 "symmetry to spare them (%s); fewer ranks, or larger --chunk",
+			 job->algo->coll, job->algo->name, job->call.size, symmetry);
+		return -EINVAL;
+	}
+	return sim_run(net, job, 1, o, &row->r, NULL, why, why_len);
+}
+
 /* One of them; 0, or the exit status. */
 static int one(struct run *run, const struct sim_net *net, const struct algo *algo,
 	       struct plan_call call, uint64_t bytes)
@@ -167,7 +218,7 @@ static int one(struct run *run, const struct sim_net *net, const struct algo *al
 		o.progress = progress_show;
 		o.progress_arg = &shown;
 	}
-	rc = sim_run(net, &job, 1, &o, &row.r, NULL, why, sizeof(why));
+	rc = simulate(ask, net, &job, &o, &row, why, sizeof(why));
 	free(delay);
 	row.wall = seconds() - begin;
 	if (rc) {

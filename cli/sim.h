@@ -26,6 +26,7 @@ struct sim_ask {
 	double late_by; /* s that rank `late` is late */
 	int32_t late;
 	bool explain;
+	bool full; /* no symmetry */
 };
 
 /* One algorithm at one size. */
@@ -34,7 +35,8 @@ struct sim_row {
 	int32_t ranks;
 	uint64_t bytes;
 	struct sim_result r;
-	double wall; /* s that it took to find out */
+	int32_t period; /* of so many ranks times were found; 0: of all */
+	double wall;	/* s that it took to find out */
 };
 
 /* -1: go on; else the exit status. */

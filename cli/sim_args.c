@@ -25,7 +25,8 @@ enum {
 	OPT_SLOW,
 	OPT_LATE,
 	OPT_CSV,
-	OPT_EXPLAIN
+	OPT_EXPLAIN,
+	OPT_FULL
 };
 
 static const char help_text[] =
@@ -61,6 +62,8 @@ static const char help_text[] =
 	"                             16 times\n"
 	"      --late RANK=US         the rank begins that much later\n"
 	"      --csv FILE             one line for each result\n"
+	"      --full                 message by message also where a ring's symmetry "
+	"would do\n"
 	"      --explain              tiers, what they carry, what limits\n"
 	"  -h, --help\n"
 	"\n"
@@ -248,6 +251,9 @@ static int option_parse(struct sim_ask *ask, int opt, char *text, char **algorit
 	case OPT_CSV:
 		ask->csv = text;
 		return 0;
+	case OPT_FULL:
+		ask->full = true;
+		return 0;
 	default:
 		ask->explain = true;
 		return 0;
@@ -313,6 +319,7 @@ int sim_args(struct sim_ask *ask, int argc, char **argv)
 		{"late", required_argument, NULL, OPT_LATE},
 		{"csv", required_argument, NULL, OPT_CSV},
 		{"explain", no_argument, NULL, OPT_EXPLAIN},
+		{"full", no_argument, NULL, OPT_FULL},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};

@@ -36,11 +36,21 @@ void engine_event(struct engine *e, double at, enum event_kind kind, uint32_t wh
 		e->event_room = room;
 	}
 	e->events++;
+	/* Those before it are older: only what is later goes behind. */
 	while (i > 0 && e->event[(i - 1) / 2].at > at) {
 		e->event[i] = e->event[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
-	e->event[i] = (struct event){at, kind, who, what};
+	e->event[i] = (struct event){.at = at,
+				     .order = e->event_order++ << EVENT_KIND_BITS |
+					      (uint64_t)kind,
+				     .what = what,
+				     .who = who};
+}
+
+static bool event_before(const struct event *a, const struct event *b)
+{
+	return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
 static struct event event_take(struct engine *e)
@@ -49,9 +59,10 @@ static struct event event_take(struct engine *e)
 	uint32_t i = 0, below;
 
 	while ((below = 2 * i + 1) < e->events) {
-		if (below + 1 < e->events && e->event[below + 1].at < e->event[below].at)
+		if (below + 1 < e->events &&
+		    event_before(&e->event[below + 1], &e->event[below]))
 			below++;
-		if (e->event[below].at >= last.at)
+		if (event_before(&last, &e->event[below]))
 			break;
 		e->event[i] = e->event[below];
 		i = below;
@@ -86,7 +97,7 @@ static void todo_all(struct engine *e)
 
 static void event_do(struct engine *e, const struct event *ev)
 {
-	switch ((enum event_kind)ev->kind) {
+	switch ((enum event_kind)(ev->order & ((1u << EVENT_KIND_BITS) - 1))) {
 	case EVENT_BEGIN:
 		actor_begin(e, ev->who);
 		break;

@@ -68,11 +68,13 @@ struct carried {
 
 enum event_kind { EVENT_BEGIN, EVENT_ARRIVE, EVENT_READY, EVENT_ISSUE, EVENT_WORK };
 
+/* Of those of one moment the one that was made first comes first. */
+#define EVENT_KIND_BITS 3
 struct event {
 	double at;
-	uint32_t kind;
-	uint32_t who;  /* actor or track */
-	uint64_t what; /* instance or turn */
+	uint64_t order; /* of making, then the kind in the lowest bits */
+	uint64_t what;	/* instance or turn */
+	uint32_t who;	/* actor or track */
 };
 
 /* What can begin. */
@@ -94,6 +96,7 @@ struct engine {
 	double *job_end;
 	struct event *event;
 	uint32_t events, event_room;
+	uint64_t event_order;
 	struct track *track;
 	uint32_t tracks, track_room, *track_hash;
 	struct note *note;
