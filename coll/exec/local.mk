@@ -1,5 +1,5 @@
 # Sources of coll/exec (libcoll.la) and the unit tests beside them.
-COLL_SOURCES += %D%/reduce.h %D%/reduce.c %D%/reduce_kernel.h %D%/reduce_num.h \
+COLL_SOURCES += %D%/reduce.h %D%/reduce.c %D%/reduce_kernel.h \
 	%D%/reduce_template.h %D%/reduce_isa.h %D%/reduce_half.h %D%/reduce_bits.h \
 	%D%/reduce_base.c %D%/reduce_avx2.c %D%/reduce_avx512.c
 

@@ -12,7 +12,7 @@
 #define WEFT_EXEC_REDUCE_ISA_H
 
 #include "coll/exec/reduce_kernel.h"
-#include "coll/exec/reduce_num.h"
+#include "util/num.h"
 
 #if defined(__clang__)
 #define REDUCE_IVDEP _Pragma("clang loop vectorize(assume_safety)")

@@ -1,52 +1,58 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scalar arithmetic of the reductions, one function per operation and number format, each
- * free of branches so that a loop over it vectorises. The order of min and max is total:
+ * Scalar arithmetic of the reductions, of hosts and of GPUs (C and CUDA C++), one
+ * function per operation and number format, each free of branches so that a loop over it
+ * vectorises. The order of min and max is total:
  * -0 is less than +0, and NaN wins, so that all ranks find the same bits whatever the
  * order of operands. Conversions round to nearest even and treat denormals without
  * denormal fp32 arithmetic, so that a process that flushes denormals gets the same fp16
  * result.
  */
-#ifndef WEFT_EXEC_REDUCE_NUM_H
-#define WEFT_EXEC_REDUCE_NUM_H
+#ifndef WEFT_UTIL_NUM_H
+#define WEFT_UTIL_NUM_H
 
 #include <stdint.h>
-#include <string.h>
 
-static inline uint32_t num_bits32(float f)
+/* What stands before each function: kernels of GPUs define it before they include this,
+ * so that hosts and devices have one arithmetic. */
+#ifndef NUM_FN
+#define NUM_FN static inline
+#endif
+
+NUM_FN uint32_t num_bits32(float f)
 {
 	uint32_t u;
 
-	memcpy(&u, &f, sizeof(u));
+	__builtin_memcpy(&u, &f, sizeof(u));
 	return u;
 }
 
-static inline float num_float(uint32_t u)
+NUM_FN float num_float(uint32_t u)
 {
 	float f;
 
-	memcpy(&f, &u, sizeof(f));
+	__builtin_memcpy(&f, &u, sizeof(f));
 	return f;
 }
 
-static inline uint64_t num_bits64(double d)
+NUM_FN uint64_t num_bits64(double d)
 {
 	uint64_t u;
 
-	memcpy(&u, &d, sizeof(u));
+	__builtin_memcpy(&u, &d, sizeof(u));
 	return u;
 }
 
-static inline double num_double(uint64_t u)
+NUM_FN double num_double(uint64_t u)
 {
 	double d;
 
-	memcpy(&d, &u, sizeof(d));
+	__builtin_memcpy(&d, &u, sizeof(d));
 	return d;
 }
 
 /* binary16 to fp32: exact. Signalling NaNs stay as they are. */
-static inline float num_from_fp16(uint16_t h)
+NUM_FN float num_from_fp16(uint16_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
 	uint32_t mag = h & 0x7fffu;
@@ -60,7 +66,7 @@ static inline float num_from_fp16(uint16_t h)
 	return num_float(u | sign);
 }
 
-static inline uint16_t num_to_fp16(float f)
+NUM_FN uint16_t num_to_fp16(float f)
 {
 	uint32_t u = num_bits32(f);
 	uint32_t sign = (u >> 16) & 0x8000u;
@@ -79,12 +85,12 @@ static inline uint16_t num_to_fp16(float f)
 	return (uint16_t)(h | sign);
 }
 
-static inline float num_from_bf16(uint16_t h)
+NUM_FN float num_from_bf16(uint16_t h)
 {
 	return num_float((uint32_t)h << 16);
 }
 
-static inline uint16_t num_to_bf16(float f)
+NUM_FN uint16_t num_to_bf16(float f)
 {
 	uint32_t u = num_bits32(f);
 	uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -97,7 +103,7 @@ static inline uint16_t num_to_bf16(float f)
  * fp8. Which of two results counts is chosen by masks: of a condition compilers make a
  * branch, with floating-point arithmetic behind it, and then no vectors.
  */
-static inline uint32_t num_pick(uint32_t first, uint32_t yes, uint32_t no)
+NUM_FN uint32_t num_pick(uint32_t first, uint32_t yes, uint32_t no)
 {
 	const uint32_t mask = 0u - first;
 
@@ -105,7 +111,7 @@ static inline uint32_t num_pick(uint32_t first, uint32_t yes, uint32_t no)
 }
 
 /* mag: exponent above `mant` bits of mantissa. A whole number times a power of two. */
-static inline float num_from_small(uint32_t mag, uint32_t mant, uint32_t bias)
+NUM_FN float num_from_small(uint32_t mag, uint32_t mant, uint32_t bias)
 {
 	const uint32_t exp = mag >> mant, normal = exp > 0;
 	const uint32_t frac = (mag & ((1u << mant) - 1)) | normal << mant;
@@ -115,7 +121,7 @@ static inline float num_from_small(uint32_t mag, uint32_t mant, uint32_t bias)
 }
 
 /* The reverse for |f|, to nearest even; grows beyond what there is room for. */
-static inline uint32_t num_to_small(uint32_t mag, uint32_t mant, uint32_t bias)
+NUM_FN uint32_t num_to_small(uint32_t mag, uint32_t mant, uint32_t bias)
 {
 	const uint32_t shift = 23u - mant, least = (127u - bias + 1u) << 23;
 	const uint32_t odd = (mag >> shift) & 1u, is_small = mag < least;
@@ -131,7 +137,7 @@ static inline uint32_t num_to_small(uint32_t mag, uint32_t mant, uint32_t bias)
 }
 
 /* 4 exponent bits (OCP E4M3): no infinity, one NaN per sign. Exact. */
-static inline float num_from_e4m3(uint8_t v)
+NUM_FN float num_from_e4m3(uint8_t v)
 {
 	const uint32_t mag = v & 0x7fu;
 	const uint32_t u = num_bits32(num_from_small(mag, 3, 7));
@@ -141,7 +147,7 @@ static inline float num_from_e4m3(uint8_t v)
 }
 
 /* What rounds to more than 448, the largest, becomes NaN: an overflow is seen. */
-static inline uint8_t num_to_e4m3(float f)
+NUM_FN uint8_t num_to_e4m3(float f)
 {
 	const uint32_t u = num_bits32(f);
 	const uint32_t v = num_to_small(u & 0x7fffffffu, 3, 7);
@@ -150,7 +156,7 @@ static inline uint8_t num_to_e4m3(float f)
 }
 
 /* 5 exponent bits (OCP E5M2): the upper half of a binary16. Exact. */
-static inline float num_from_e5m2(uint8_t v)
+NUM_FN float num_from_e5m2(uint8_t v)
 {
 	const uint32_t mag = v & 0x7fu;
 	const uint32_t u = num_bits32(num_from_small(mag, 2, 15));
@@ -160,7 +166,7 @@ static inline float num_from_e5m2(uint8_t v)
 }
 
 /* Beyond 57344, the largest, is infinity. */
-static inline uint8_t num_to_e5m2(float f)
+NUM_FN uint8_t num_to_e5m2(float f)
 {
 	const uint32_t u = num_bits32(f), mag = u & 0x7fffffffu;
 	uint32_t v = num_to_small(mag, 2, 15);
@@ -170,17 +176,17 @@ static inline uint8_t num_to_e5m2(float f)
 	return (uint8_t)(v | (u >> 24 & 0x80u));
 }
 
-static inline float num_as_is_float(float f)
+NUM_FN float num_as_is_float(float f)
 {
 	return f;
 }
 
-static inline double num_as_is_double(double d)
+NUM_FN double num_as_is_double(double d)
 {
 	return d;
 }
 
-static inline float num_min_float(float a, float b)
+NUM_FN float num_min_float(float a, float b)
 {
 	float m = a < b ? a : b;
 
@@ -188,7 +194,7 @@ static inline float num_min_float(float a, float b)
 	return a == a ? m : a;
 }
 
-static inline float num_max_float(float a, float b)
+NUM_FN float num_max_float(float a, float b)
 {
 	float m = a > b ? a : b;
 
@@ -196,7 +202,7 @@ static inline float num_max_float(float a, float b)
 	return a == a ? m : a;
 }
 
-static inline double num_min_double(double a, double b)
+NUM_FN double num_min_double(double a, double b)
 {
 	double m = a < b ? a : b;
 
@@ -204,7 +210,7 @@ static inline double num_min_double(double a, double b)
 	return a == a ? m : a;
 }
 
-static inline double num_max_double(double a, double b)
+NUM_FN double num_max_double(double a, double b)
 {
 	double m = a > b ? a : b;
 
@@ -218,17 +224,17 @@ static inline double num_max_double(double a, double b)
  * away from one, that is 2^-32 of its value, far above fp64's 2^-53. Divisors beyond 2^32
  * are larger than any element.
  */
-static inline int32_t num_div_small(int32_t a, double divisor)
+NUM_FN int32_t num_div_small(int32_t a, double divisor)
 {
 	return (int32_t)((double)a / divisor);
 }
 
-static inline uint32_t num_div_usmall(uint32_t a, double divisor)
+NUM_FN uint32_t num_div_usmall(uint32_t a, double divisor)
 {
 	return (uint32_t)((double)a / divisor);
 }
 
-static inline int64_t num_div_int64(int64_t a, uint64_t divisor)
+NUM_FN int64_t num_div_int64(int64_t a, uint64_t divisor)
 {
 	uint64_t mag = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
 	uint64_t q = mag / divisor;
@@ -236,7 +242,7 @@ static inline int64_t num_div_int64(int64_t a, uint64_t divisor)
 	return (int64_t)(a < 0 ? 0 - q : q);
 }
 
-static inline uint64_t num_div_uint64(uint64_t a, uint64_t divisor)
+NUM_FN uint64_t num_div_uint64(uint64_t a, uint64_t divisor)
 {
 	return a / divisor;
 }
