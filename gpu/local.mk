@@ -11,8 +11,8 @@ libweft_gpu_la_SOURCES = %D%/cuda/cuda.c %D%/cuda/cuda.h %D%/cuda/cuda_error.c \
 	%D%/cuda/cuda_hold.c %D%/cuda/cuda_ipc.c %D%/cuda/cuda_kernel.c %D%/cuda/cuda_mem.c \
 	%D%/cuda/cuda_prepare.c %D%/cuda/cuda_query.c %D%/cuda/cuda_queue.c \
 	%D%/cuda/cuda_reduce.c %D%/cuda/cuda_reduce.h %D%/cuda/cuda_stream.c \
-	%D%/cuda/driver.c %D%/cuda/driver.h %D%/cuda/image.h %D%/cuda/image_none.c
-libweft_gpu_la_LIBADD = -lpthread -ldl
+	%D%/cuda/driver.c %D%/cuda/driver.h %D%/cuda/image.h
+libweft_gpu_la_LIBADD = gpu/libkern.la -lpthread -ldl
 # Threads of the driver may be in it until the process ends.
 libweft_gpu_la_LDFLAGS = -module -avoid-version -shared -no-undefined -Wl,-z,nodelete \
 	$(WEFT_ZDEFS) -Wl,--version-script=$(top_srcdir)/gpu/libweft-gpu.map
@@ -30,3 +30,4 @@ gpu_mock_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0 -Wl,-z,nodelet
 EXTRA_DIST += %D%/mock/README.md
 
 include gpu/tests/local.mk
+include gpu/cuda/kernels/local.mk

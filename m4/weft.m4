@@ -149,6 +149,72 @@ CPPFLAGS=$weft_save_CPPFLAGS
 AC_SUBST([VERBS_CFLAGS])
 AM_CONDITIONAL([HAVE_VERBS], [test "x$weft_have" = xyes])])
 
+# WEFT_KERNELS: kernels for GPUs, by --with-nvcc[=PATH|no] or --with-nvptx[=CLANG|no].
+# Sets DEVICE_COMPILE, which makes of a .cu file what a driver loads: machine code for
+# Hopper and newer and PTX for the rest by nvcc, PTX alone by clang, for which CUDA need
+# not be there. Defines WEFT_DEVICE_CODE, a name for messages.
+AC_DEFUN([WEFT_KERNELS], [dnl
+AC_ARG_WITH([nvcc],
+  [AS_HELP_STRING([--with-nvcc@<:@=PATH|no@:>@], [kernels for GPUs by this nvcc; default: if it is there])],
+  [], [with_nvcc=auto])
+AC_ARG_WITH([nvptx],
+  [AS_HELP_STRING([--with-nvptx@<:@=CLANG|no@:>@], [where there is no nvcc, by this clang, as PTX; default: if it can])],
+  [], [with_nvptx=auto])
+DEVICE_COMPILE=
+weft_nvcc=
+AS_CASE(["$with_nvcc"],
+  [no], [],
+  [auto|yes], [AC_PATH_PROG([weft_nvcc], [nvcc], [], [$PATH$PATH_SEPARATOR/usr/local/cuda/bin])],
+  [/*], [weft_nvcc=$with_nvcc],
+  [AC_MSG_ERROR([--with-nvcc=$with_nvcc: want "yes", "no" or the absolute path of nvcc])])
+AS_IF([test -n "$weft_nvcc"],
+  [weft_archs=
+   weft_codes=" `echo \`"$weft_nvcc" --list-gpu-code 2>/dev/null\`` "
+   for weft_code in 90 100 120; do
+     AS_CASE([$weft_codes],
+       [*" sm_$weft_code "*],
+       [weft_archs="$weft_archs -gencode arch=compute_$weft_code,code=sm_$weft_code"])
+   done
+   weft_least=
+   for weft_code in 70 75 80; do
+     AS_IF([test -z "$weft_least"],
+       [AS_CASE([$weft_codes], [*" sm_$weft_code "*], [weft_least=$weft_code])])
+   done
+   AC_MSG_CHECKING([whether $weft_nvcc makes kernels])
+   echo 'extern "C" __global__ void k(int *p) { *p = 1; }' >conftest.cu
+   AS_IF([test -n "$weft_archs" && test -n "$weft_least" && "$weft_nvcc" -fatbin -arch=sm_90 -o conftest.fatbin conftest.cu >&AS_MESSAGE_LOG_FD 2>&1],
+     [AC_MSG_RESULT([yes])
+      DEVICE_COMPILE="$weft_nvcc -fatbin -Xfatbin -compress-all $weft_archs -gencode arch=compute_$weft_least,code=compute_$weft_least"
+      weft_device="by nvcc: machine code for Hopper and newer, PTX for the rest"],
+     [AC_MSG_RESULT([no])])
+   rm -f conftest.cu conftest.fatbin])
+AS_IF([test -z "$DEVICE_COMPILE" && test "x$with_nvcc" != xno && test "x$with_nvcc" != xauto],
+  [AC_MSG_ERROR([--with-nvcc=$with_nvcc was asked for, but there is no nvcc of CUDA 12 or newer that makes machine code for compute capability 9.0 (config.log has its words). Name it with --with-nvcc=PATH, or leave the option out.])])
+AS_CASE(["$with_nvptx"],
+  [no], [weft_clangs=],
+  [auto|yes], [weft_clangs="clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14"],
+  [weft_clangs=$with_nvptx])
+weft_ptx_flags="-x cuda --cuda-device-only --cuda-gpu-arch=sm_70 -nocudainc -nocudalib -Wno-unknown-cuda-version -O3 -S"
+for weft_try in $weft_clangs; do
+  AS_IF([test -z "$DEVICE_COMPILE"],
+    [AC_MSG_CHECKING([whether $weft_try makes PTX])
+     echo 'extern "C" __attribute__((global)) void k(int *p) { *p = 1; }' >conftest.cu
+     AS_IF([$weft_try $weft_ptx_flags -o conftest.ptx conftest.cu >&AS_MESSAGE_LOG_FD 2>&1 && grep -q '\.entry k' conftest.ptx],
+       [AC_MSG_RESULT([yes])
+        DEVICE_COMPILE="$weft_try $weft_ptx_flags"
+        weft_device="by $weft_try: PTX, which the driver translates when it is loaded"],
+       [AC_MSG_RESULT([no])])
+     rm -f conftest.cu conftest.ptx])
+done
+AS_IF([test -z "$DEVICE_COMPILE" && test "x$with_nvptx" != xno && test "x$with_nvptx" != xauto],
+  [AC_MSG_ERROR([--with-nvptx=$with_nvptx was asked for, but no clang makes PTX (config.log has its words). Name one with --with-nvptx=CLANG, or leave the option out.])])
+AS_IF([test -n "$DEVICE_COMPILE"],
+  [AC_DEFINE_UNQUOTED([WEFT_DEVICE_CODE], ["kernels $weft_device"], [Kernels for GPUs are built in: how they were made.])
+   WEFT_ROW([kernels], [found], [for GPUs $weft_device])],
+  [WEFT_ROW([kernels], [none], [no reductions on GPUs: neither nvcc nor a clang that makes PTX])])
+AC_SUBST([DEVICE_COMPILE])
+AM_CONDITIONAL([HAVE_DEVICE_CODE], [test -n "$DEVICE_COMPILE"])])
+
 # WEFT_PROVIDER_DIR: --with-providerdir. Sets providerdir, where the provider is installed;
 # the table says whether libfabric looks there by itself. The folder that it looks in was
 # compiled into it: lib/libfabric under the prefix that its .pc file names.

@@ -7,6 +7,7 @@
 
 #include "gpu/cuda/cuda.h"
 #include "gpu/cuda/image.h"
+#include "gpu/cuda/kernels/launch.h"
 
 /* Machine code runs on its own compute capability and on later ones of the same major
  * number; PTX is translated by the driver for any. */
@@ -112,8 +113,8 @@ void cuda_kernels_load(struct cuda *cuda, int device)
 	if (rc == CUDA_SUCCESS) {
 		dev->kernels = calloc(CUDA_KERNELS, sizeof(*dev->kernels));
 		if (dev->kernels) {
-			for (size_t i = 0; i < cuda_kernel_count; i++)
-				function_get(cuda, dev, cuda_kernels[i]);
+			for (size_t i = 0; i < launch_symbol_count; i++)
+				function_get(cuda, dev, launch_symbols[i]);
 			return;
 		}
 		cuda->drv.module_unload(dev->module);

@@ -9,16 +9,10 @@
 struct cuda_image {
 	const char *name;  /* for messages */
 	const void *bytes; /* what cuModuleLoadData() takes */
-	size_t len;
-	int arch; /* 90: machine code for compute capability 9.0; 0: PTX, for all others
-		   */
+	int arch; /* 90: machine code for compute capability 9.0; 0: for any device */
 };
 
 extern const struct cuda_image cuda_images[];
 extern const size_t cuda_image_count;
-
-/* Names of the kernels in each of them: loaded when the device is prepared. */
-extern const char *const cuda_kernels[];
-extern const size_t cuda_kernel_count;
 
 #endif
