@@ -105,6 +105,11 @@ KERN_FN float kern_from_e5m2(uint8_t v)
 	return kern_from_fp16((uint16_t)(v << 8));
 }
 
+KERN_FN float kern_abs(float f)
+{
+	return num_float(num_bits32(f) & 0x7fffffffu);
+}
+
 /* Two elements, the first in the lower byte. */
 KERN_FN void kern_unpack_e4m3(uint16_t two, float *c)
 {
@@ -126,47 +131,34 @@ KERN_FN void kern_unpack_e5m2(uint16_t two, float *c)
 	c[1] = kern_from_fp16((uint16_t)(two & 0xff00u));
 }
 
-#if defined(KERN_HAS_FP8)
-
-KERN_FN float kern_largest(float a, float b)
-{
-	float m; /* NaN where one is */
-
-	asm("max.NaN.f32 %0, %1, %2;"
-	    : "=f"(m)
-	    : "f"(num_float(num_bits32(a) & 0x7fffffffu)),
-	      "f"(num_float(num_bits32(b) & 0x7fffffffu)));
-	return m;
-}
-
-#endif
-
-/* The instruction gives 448 for all that is more, and what is more than half a unit above
- * it (464) would round to 480, which is NaN: rare, and then by util/num.h. */
+/* The instruction gives 448 (0x7e) for all that is more, and what is more than half a
+ * unit above it (464) would round to 480, which is NaN (0x7f). */
 KERN_FN uint16_t kern_pack_e4m3(float a, float b)
 {
 #if defined(KERN_HAS_FP8)
 	uint16_t two;
 
 	asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(two) : "f"(b), "f"(a));
-	if (kern_largest(a, b) <= 464.0f)
-		return two;
-#endif
+	return (uint16_t)(two | (kern_abs(a) > 464.0f ? 0x7fu : 0) |
+			  (kern_abs(b) > 464.0f ? 0x7f00u : 0));
+#else
 	return (uint16_t)(num_to_e4m3(a) | num_to_e4m3(b) << 8);
+#endif
 }
 
-/* As above: 57344 is the largest, and what is from half a unit above it on (61440) rounds
- * to infinity. */
+/* As above: 57344 (0x7b) is the largest, and what is from half a unit above it on (61440)
+ * rounds to infinity (0x7c). */
 KERN_FN uint16_t kern_pack_e5m2(float a, float b)
 {
 #if defined(KERN_HAS_FP8)
 	uint16_t two;
 
 	asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(two) : "f"(b), "f"(a));
-	if (kern_largest(a, b) < 61440.0f)
-		return two;
-#endif
+	return (uint16_t)(two + (kern_abs(a) >= 61440.0f ? 1u : 0) +
+			  (kern_abs(b) >= 61440.0f ? 0x100u : 0));
+#else
 	return (uint16_t)(num_to_e5m2(a) | num_to_e5m2(b) << 8);
+#endif
 }
 
 KERN_FN uint8_t kern_to_e4m3(float f)
