@@ -31,3 +31,6 @@ EXTRA_DIST += %D%/mock/README.md
 
 include gpu/tests/local.mk
 include gpu/cuda/kernels/local.mk
+include gpu/device/local.mk
+EXTRA_DIST += %D%/test-on-gpu %D%/on-gpu/dev.c %D%/on-gpu/dev.h %D%/on-gpu/device.c \
+	%D%/on-gpu/device.cu %D%/on-gpu/figures.c %D%/on-gpu/kernels.c %D%/on-gpu/probe.cu
