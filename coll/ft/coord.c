@@ -105,6 +105,12 @@ static struct ft_peer *peer_get(struct ft_coord *c, uint64_t id)
 	return p;
 }
 
+/* Whether this coordinator can let it in: it wants, and follows no later one. */
+static bool may_enter(const struct ft_coord *c, const struct ft_peer *p)
+{
+	return p->wants_in && !p->out && p->promised <= c->d.term;
+}
+
 /* Forgets who is in no epoch and wants in no more. */
 static void peer_sweep(struct ft_coord *c)
 {
@@ -184,7 +190,7 @@ static bool next_list(struct ft_coord *c)
 	for (uint32_t i = 0; i < c->peers && c->next.count < FT_MEMBERS_MAX; i++) {
 		struct ft_peer *p = &c->peer[i];
 
-		if (!p->wants_in || p->out || !ft_coord_is_alive(c, p))
+		if (!may_enter(c, p) || !ft_coord_is_alive(c, p))
 			continue;
 		p->entry.since = c->next.epoch;
 		if (!ft_roster_add(&c->next, &p->entry))
@@ -285,10 +291,10 @@ static bool newcomers_wait(const struct ft_coord *c)
 	for (uint32_t i = 0; i < c->peers; i++) {
 		uint32_t n = 0;
 
-		if (!c->peer[i].wants_in || c->peer[i].out)
+		if (!may_enter(c, &c->peer[i]))
 			continue;
 		for (uint32_t k = 0; k < c->peers; k++) {
-			n += c->peer[k].wants_in && !c->peer[k].out &&
+			n += may_enter(c, &c->peer[k]) &&
 			     c->peer[k].entry.group == c->peer[i].entry.group;
 		}
 		if (n >= c->attr.group_size)
@@ -362,6 +368,23 @@ static bool is_ours(const struct ft_coord *c, uint64_t id)
 	return ft_roster_find(&c->d.active, id) >= 0 || ft_roster_find(&c->next, id) >= 0;
 }
 
+/* Somebody follows a later term. Of a member of the epoch that is on this says that
+ * another coordinator asked for it, and may have taken over. A newcomer may have been
+ * asked by any: it counts in no majority of this epoch, and only cannot be let in. */
+static void note_term(struct ft_coord *c, struct ft_peer *p, uint64_t term)
+{
+	if (p && term > p->promised)
+		p->promised = term;
+	if (term <= c->d.term)
+		return;
+	if (c->d.active.count == 0 || c->state == FT_COORD_REBUILD)
+		ft_rebuild_refused(c, term);
+	else if (p && ft_roster_find(&c->d.active, p->id) >= 0)
+		ft_coord_set_state(c, FT_COORD_OVER);
+	if (p && c->state == FT_COORD_PREPARE && ft_roster_find(&c->next, p->id) >= 0)
+		ft_coord_attempt(c);
+}
+
 static void hear_join(struct ft_coord *c, const struct ft_msg *msg)
 {
 	struct ft_peer *p;
@@ -382,25 +405,26 @@ static void hear_join(struct ft_coord *c, const struct ft_msg *msg)
 		return; /* said before it was let in */
 	p->wants_in = true;
 	p->entry = msg->pending_list->entry[0];
+	note_term(c, p, msg->term);
+	if (c->state == FT_COORD_REBUILD) {
+		if (!p->replied)
+			ft_rebuild_ask(c, p);
+		return;
+	}
+	if (p->promised > c->d.term) {
+		/* It cannot take part here, nor go back on its word: as a new member it
+		 * may. Where too few of the epoch are heard of, it is for whoever
+		 * follows to say. */
+		if (c->state == FT_COORD_STEADY)
+			say_fenced(c, p->id, FT_REASON_TERM);
+		return;
+	}
 	if (c->joiner_since == 0)
 		c->joiner_since = c->now;
 	if (c->state == FT_COORD_FORM)
 		ft_coord_attempt(c);
-	else if (c->state == FT_COORD_REBUILD && !p->replied)
-		ft_coord_say(c, p->id,
-			     FT_QUERY); /* it may be of an epoch that was prepared */
 	else
 		repeat(c, p);
-}
-
-/* Of a term that this coordinator knows nothing of: where an epoch is on here, another
- * has taken over. */
-static void hear_other_term(struct ft_coord *c, uint64_t term)
-{
-	if (c->state == FT_COORD_FORM || c->state == FT_COORD_REBUILD)
-		ft_rebuild_refused(c, term);
-	else
-		ft_coord_set_state(c, FT_COORD_OVER);
 }
 
 static void hear_status(struct ft_coord *c, struct ft_peer *p, const struct ft_msg *msg)
@@ -509,8 +533,7 @@ void ft_coord_hear(struct ft_coord *c, const struct ft_msg *msg, int64_t now)
 	if (c->d.active.count == 0 && !ft_epoch_none(msg->active) &&
 	    (c->state == FT_COORD_FORM || c->state == FT_COORD_PREPARE))
 		ft_rebuild_begin(c);
-	if (msg->term > c->d.term)
-		hear_other_term(c, msg->term);
+	note_term(c, ft_coord_peer(c, msg->id), msg->term);
 	if (!is_ended(c) && msg->type != FT_REFUSED)
 		hear_member(c, msg);
 }
@@ -563,7 +586,13 @@ void ft_coord_tick(struct ft_coord *c, int64_t now)
 			prepare_is_late(c);
 		break;
 	case FT_COORD_STALLED:
-		if (c->now >= c->until)
+		if (c->now < c->until)
+			break;
+		/* Whoever has not answered since this coordinator came may know of a step
+		 * that counts: it is asked again, not let in unheard. */
+		if (c->d.valid != c->d.term)
+			ft_rebuild_begin(c);
+		else
 			ft_coord_attempt(c);
 		break;
 	default:

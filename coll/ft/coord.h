@@ -67,6 +67,7 @@ struct ft_peer {
 	bool out;     /* not in the next attempt: did not prepare, or blamed twice */
 	bool replied; /* to the QUERY of this term */
 	uint64_t prior, blamed_step;
+	uint64_t promised;		 /* the highest term that it said it follows */
 	struct ft_epoch active, pending; /* as it said last */
 	struct ft_commit commit;
 	struct ft_vote vote;

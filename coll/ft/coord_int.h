@@ -18,6 +18,8 @@ bool ft_coord_is_alive(const struct ft_coord *c, const struct ft_peer *p);
 /* rebuild.c */
 void ft_rebuild_begin(struct ft_coord *c);
 void ft_rebuild_state(struct ft_coord *c, struct ft_peer *p, const struct ft_msg *msg);
+/* Asks a member for its state, which is a promise; a newcomer only if it must answer. */
+void ft_rebuild_ask(struct ft_coord *c, const struct ft_peer *p);
 void ft_rebuild_tick(struct ft_coord *c);
 /* Somebody has promised a term to another coordinator. */
 void ft_rebuild_refused(struct ft_coord *c, uint64_t term);

@@ -83,6 +83,7 @@ static const struct type_row type_table[FT_TYPE_END] = {
 	[FT_START] = {"start", HAS_TERM | HAS_ACTIVE | HAS_COMMIT},
 	[FT_COMMIT] = {"commit", HAS_TERM | HAS_ACTIVE | HAS_COMMIT},
 	[FT_FENCED] = {"fenced", HAS_TERM | HAS_REASON},
+	[FT_WAIT] = {"wait", HAS_TERM},
 };
 
 static const char *const reason_name[FT_REASON_END] = {
@@ -92,6 +93,9 @@ static const char *const reason_name[FT_REASON_END] = {
 	[FT_REASON_SIGN] = "reduces another type or count than the others",
 	[FT_REASON_FULL] = "there are as many members as there can be",
 	[FT_REASON_CONFLICT] = "was told what cannot be",
+	[FT_REASON_TERM] =
+		"promised to follow another coordinator before it came to this one; "
+		"come again as a new member",
 };
 
 void ft_inbox_fini(struct ft_inbox *inbox)

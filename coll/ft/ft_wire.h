@@ -19,6 +19,7 @@
  *             and is not in it does not
  *   COMMIT    the step counts
  *   FENCED    you take no part (any more); reason
+ *   WAIT      to a newcomer: members are asked whether this coordinator can go on
  *
  * Every message carries the job's secret, in clear: it keeps strangers and other jobs
  * away, not somebody who reads the network.
@@ -41,6 +42,7 @@ enum ft_type {
 	FT_START,
 	FT_COMMIT,
 	FT_FENCED,
+	FT_WAIT,
 	FT_TYPE_END
 };
 
@@ -54,6 +56,7 @@ enum ft_reason {
 	FT_REASON_SIGN,	    /* reduces something else than the others */
 	FT_REASON_FULL,	    /* FT_MEMBERS_MAX are there */
 	FT_REASON_CONFLICT, /* was told what cannot be; says so of itself */
+	FT_REASON_TERM,	    /* a newcomer that promised to follow another coordinator */
 	FT_REASON_END
 };
 

@@ -51,7 +51,7 @@ struct ft_link {
 	struct ft_dial dial;
 	struct ft_stream stream; /* fd -1: not connected */
 	int64_t heard;
-	int64_t asked; /* the coordinator asks for this member's state since then, and has
+	int64_t asked; /* the coordinator asks for members' states since then, and has
 			* said nothing else; 0: it doesn't */
 	uint64_t connects;
 	struct told told[TOLD_MAX];
@@ -143,7 +143,7 @@ static void hear(void *arg, const struct ft_msg *msg)
 	struct ft_link *l = arg;
 
 	l->heard = boot_clock_us();
-	if (msg->type != FT_QUERY)
+	if (msg->type != FT_QUERY && msg->type != FT_WAIT)
 		l->asked = 0;
 	else if (l->asked == 0)
 		l->asked = l->heard;

@@ -17,6 +17,11 @@ TESTS += %D%/tests/test_model
 	%D%/tests/world.h %D%/tests/world_int.h %D%/tests/network.c %D%/tests/actors.c
 %C%_tests_test_model_LDADD = coll/libcoll.la
 
+check_PROGRAMS += %D%/tests/test_coord
+TESTS += %D%/tests/test_coord
+%C%_tests_test_coord_SOURCES = %D%/tests/test_coord.c
+%C%_tests_test_coord_LDADD = coll/libcoll.la
+
 check_PROGRAMS += %D%/tests/test_keep
 TESTS += %D%/tests/test_keep
 %C%_tests_test_keep_SOURCES = %D%/tests/test_keep.c

@@ -271,7 +271,10 @@ void ft_member_hear(struct ft_member *m, const struct ft_msg *msg)
 {
 	if (m->phase == FT_PHASE_OUT || msg->id != m->attr.self.id)
 		return;
-	if (msg->term < m->promised) {
+	/* A newcomer may be turned away by any coordinator: it has nothing to lose, and
+	 * as a new member it has promised nothing. */
+	if (msg->term < m->promised &&
+	    !(msg->type == FT_FENCED && m->phase == FT_PHASE_JOINING)) {
 		say(m, FT_REFUSED);
 		return;
 	}

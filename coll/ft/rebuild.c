@@ -47,12 +47,32 @@ static bool known_add(struct ft_coord *c, const struct ft_roster *roster, bool a
 	return true;
 }
 
+/* An epoch that may have been started has it, as far as anybody said. */
+static bool is_known(const struct ft_coord *c, const struct ft_peer *p)
+{
+	if (!ft_epoch_none(p->active) || !ft_epoch_none(p->pending))
+		return true;
+	for (uint32_t i = 0; i < c->knowns; i++) {
+		if (ft_roster_find(&c->known[i].roster, p->id) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* An answer binds who gives it. A newcomer that no epoch knows counts in no majority, and
+ * should another coordinator go on it may still follow that one: it is not asked, and
+ * told to wait, so that it knows how this coordinator stands. */
+void ft_rebuild_ask(struct ft_coord *c, const struct ft_peer *p)
+{
+	ft_coord_say(c, p->id, p->wants_in && !is_known(c, p) ? FT_WAIT : FT_QUERY);
+}
+
 static void ask_all(struct ft_coord *c)
 {
 	for (uint32_t i = 0; i < c->peers; i++) {
 		c->peer[i].replied = false;
 		if (c->state == FT_COORD_REBUILD)
-			ft_coord_say(c, c->peer[i].id, FT_QUERY);
+			ft_rebuild_ask(c, &c->peer[i]);
 	}
 }
 
@@ -85,6 +105,7 @@ static void raise_term(struct ft_coord *c)
 	c->raise_wait = next > 16 * base ? 16 * base : next;
 	c->raise_at = c->now + c->raise_wait + c->attr.lineage % (base / 2 + 1);
 	c->d.term = ft_term_above(c->seen_term, c->attr.lineage);
+	c->since = c->now; /* all are asked anew */
 	if (ft_coord_save(c, FT_SAVE_TERM))
 		ask_all(c);
 }

@@ -9,6 +9,9 @@
  * - G3: who voted yes is told to run again only in another epoch.
  * - G4: the same table of steps shows two halves that both go on.
  * - G5: `live` is the number of members of the epoch that counted.
+ * - A coordinator says that another took over only where a member of its epoch has
+ * promised to follow another: a newcomer's promise ends nothing.
+ * - An epoch has whole groups only.
  * - Nobody is told what contradicts what it knows (FT_REASON_CONFLICT).
  * - When all is healed and enough of the last epoch live, steps go on.
  */
@@ -121,9 +124,25 @@ void slot_crash(struct slot *s)
 	s->up = false;
 }
 
+/* Whether a member of the epoch that is on has promised a later term: nothing else ends a
+ * coordinator. What a member promised it keeps, dead or not. */
+static bool slot_was_left(const struct slot *s)
+{
+	for (uint32_t i = 0; i < s->c.d.active.count; i++) {
+		const struct node *n = node_by_id(s->w, s->c.d.active.entry[i].id);
+
+		if (n && n->m.promised > s->c.d.term)
+			return true;
+	}
+	return false;
+}
+
 /* After every call of its machine: it died, or has nothing more to do. */
 void slot_settle(struct slot *s)
 {
+	if (s->up && s->c.state == FT_COORD_OVER && !slot_was_left(s))
+		world_fault(s->w, "coordinator %d is over, and no member left it",
+			    slot_index(s));
 	if (s->up && (s->fuse.blown || s->c.state >= FT_COORD_DONE))
 		slot_crash(s);
 }
@@ -171,6 +190,23 @@ static void node_goes_on(struct node *n, uint64_t last)
 	}
 }
 
+/* Groups of an epoch are whole: the roster has each one's members beside each other. */
+static void check_groups(struct world *w, const struct ft_roster *roster)
+{
+	uint32_t of_group = 0;
+
+	for (uint32_t i = 0; i < roster->count; i++) {
+		const struct ft_entry *e = &roster->entry[i];
+
+		of_group = i && e->group == e[-1].group ? of_group + 1 : 1;
+		if ((i + 1 == roster->count || e->group != e[1].group) &&
+		    of_group < w->group_size)
+			world_fault(w, "epoch %llu has %u members of group %u",
+				    (unsigned long long)roster->epoch.seq, of_group,
+				    e->group);
+	}
+}
+
 static void node_enters(struct node *n)
 {
 	struct world *w = n->w;
@@ -194,6 +230,7 @@ static void node_enters(struct node *n)
 		r->epoch = n->entered;
 		r->commit = n->m.commit;
 		memcpy(r->hist, n->hist, sizeof(r->hist));
+		check_groups(w, &n->m.active);
 		w->result->epochs++;
 	}
 	if (!ft_commit_same(r->commit, n->m.commit))
@@ -295,6 +332,9 @@ void node_start(struct world *w, uint32_t group)
 	if (!n)
 		return;
 	*n = (struct node){.w = w, .used = true, .up = true};
+	/* It may come to the other coordinator first, and hear of a term there. */
+	if (w->two && !w->healed && w->slot[1].up)
+		n->home = n->answer_to = (int)world_below(w, SLOTS);
 	out = (struct ft_member_out){n, node_say, node_tell};
 	ft_member_init(&n->m, &attr, &out);
 	world_after(w, world_below(w, BEAT), EV_NODE_TICK, node_index(n));

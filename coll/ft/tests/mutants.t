@@ -76,7 +76,7 @@ found "G2: COMMIT of a step that was not voted upon is taken" member \
 found "G3: who voted yes decides alone" member \
 	's/(say\(m, FT_STATUS\);\n)(\}\n\nbool ft_member_leave)/${1}if (good) {\nm->commit = (struct ft_commit){epoch, m->vote.step};\nm->work = FT_WORK_NONE;\ntell(m, FT_COMMITTED);\n}\n$2/'
 found "G4: a promise is not kept" member \
-	's/if \(msg->term < m->promised\)/if (0)/; s/if \(msg->term > m->promised\) \{/if (1) {/'
+	's/if \(msg->term < m->promised &&/if (0 &&/; s/if \(msg->term > m->promised\) \{/if (1) {/'
 found "G4: one member is a majority" rebuild \
 	's{> roster->count / 2}{> 0}'
 found "G4: half is a majority" rebuild \
@@ -88,8 +88,12 @@ found "G4: who heard COMMIT does not bind" rebuild \
 found "G4: what was kept counts although others went on" rebuild \
 	's/if \(p->replied \&\& \(p->prior.*?\)\)\n/if (0)\n/s' 6000
 found "G4: epochs that may have been started are overlooked" rebuild \
-	's/if \(ft_epoch_cmp\(roster->epoch, last->epoch\) >= 0/if (ft_epoch_same(roster->epoch, last->epoch)/; s/if \(p->replied \&\& ft_epoch_cmp\(p->pending, last->epoch\) > 0 \&\& base/if (0 \&\& base/' 6000
+	's/if \(ft_epoch_cmp\(roster->epoch, last->epoch\) >= 0/if (ft_epoch_same(roster->epoch, last->epoch)/; s/if \(p->replied \&\& ft_epoch_cmp\(p->pending, last->epoch\) > 0 \&\& base/if (0 \&\& base/' 20000
 found "G5: averages divide by another count" member \
 	's/m->live = m->active.count/m->live = m->active.count + 1/'
+found "a newcomer's promise ends a coordinator" coord \
+	's/else if \(p \&\& ft_roster_find\(&c->d.active, p->id\) >= 0\)/else/'
+found "a group is let in, or left, in part" coord \
+	's/\tft_roster_whole_groups\(&c->next, c->attr.group_size\);\n//'
 
 done_testing

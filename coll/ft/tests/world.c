@@ -60,6 +60,24 @@ static void newcomers(struct world *w)
 		node_start(w, group);
 }
 
+/* A member leaves, or dies at a message; at times its whole group does at once. */
+static void lose(struct world *w, struct node *n, bool leave)
+{
+	bool all = world_chance(w, 500);
+
+	for (int i = 0; i < NODES; i++) {
+		struct node *o = &w->node[i];
+
+		if (o != n && !(all && o->used && o->up &&
+				o->m.attr.self.group == n->m.attr.self.group))
+			continue;
+		if (leave)
+			ft_member_leave(&o->m);
+		else
+			fuse_light(w, &o->fuse);
+	}
+}
+
 static void chaos_coordinator(struct world *w)
 {
 	struct slot *s = &w->slot[w->two ? world_below(w, SLOTS) : 0];
@@ -98,16 +116,18 @@ static void chaos(struct world *w)
 	world_after(w, 1 + world_below(w, 2 * w->chaos_ms * MS), EV_CHAOS, 0);
 	if (w->two && world_chance(w, 400))
 		split(w);
+	else if (w->two && n && world_chance(w, 100))
+		n->home = (int)world_below(w, SLOTS); /* this one alone */
 	else if (dice < 25 || !n)
 		newcomers(w);
 	else if (dice < 45)
-		fuse_light(w, &n->fuse);
+		lose(w, n, false);
 	else if (dice < 55)
 		n->paused_until = w->now + world_below(w, 2 * SILENCE);
 	else if (dice < 65)
 		n->cut_until = w->now + world_below(w, 3 * SILENCE);
 	else if (dice < 70)
-		ft_member_leave(&n->m);
+		lose(w, n, true);
 	else
 		chaos_coordinator(w);
 }
@@ -245,12 +265,20 @@ static bool node_lives(const struct node *n)
 	return n && n->up && n->m.phase != FT_PHASE_OUT && !n->m.leaving;
 }
 
+/* Members of groups that live as a whole: of any other none can be in the next epoch. */
 static uint32_t living(struct world *w, const struct ft_roster *roster)
 {
 	uint32_t live = 0;
 
-	for (uint32_t i = 0; i < roster->count; i++)
-		live += node_lives(node_by_id(w, roster->entry[i].id));
+	for (uint32_t i = 0; i < roster->count; i++) {
+		uint32_t of_group = 0;
+
+		for (uint32_t k = 0; k < roster->count; k++) {
+			of_group += roster->entry[k].group == roster->entry[i].group &&
+				    node_lives(node_by_id(w, roster->entry[k].id));
+		}
+		live += of_group >= w->group_size;
+	}
 	return live;
 }
 
@@ -283,8 +311,6 @@ static bool must_go_on(struct world *w)
 	const struct ft_roster *last = &w->slot[0].file.active;
 	uint32_t live = living(w, last);
 
-	if (w->group_size > 1)
-		return false;
 	if (w->kept_always && !w->two && live > 0)
 		return live >= (last->count + 1) / 2;
 	return majorities_live(w);
@@ -331,7 +357,7 @@ static struct world *world_open(uint64_t seed, bool trace_it, struct world_resul
 	w->dup = (int)world_below(w, 3) * 50;
 	w->late = (int)world_below(w, 3) * 40;
 	w->chaos_ms = 100 + (int)world_below(w, 900);
-	w->group_size = world_chance(w, 250) ? 2 : 1;
+	w->group_size = world_chance(w, 350) ? 2 + (uint32_t)world_below(w, 2) : 1;
 	w->size = w->group_size * (1 + (uint32_t)world_below(w, 4));
 	w->kept_always = world_chance(w, 600);
 	w->two = world_chance(w, 350);
