@@ -27,7 +27,8 @@ PLAIN_TESTS += %D%/chaos/tests/model.t
 # Ranks that die while they reduce (fabtests/chaos/run, by hand, and a short form here).
 check_PROGRAMS += %D%/chaos/chaos
 TEST_HELPERS += %D%/chaos/chaos
-%C%_chaos_chaos_SOURCES = %D%/chaos/chaos.c %D%/chaos/chaos.h %D%/chaos/rank.c
+%C%_chaos_chaos_SOURCES = %D%/chaos/chaos.c %D%/chaos/chaos.h %D%/chaos/rank.c \
+	%D%/chaos/space.h %D%/chaos/space.c
 %C%_chaos_chaos_LDADD = libweft.la
 EXTRA_DIST += %D%/chaos/run %D%/chaos/tests/chaos.t
 # Jobs with something wrong, and what the analyzer says.

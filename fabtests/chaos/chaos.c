@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The driver: keeps so many ranks in the job, harms one after the other, or their
- * coordinator, waits until the others go on without it, and starts another. One process,
- * without threads or libfabric: ranks are forks of it (rank.c).
+ * coordinator, or the network between them (space.c), waits until the others go on
+ * without it, and starts another. One process, without threads or libfabric: ranks are
+ * forks of it (rank.c).
  */
 #include "config.h"
 
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "fabtests/chaos/chaos.h"
+#include "fabtests/chaos/space.h"
 
 enum {
 	HANG_US = 120000000, /* nothing goes on for so long */
@@ -28,7 +30,15 @@ enum {
 	BEHIND = 20,  /* a rank takes part when it is not further behind */
 };
 
-enum harm { HARM_KILL, HARM_STOP, HARM_COORD, HARM_KINDS };
+enum harm {
+	HARM_KILL,
+	HARM_STOP,
+	HARM_CUT,   /* the network of a seat, until the others go on */
+	HARM_BRIEF, /* for less than the deadline */
+	HARM_PART,  /* two seats from each other, not from the coordinator */
+	HARM_COORD,
+	HARM_KINDS
+};
 
 struct driver {
 	struct chaos *c;
@@ -36,14 +46,19 @@ struct driver {
 	char state[200];
 	pid_t coord;
 	int size;
+	int seats;	    /* 0: no networks, nothing is cut */
+	uint64_t seats_cut; /* bits */
+	struct space space;
 	int64_t every_us;
 	uint64_t seed;
 	bool verbose;
 	uint64_t harms[HARM_KINDS], joins, fenced, unharmed, hangs, wrong, errors;
 	int64_t recovery[RECOVERIES]; /* of ranks that died or were stopped */
 	int recoveries;
-	int64_t memory; /* the most that one grew, KiB */
+	int64_t memory, heap; /* the most that one grew, KiB */
 	int files;
+	uint64_t longest;     /* steps of one rank */
+	int64_t longest_heap; /* what that one grew, KiB */
 };
 
 static uint64_t draw(struct driver *d)
@@ -104,6 +119,24 @@ static void start_coordinator(struct driver *d, bool first)
 	close(out[0]);
 }
 
+/* The one with the fewest ranks that has a network. */
+static int free_seat(const struct driver *d)
+{
+	int best = 0, least = CHAOS_SLOTS + 1;
+
+	for (int i = 0; i < d->seats; i++) {
+		int ranks = 0;
+
+		for (int k = 0; k < CHAOS_SLOTS; k++)
+			ranks += d->c->rank[k].pid && d->c->rank[k].seat == i;
+		if (!(d->seats_cut & UINT64_C(1) << i) && ranks < least) {
+			best = i;
+			least = ranks;
+		}
+	}
+	return best;
+}
+
 static void start_rank(struct driver *d)
 {
 	struct chaos_rank *r = NULL;
@@ -121,12 +154,16 @@ static void start_rank(struct driver *d)
 	if (!r)
 		return; /* when one has ended */
 	memset(r, 0, sizeof(*r));
+	r->seat = free_seat(d);
 	fflush(NULL);
 	pid = fork(); /* the child must not write that it is 0 */
 	if (pid < 0)
 		die("fork");
-	if (pid == 0)
+	if (pid == 0) {
+		if (d->seats && !space_enter(&d->space, r->seat))
+			die("setns");
 		chaos_rank_main(d->c, slot);
+	}
 	r->pid = pid;
 	d->joins++;
 }
@@ -134,8 +171,14 @@ static void start_rank(struct driver *d)
 static void take_memory(struct driver *d, const struct chaos_rank *r)
 {
 	int64_t grown = r->memory_last - r->memory_first;
+	int64_t heap = r->heap_last - r->heap_first;
 	int files = r->files_last - r->files_first;
 
+	d->heap = heap > d->heap ? heap : d->heap;
+	if (r->steps > d->longest) {
+		d->longest = r->steps;
+		d->longest_heap = heap;
+	}
 	d->memory = grown > d->memory ? grown : d->memory;
 	d->files = files > d->files ? files : d->files;
 }
@@ -221,20 +264,18 @@ static bool fill_up(struct driver *d)
 	return false;
 }
 
-/* Until a step counts that was run after `since`, without the rank of this slot; -1: any
- * step. When that was; 0: it hangs. */
-static int64_t next_step(struct driver *d, int slot, uint64_t since, int64_t from)
+/* Until a step counts that was run after `since` and `from`, without the ranks of these
+ * slots. When that was; 0: it hangs. */
+static int64_t next_step(struct driver *d, uint64_t slots, uint64_t since, int64_t from)
 {
 	int64_t until = from + HANG_US;
 	uint64_t at = since + 1;
 
 	while (chaos_clock_us() < until) {
-		const uint64_t bit = slot < 0 ? 0 : UINT64_C(1) << slot;
-
 		reap(d);
 		/* `when` is written after the mask; an earlier step is known by then. */
 		while (at <= d->c->last && d->c->when[at]) {
-			if (!(d->c->mask[at] & bit) && d->c->when[at] > from)
+			if (!(d->c->mask[at] & slots) && d->c->when[at] > from)
 				return d->c->when[at];
 			at++;
 		}
@@ -245,28 +286,110 @@ static int64_t next_step(struct driver *d, int slot, uint64_t since, int64_t fro
 	return 0;
 }
 
-static void harm_rank(struct driver *d, int kind)
+static void pause_for(struct driver *d, int64_t us)
 {
-	uint64_t since = d->c->last;
-	int64_t from, when;
+	int64_t until = chaos_clock_us() + us;
+
+	while (chaos_clock_us() < until) {
+		reap(d);
+		usleep(LOOK_US);
+	}
+}
+
+static int some_slot(struct driver *d)
+{
 	int slot;
 
 	do
 		slot = (int)(draw(d) % CHAOS_SLOTS);
 	while (!takes_part(d, &d->c->rank[slot]));
-	d->c->rank[slot].harmed = true;
-	from = chaos_clock_us();
-	kill(d->c->rank[slot].pid, kind == HARM_KILL ? SIGKILL : SIGSTOP);
-	when = next_step(d, slot, since, from);
+	return slot;
+}
+
+static void note_recovery(struct driver *d, const char *what, int64_t from, int64_t when)
+{
 	if (when && d->recoveries < RECOVERIES)
 		d->recovery[d->recoveries++] = when - from;
 	if (d->verbose)
-		printf("rank %d %s: %.3f s\n", slot,
-		       kind == HARM_KILL ? "killed" : "stopped",
-		       (double)(when - from) * 1e-6);
+		printf("%s: %.3f s\n", what, (double)(when - from) * 1e-6);
+}
+
+static void harm_rank(struct driver *d, enum harm kind)
+{
+	uint64_t since = d->c->last;
+	int slot = some_slot(d);
+	int64_t from;
+
+	d->c->rank[slot].harmed = true;
+	from = chaos_clock_us();
+	kill(d->c->rank[slot].pid, kind == HARM_KILL ? SIGKILL : SIGSTOP);
+	note_recovery(d, kind == HARM_KILL ? "killed" : "stopped", from,
+		      next_step(d, UINT64_C(1) << slot, since, from));
 	/* It finds out that it is dead, and ends. */
 	if (kind == HARM_STOP)
 		kill(d->c->rank[slot].pid, SIGCONT);
+}
+
+/* All ranks of a seat lose the network, until the others go on; then they find out. */
+static void harm_seat(struct driver *d)
+{
+	int seat = d->c->rank[some_slot(d)].seat;
+	uint64_t since = d->c->last, slots = 0;
+	int64_t from = chaos_clock_us();
+
+	for (int i = 0; i < CHAOS_SLOTS; i++) {
+		struct chaos_rank *r = &d->c->rank[i];
+
+		if (!r->pid || r->seat != seat)
+			continue;
+		r->harmed = true;
+		slots |= UINT64_C(1) << i;
+	}
+	d->seats_cut |= UINT64_C(1) << seat;
+	if (!space_cut(&d->space, seat))
+		die("a link is not cut");
+	note_recovery(d, "cut", from, next_step(d, slots, since, from));
+	if (!space_heal(&d->space, seat))
+		die("a link is not healed");
+	d->seats_cut &= ~(UINT64_C(1) << seat);
+}
+
+/* For so short that nobody needs to be given up. */
+static void harm_briefly(struct driver *d)
+{
+	int seat = d->c->rank[some_slot(d)].seat;
+	uint64_t since = d->c->last;
+	int64_t from = chaos_clock_us(), when;
+
+	if (!space_cut(&d->space, seat))
+		die("a link is not cut");
+	pause_for(d, d->c->deadline_us * (1 + (int64_t)(draw(d) % 5)) / 10);
+	if (!space_heal(&d->space, seat))
+		die("a link is not healed");
+	when = next_step(d, 0, since, chaos_clock_us());
+	if (d->verbose)
+		printf("cut briefly: %.3f s\n", (double)(when - from) * 1e-6);
+}
+
+/* Both ends hear the coordinator, and not each other. Whether that holds up anybody
+ * depends on who talks to whom. */
+static void harm_path(struct driver *d)
+{
+	int a = d->c->rank[some_slot(d)].seat, b = a;
+	uint64_t since;
+
+	for (int i = 0; i < CHAOS_SLOTS && b == a; i++)
+		b = d->c->rank[some_slot(d)].seat;
+	if (b == a)
+		return;
+	if (!space_part(&d->space, a, b, true))
+		die("two seats are not parted");
+	pause_for(d, d->c->deadline_us * 5 / 2);
+	since = d->c->last;
+	/* Without one of them, where they need each other. */
+	next_step(d, 0, since, chaos_clock_us());
+	if (!space_part(&d->space, a, b, false))
+		die("two seats stay parted");
 }
 
 static void harm_coordinator(struct driver *d)
@@ -277,19 +400,38 @@ static void harm_coordinator(struct driver *d)
 	kill(d->coord, SIGKILL);
 	waitpid(d->coord, NULL, 0);
 	start_coordinator(d, false);
-	next_step(d, -1, since, from);
+	next_step(d, 0, since, from);
 }
 
 static void harm(struct driver *d)
 {
-	uint64_t x = draw(d) % 16;
-	enum harm kind = x == 0 ? HARM_COORD : x % 2 ? HARM_KILL : HARM_STOP;
+	static const enum harm all[] = {HARM_KILL,  HARM_STOP,	HARM_CUT, HARM_KILL,
+					HARM_BRIEF, HARM_STOP,	HARM_CUT, HARM_PART,
+					HARM_KILL,  HARM_COORD, HARM_CUT, HARM_STOP};
+	enum harm kind;
 
+	do
+		kind = all[draw(d) % (sizeof(all) / sizeof(all[0]))];
+	while (!d->seats &&
+	       (kind == HARM_CUT || kind == HARM_BRIEF || kind == HARM_PART));
 	d->harms[kind]++;
-	if (kind == HARM_COORD)
+	switch (kind) {
+	case HARM_CUT:
+		harm_seat(d);
+		break;
+	case HARM_BRIEF:
+		harm_briefly(d);
+		break;
+	case HARM_PART:
+		harm_path(d);
+		break;
+	case HARM_COORD:
 		harm_coordinator(d);
-	else
+		break;
+	default:
 		harm_rank(d, kind);
+		break;
+	}
 }
 
 /* ---- the whole --------------------------------------------------------------------- */
@@ -318,6 +460,7 @@ static void finish(struct driver *d)
 	}
 	if (d->coord)
 		kill(d->coord, SIGKILL);
+	space_close(&d->space);
 	while (wait(NULL) > 0)
 		;
 }
@@ -335,21 +478,45 @@ static void report(struct driver *d)
 
 	qsort(d->recovery, (size_t)d->recoveries, sizeof(d->recovery[0]), by_value);
 	median = d->recoveries ? d->recovery[d->recoveries / 2] : 0;
-	printf("unharmed ranks that were excluded: %" PRIu64 "; most that a rank grew: "
-	       "%" PRId64 " KiB, %d descriptors\n",
-	       d->unharmed, d->memory, d->files);
+	printf("unharmed ranks that were excluded: %" PRIu64 "\n", d->unharmed);
+	printf("most that a rank grew: %" PRId64 " KiB resident, %" PRId64
+	       " KiB allocated, %d descriptors; the one of most steps, %" PRIu64
+	       ": %" PRId64 " KiB allocated\n",
+	       d->memory, d->heap, d->files, d->longest, d->longest_heap);
+	printf("cut briefly %" PRIu64 ", two ranks parted %" PRIu64 "\n",
+	       d->harms[HARM_BRIEF], d->harms[HARM_PART]);
 	printf("chaos: deaths %" PRIu64 " (killed %" PRIu64 ", stopped %" PRIu64
-	       "), coordinator killed %" PRIu64 ", joins %" PRIu64 ", steps %" PRIu64
-	       ", wrong sums %" PRIu64 ", errors %" PRIu64 ", hangs %" PRIu64
-	       ", median recovery %.3f s (deadline %.3f s)\n",
-	       d->harms[HARM_KILL] + d->harms[HARM_STOP], d->harms[HARM_KILL],
-	       d->harms[HARM_STOP], d->harms[HARM_COORD], d->joins, (uint64_t)d->c->last,
-	       d->wrong, d->errors, d->hangs, (double)median * 1e-6,
-	       (double)d->c->deadline_us * 1e-6);
+	       ", cut off %" PRIu64 "), coordinator killed %" PRIu64 ", joins %" PRIu64
+	       ", steps %" PRIu64 ", wrong sums %" PRIu64 ", errors %" PRIu64
+	       ", hangs %" PRIu64 ", median recovery %.3f s (deadline %.3f s)\n",
+	       d->harms[HARM_KILL] + d->harms[HARM_STOP] + d->harms[HARM_CUT],
+	       d->harms[HARM_KILL], d->harms[HARM_STOP], d->harms[HARM_CUT],
+	       d->harms[HARM_COORD], d->joins, (uint64_t)d->c->last, d->wrong, d->errors,
+	       d->hangs, (double)median * 1e-6, (double)d->c->deadline_us * 1e-6);
 }
 
-/* chaos WEFT FOLDER SECONDS SEED RANKS DEADLINE PROVIDER [verbose]: what run hands over.
- */
+static bool option(int argc, char **argv, const char *name)
+{
+	for (int i = 8; i < argc; i++) {
+		if (strcmp(argv[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A few more seats than ranks: who is out holds one until it knows. */
+static void open_network(struct driver *d, bool pairs)
+{
+	d->seats = pairs ? d->size / 2 + 3 : d->size + 6;
+	if (!space_open(&d->space, d->seats))
+		exit(2);
+	snprintf(d->c->address, sizeof(d->c->address), SPACE_HUB ":0");
+	setenv("FI_TCP_IFACE", "eth0", 1);
+	setenv("WEFT_LINES", "off", 1); /* they would go past the network */
+}
+
+/* chaos WEFT FOLDER SECONDS SEED RANKS DEADLINE PROVIDER [verbose] [cuts] [pairs]: what
+ * run hands over. */
 int main(int argc, char **argv)
 {
 	static struct driver d;
@@ -366,13 +533,15 @@ int main(int argc, char **argv)
 	d.seed = strtoull(argv[4], NULL, 10) * 2 + 1;
 	d.size = atoi(argv[5]);
 	d.every_us = 1000000;
-	d.verbose = argc > 8;
+	d.verbose = option(argc, argv, "verbose");
 	d.c->deadline_us = (int64_t)(atof(argv[6]) * 1e6);
 	d.c->count = COUNT;
 	snprintf(d.state, sizeof(d.state), "%s/state", argv[2]);
 	snprintf(d.c->job, sizeof(d.c->job), "%.60s", argv[2]);
 	snprintf(d.c->provider, sizeof(d.c->provider), "%s", argv[7]);
 	snprintf(d.c->address, sizeof(d.c->address), "127.0.0.1:0");
+	if (option(argc, argv, "cuts"))
+		open_network(&d, option(argc, argv, "pairs"));
 	start_coordinator(&d, true);
 	fill_up(&d);
 	/* From here: coming up may take long on a busy machine. */

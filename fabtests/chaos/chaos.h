@@ -17,13 +17,15 @@ enum { CHAOS_SLOTS = 62, CHAOS_STEPS = 1 << 22, CHAOS_WHY = 300 };
 
 struct chaos_rank {
 	pid_t pid; /* the driver's; 0: free */
-	bool harmed, stopped;
+	bool harmed;
+	int seat;      /* in the network (space.h), where there is one */
 	int64_t ended; /* when it was freed */
 	/* the rank's */
 	_Atomic uint64_t step; /* the last that it was told counts; 0: none yet */
 	_Atomic uint64_t steps, wrong, errors;
 	_Atomic int fenced, left;
 	_Atomic int64_t memory_first, memory_last; /* KiB; 0: not yet */
+	_Atomic int64_t heap_first, heap_last;	   /* KiB that malloc() gave out */
 	_Atomic int files_first, files_last;
 	char why[CHAOS_WHY];
 };

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,14 +90,28 @@ static int64_t memory_kib(void)
 	return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+/* What malloc() gave out and did not get back; 0: this C library does not say. */
+static int64_t heap_kib(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+	const struct mallinfo2 m = mallinfo2();
+
+	return (int64_t)((m.uordblks + m.hblkhd) / 1024);
+#else
+	return 0;
+#endif
+}
+
 static void look_at_memory(struct chaos_rank *me)
 {
 	if (me->steps % WARM_STEPS)
 		return;
 	me->memory_last = memory_kib();
+	me->heap_last = heap_kib();
 	me->files_last = open_files();
 	if (!me->memory_first) {
 		me->memory_first = me->memory_last;
+		me->heap_first = me->heap_last;
 		me->files_first = me->files_last;
 	}
 }

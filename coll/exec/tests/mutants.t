@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2016 # perl wants its dollars
 # Whether test_agree would find a decision that is made wrongly: agree.c is changed, one rule
-# at a time, and the schedules of fixed seeds must find every change, and nothing without.
+# at a time, and the test, whose schedules are of fixed seeds, must find every change, and
+# nothing without.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
@@ -50,5 +51,17 @@ found "who is lost has ended" \
 	's/(void agree_lost.*?\n\{)/$1 agree_ended(a, member); return;/s; s/(\nvoid agree_lost)/\nvoid agree_ended(struct agree *a, int32_t member);$1/'
 found "numbers that somebody has used" 's/if \(number > a->number\)/if (0)/;
 	 s/if \(msg->value.number > a->number\)/if (0)/'
+found "of what was taken any is proposed" 's/if \(msg->taken > a->best\)/if (msg->taken)/'
+found "who takes has promised nothing" 's/a->promised = a->taken = msg->ballot/a->taken = msg->ballot/'
+found "a promise to an older ballot counts" \
+	's/(a->state != AGREE_ASKING) \|\| msg->ballot != a->ballot/$1/'
+found "who took an older proposal counts" \
+	's/(a->state != AGREE_TAKING) \|\| msg->ballot != a->ballot/$1/'
+found "the dead are heard" 's/if \(agree_bit\(a->ended, from\)\)/if (0)/'
+found "who promises does not take over who has ended" \
+	's/if \(agree_bit\(msg->value.list, i\) && i != a->self\)/if (0)/'
+found "who ended after the question counts as if before" \
+	's/agree_bit\(a->yes, i\) \|\| agree_bit\(a->without, i\)/agree_bit(a->yes, i) || agree_bit(a->ended, i)/'
+found "who has ended is not said" 's/\tmemcpy\(msg.value.list, a->without.*?\n//'
 
 done_testing

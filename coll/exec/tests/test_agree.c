@@ -389,6 +389,158 @@ static void test_half(void)
 	       "it does when the end of the other is proven");
 }
 
+/* ---- one member, message by message ---------------------------------------------------
+ */
+
+/* A member whose messages are kept: the last of each phase, to anybody but itself. */
+struct desk {
+	struct agree a;
+	struct agree_msg last[AGREE_PHASES];
+	int said[AGREE_PHASES];
+};
+
+static void desk_send(void *arg, int32_t to, const struct agree_msg *msg)
+{
+	struct desk *d = arg;
+
+	(void)to;
+	d->last[msg->phase] = *msg;
+	d->said[msg->phase]++;
+}
+
+static void desk_open(struct desk *d, int32_t members)
+{
+	memset(d, 0, sizeof(*d));
+	agree_init(&d->a, members, 0, desk_send, d);
+}
+
+static void desk_hear(struct desk *d, int32_t from, enum agree_phase phase,
+		      uint64_t ballot, uint64_t taken, uint32_t number)
+{
+	const struct agree_msg msg = {.phase = (uint8_t)phase,
+				      .ballot = ballot,
+				      .taken = taken,
+				      .value = {.number = number, .list = {1}}};
+
+	agree_hear(&d->a, from, &msg, 0);
+}
+
+/* It proposes; the ballot that it asks with. */
+static uint64_t desk_ask(struct desk *d, int64_t now)
+{
+	d->a.propose_at = now;
+	agree_tick(&d->a, now);
+	return d->last[AGREE_ASK].ballot;
+}
+
+static void desk_join(struct desk *d)
+{
+	agree_join(&d->a, 1, 1, END);
+}
+
+/* Of what others took, the highest ballot may be decided already: that one is proposed,
+ * whatever comes first or last. */
+static void test_highest(void)
+{
+	static struct desk d;
+
+	for (int low_last = 0; low_last < 2; low_last++) {
+		uint64_t ballot;
+
+		desk_open(&d, 5);
+		desk_join(&d);
+		ballot = desk_ask(&d, 2);
+		desk_hear(&d, 1, AGREE_PROMISE, ballot, low_last ? 4 : 2,
+			  low_last ? 44 : 22);
+		desk_hear(&d, 2, AGREE_PROMISE, ballot, low_last ? 2 : 4,
+			  low_last ? 22 : 44);
+		tap_ok(d.a.state == AGREE_TAKING && d.said[AGREE_TAKE] == 4 &&
+			       d.last[AGREE_TAKE].value.number == 44,
+		       "the highest that was taken is proposed, heard %s",
+		       low_last ? "first" : "last");
+	}
+}
+
+/* Who takes has promised. */
+static void test_take_promises(void)
+{
+	static struct desk d;
+
+	desk_open(&d, 3);
+	desk_hear(&d, 1, AGREE_TAKE, 20, 0, 5);
+	tap_ok(d.said[AGREE_TAKEN] == 1, "a proposal is taken without having been asked");
+	desk_hear(&d, 2, AGREE_ASK, 12, 0, 0);
+	desk_hear(&d, 2, AGREE_TAKE, 12, 0, 6);
+	tap_ok(d.said[AGREE_PROMISE] == 0 && d.said[AGREE_TAKEN] == 1 &&
+		       d.said[AGREE_NO] == 2 && d.last[AGREE_NO].ballot == 20,
+	       "from then on it refuses lower ballots");
+	desk_hear(&d, 2, AGREE_ASK, 30, 0, 0);
+	tap_ok(d.said[AGREE_PROMISE] == 1 && d.last[AGREE_PROMISE].taken == 20 &&
+		       d.last[AGREE_PROMISE].value.number == 5,
+	       "and tells higher ones what it took");
+}
+
+/* An answer to a proposal that was given up says nothing of the next one. */
+static void test_stale(void)
+{
+	static struct desk d;
+	uint64_t first, second;
+
+	desk_open(&d, 3);
+	desk_join(&d);
+	first = desk_ask(&d, 2);
+	second = desk_ask(&d, 3);
+	desk_hear(&d, 1, AGREE_PROMISE, first, 0, 0);
+	tap_ok(second > first && d.a.state == AGREE_ASKING && d.said[AGREE_TAKE] == 0,
+	       "a promise to a ballot before this one does not count");
+	desk_hear(&d, 1, AGREE_PROMISE, second, 0, 0);
+	tap_ok(d.a.state == AGREE_TAKING, "one to this one does");
+	first = second;
+	second = desk_ask(&d, 4);
+	desk_hear(&d, 1, AGREE_PROMISE, second, 0, 0);
+	desk_hear(&d, 2, AGREE_TAKEN, first, 0, 0);
+	tap_ok(d.a.state == AGREE_TAKING && !agree_decision(&d.a),
+	       "nor who took what was proposed before");
+	desk_hear(&d, 2, AGREE_TAKEN, second, 0, 0);
+	tap_ok(agree_decision(&d.a), "who took this one decides it");
+}
+
+/* Without the dead only those are counted out of whom the asked have heard. */
+static void test_dead(void)
+{
+	static struct desk d;
+	struct agree_msg ask = {
+		.phase = AGREE_ASK, .ballot = 12, .value.list = {1u << 1}};
+	uint64_t ballot;
+
+	desk_open(&d, 3);
+	agree_hear(&d.a, 2, &ask, 0);
+	tap_ok(d.said[AGREE_PROMISE] == 1 && agree_bit(d.a.ended, 1),
+	       "who promises takes over who has ended");
+	desk_hear(&d, 1, AGREE_TAKE, 40, 0, 9);
+	desk_hear(&d, 1, AGREE_DECIDED, 0, 0, 9);
+	tap_ok(d.said[AGREE_TAKEN] + d.said[AGREE_NO] == 0 && d.a.taken == 0 &&
+		       !agree_decision(&d.a),
+	       "and hears nothing of it any more");
+
+	desk_open(&d, 5);
+	desk_join(&d);
+	ballot = desk_ask(&d, 2);
+	for (int32_t i = 1; i < 4; i++)
+		agree_ended(&d.a, i);
+	desk_hear(&d, 4, AGREE_PROMISE, ballot, 0, 0);
+	tap_ok(d.a.state == AGREE_ASKING,
+	       "who was asked before they ended does not know: two of five are too few");
+	ballot = desk_ask(&d, 3);
+	tap_ok(d.last[AGREE_ASK].value.list[0] == (1u << 1 | 1u << 2 | 1u << 3),
+	       "the next one says who has ended");
+	desk_hear(&d, 4, AGREE_PROMISE, ballot, 0, 0);
+	tap_ok(d.a.state == AGREE_TAKING, "of whom none needs to answer");
+	desk_hear(&d, 4, AGREE_TAKEN, ballot, 0, 0);
+	tap_ok(agree_decision(&d.a) && agree_count(agree_decision(&d.a)->list, 5) == 1,
+	       "nor is any of them in it");
+}
+
 int main(int argc, char **argv)
 {
 	const char *given = getenv("WEFT_SEED");
@@ -403,6 +555,10 @@ int main(int argc, char **argv)
 	if (!w.event)
 		tap_bail("no memory for %d events", EVENTS);
 	test_half();
+	test_highest();
+	test_take_promises();
+	test_stale();
+	test_dead();
 	for (uint64_t i = 0; i < count && faults < 5; i++) {
 		world_run(&w, first + i);
 		open += w.open;
