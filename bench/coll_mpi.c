@@ -90,8 +90,8 @@ static void data_prepare(struct bench *b, const struct operation *op, int count,
 		block_fill(b->dst, count, (float)round);
 }
 
-/* All of it, once for each measurement, as weft perf has it: a page that nobody has written
- * is the kernel's one page of zeros, which who reads it has in its cache. */
+/* All of it, once for each measurement, as weft perf has it: a page that nobody has
+ * written is the kernel's one page of zeros, which who reads it has in its cache. */
 static void data_write(struct bench *b, const struct operation *op, int count)
 {
 	const size_t gives = (size_t)count * (size_t)(op->gives_all ? b->size : 1);

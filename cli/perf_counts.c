@@ -40,8 +40,8 @@ static int64_t names_hash(const struct perf_counts *c)
 static bool names_meet(struct perf *p, const struct perf_counts *c, bool *same)
 {
 	int64_t hash[2] = {names_hash(c), -names_hash(c)};
-	enum weft_result result = weft_allreduce(p->comm, hash, hash, 2, WEFT_INT64,
-						 WEFT_MAX, NULL);
+	enum weft_result result =
+		weft_allreduce(p->comm, hash, hash, 2, WEFT_INT64, WEFT_MAX, NULL);
 
 	if (result)
 		perf_say_error(p, "all-reduce of the provider's counters", result);

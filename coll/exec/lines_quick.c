@@ -27,6 +27,7 @@ static void processor_rests(void)
 }
 
 /* Nobody but this call wants anything of the engine. */
+LOCK_HELD(lock_context)
 static bool engine_is_quiet(const struct exec *x)
 {
 	return list_empty(&x->wins) && !ctl_io_waits(x) && !exec_has_words(x);
@@ -49,6 +50,7 @@ bool exec_ends_by_lines(struct exec_req *req)
 	       list_empty(&x->reqs);
 }
 
+LOCK_HELD(lock_context)
 static bool quick_may(const struct exec *x, const struct exec_comm *comm)
 {
 	return !x->tight && list_empty(&x->reqs) && comm->state == COMM_OPEN &&

@@ -94,8 +94,8 @@ static const char *const reason_name[FT_REASON_END] = {
 	[FT_REASON_FULL] = "there are as many members as there can be",
 	[FT_REASON_CONFLICT] = "was told what cannot be",
 	[FT_REASON_TERM] =
-		"promised to follow another coordinator before it came to this one; "
-		"come again as a new member",
+		("promised to follow another coordinator before it came to this one; "
+		 "come again as a new member"),
 };
 
 void ft_inbox_fini(struct ft_inbox *inbox)

@@ -30,17 +30,13 @@ static void counts_add(struct counts *all, const struct wire_counter *c)
 		all->at[all->count++] = (struct weft_fi_count){c->name, c->value};
 }
 
-/* 0: locked. */
-static int count_begin(struct fid_domain *fid, const void *out, const size_t *count,
-		       struct wfi_domain **d)
+static int count_domain(struct fid_domain *fid, const void *out, const size_t *count,
+			struct wfi_domain **d)
 {
 	if (!fid || !count || (*count && !out) || !wfi_domain_is(fid))
 		return -FI_EINVAL;
 	*d = wfi_domain_of(fid);
-	if (wfi_domain_is_inherited(*d))
-		return -FI_EOPBADSTATE;
-	wfi_domain_lock(*d);
-	return 0;
+	return wfi_domain_is_inherited(*d) ? -FI_EOPBADSTATE : 0;
 }
 
 static int count_read(struct fid_domain *fid, struct weft_fi_count *counts, size_t *count)
@@ -48,10 +44,11 @@ static int count_read(struct fid_domain *fid, struct weft_fi_count *counts, size
 	struct wire_counter some[COUNTS_MAX];
 	struct counts all = {.count = 0};
 	struct wfi_domain *d;
-	int rc = count_begin(fid, counts, count, &d);
+	int rc = count_domain(fid, counts, count, &d);
 
 	if (rc)
 		return rc;
+	wfi_domain_lock(d);
 	list_foreach (pos, &d->eps) {
 		struct wfi_quiesce *q = container_of(pos, struct wfi_quiesce, node);
 		const uint32_t n = q->counters(q, some, COUNTS_MAX);
@@ -70,11 +67,12 @@ static int count_lanes(struct fid_domain *fid, struct weft_fi_lane *lanes, size_
 {
 	struct wfi_lanes all = {.at = lanes, .count = 0};
 	struct wfi_domain *d;
-	int rc = count_begin(fid, lanes, count, &d);
+	int rc = count_domain(fid, lanes, count, &d);
 
 	if (rc)
 		return rc;
 	all.max = *count;
+	wfi_domain_lock(d);
 	list_foreach (pos, &d->eps) {
 		struct wfi_quiesce *q = container_of(pos, struct wfi_quiesce, node);
 

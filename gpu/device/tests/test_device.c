@@ -34,7 +34,7 @@ static void test_format(void)
 				 0x11,
 				 1};
 	struct weft_dev_op got, value = op;
-	struct weft_dev_desc d;
+	struct weft_dev_desc d = {.w = {0}};
 	char why[PROXY_WHY];
 
 	/* version 1, kind 1, top of add, counter 5 + 1, signal 7 */
@@ -111,7 +111,7 @@ static void test_validator(void)
 static void test_torn(void)
 {
 	const struct weft_dev_op op = {WEFT_DEV_PUT, 0, 0, 0, 0, 0, 8, 0, 0, 0, 1};
-	struct weft_dev_desc d, old, slot, copy;
+	struct weft_dev_desc d = {.w = {0}}, old = d, slot, copy;
 	int taken = 0, whole = 0;
 
 	for (uint64_t index = 0; index < 8; index += 4) {

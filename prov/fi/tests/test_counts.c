@@ -130,7 +130,8 @@ int main(void)
 	if (fi_open_ops(&e[0].domain->fid, WEFT_FI_COUNT_OPS, 0, (void **)&ops, NULL))
 		tap_bail("no counters");
 	tap_ok(ops->size >= sizeof(*ops), "as this header has them");
-	tap_is_int((int)lanes(ops, e[0].domain, to).count, 0, "nobody is reached: no lanes");
+	tap_is_int((int)lanes(ops, e[0].domain, to).count, 0,
+		   "nobody is reached: no lanes");
 	before = value(ops, e[0].domain, "uet.sent");
 	tap_ok(message(&e[0], &e[1], to, 8), "a message");
 	sent = value(ops, e[0].domain, "uet.sent");

@@ -9,14 +9,14 @@
 #include "util/tap.h"
 
 static const char *const maps[] = {
-	"weft-fabric 1\nrail r0 100G\nranks 2\ngrid n[01-48] 2/3/4\n"
-	"tier host latency=0.5us rate=900G\ntier rack latency=1us\n"
-	"tier zone latency=7us\ntier building latency=15us over=3\n"
-	"tier far latency=30us over=4 mesh\n",
+	("weft-fabric 1\nrail r0 100G\nranks 2\ngrid n[01-48] 2/3/4\n"
+	 "tier host latency=0.5us rate=900G\ntier rack latency=1us\n"
+	 "tier zone latency=7us\ntier building latency=15us over=3\n"
+	 "tier far latency=30us over=4 mesh\n"),
 	"weft-fabric 1\nrail r0 100G\ngrid n[01-96] 1/1/1\ntier rack latency=2us\n",
 	/* buildings so far apart that READY and the window can count */
-	"weft-fabric 1\nrail r0 100G\ngrid n[01-96] 2/1/1\ntier rack latency=1us\n"
-	"tier far latency=900us\n",
+	("weft-fabric 1\nrail r0 100G\ngrid n[01-96] 2/1/1\ntier rack latency=1us\n"
+	 "tier far latency=900us\n"),
 };
 
 static bool near(double a, double b)
