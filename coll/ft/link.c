@@ -506,6 +506,8 @@ void ft_link_status(struct ft_link *l, struct ft_link_status *status)
 		.connects = l->connects,
 	};
 	if (!status->connected)
-		snprintf(status->why, sizeof(status->why), "%s", l->dial.why);
+		snprintf(status->why, sizeof(status->why), "%s",
+			 l->dial.why[0] ? l->dial.why
+					: "the first attempt to connect goes on");
 	pthread_mutex_unlock(&l->lock);
 }

@@ -9,6 +9,10 @@
 #include "coll/comm/comm.h"
 #include "coll/ftar/epoch.h"
 
+/* Epochs since a step counted in which attempts are as long as they are by default: two
+ * for a path that is broken, and some for newcomers and for others that die meanwhile. */
+#define PATIENT_EPOCHS 6
+
 static int alone_allgather(void *arg, const void *in, void *out, size_t len,
 			   int64_t timeout_us)
 {
@@ -16,6 +20,21 @@ static int alone_allgather(void *arg, const void *in, void *out, size_t len,
 	(void)timeout_us;
 	memcpy(out, in, len);
 	return 0;
+}
+
+int64_t epoch_patience(struct ft_epoch epoch, struct ft_epoch counted, int64_t attempt_us)
+{
+	/* A coordinator numbers what it prepares; a later one begins anew. */
+	const bool same = epoch.term == counted.term && epoch.seq >= counted.seq;
+	const uint64_t prepared = same ? epoch.seq - counted.seq : epoch.seq;
+
+	for (uint64_t n = PATIENT_EPOCHS; n < 8 * PATIENT_EPOCHS && prepared > n;
+	     n *= 2) {
+		if (attempt_us > INT64_MAX / 2)
+			break;
+		attempt_us *= 2;
+	}
+	return attempt_us;
 }
 
 enum weft_result epoch_possible(const char *provider, const char *domain,

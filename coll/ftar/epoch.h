@@ -32,6 +32,14 @@ struct epoch_attr {
 	int64_t timeout_us; /* of everything within it */
 };
 
+/* How long a member waits within an epoch, for the others to meet and for the step: what
+ * it was told, for the first epochs since a step counted; then more and more, eightfold
+ * at last, since where epoch after epoch fails it may be that nobody is gone and all are
+ * slow. Every member takes it from the same two names, so that none is blamed for being
+ * the most patient. */
+int64_t epoch_patience(struct ft_epoch epoch, struct ft_epoch counted,
+		       int64_t attempt_us);
+
 /* Whether this process can open such networks at all; if not, the error is set: in an
  * epoch it would be one more that failed, and tried again. */
 enum weft_result epoch_possible(const char *provider, const char *domain,

@@ -97,20 +97,19 @@ static bool attempt_stopped(void *arg)
 	return ft_link_stopped(ft->link, ft->running) || boot_clock_us() >= ft->until;
 }
 
-static bool epoch_enter(struct weft_ft *ft, uint64_t *suspect)
+static bool epoch_enter(struct weft_ft *ft, int64_t attempt_us, uint64_t *suspect)
 {
 	const struct ft_roster *roster = &ft->event.roster;
-	const struct epoch_attr attr = {
-		.meet = {.roster = roster,
-			 .id = ft_link_id(ft->link),
-			 .listener = ft->listener,
-			 .job = ft->job,
-			 .until = boot_clock_us() + ft->attempt_us,
-			 .stopped = attempt_stopped,
-			 .arg = ft},
-		.provider = ft->provider,
-		.domain = ft->domain,
-		.timeout_us = ft->attempt_us};
+	const struct epoch_attr attr = {.meet = {.roster = roster,
+						 .id = ft_link_id(ft->link),
+						 .listener = ft->listener,
+						 .job = ft->job,
+						 .until = boot_clock_us() + attempt_us,
+						 .stopped = attempt_stopped,
+						 .arg = ft},
+					.provider = ft->provider,
+					.domain = ft->domain,
+					.timeout_us = attempt_us};
 
 	if (ft->epoch && ft_epoch_same(ft->epoch->name, roster->epoch))
 		return true;
@@ -129,13 +128,16 @@ static bool epoch_enter(struct weft_ft *ft, uint64_t *suspect)
 static void attempt(struct weft_ft *ft)
 {
 	const struct ft_epoch epoch = ft->event.roster.epoch;
+	const int64_t attempt_us =
+		epoch_patience(epoch, ft->event.commit.epoch, ft->attempt_us);
 	enum weft_result result = WEFT_SUCCESS;
 	uint64_t suspect = 0;
 
 	ft->running = epoch;
 	ft->voted = false;
 	ft->runs++;
-	if (!epoch_enter(ft, &suspect)) {
+	ft->call.timeout_us = attempt_us;
+	if (!epoch_enter(ft, attempt_us, &suspect)) {
 		ft_link_done(ft->link, epoch, false, suspect);
 		return;
 	}
@@ -351,7 +353,6 @@ enum weft_result weft_ft_allreduce(struct weft_ft *ft, const void *src, void *ds
 				  .type = type,
 				  .op = op,
 				  .chunk = ft->chunk,
-				  .timeout_us = ft->attempt_us,
 				  .stopped = attempt_stopped,
 				  .arg = ft};
 	ft->until = ft_until(ft, timeout_us);

@@ -7,8 +7,11 @@
 #include "coll/exec/reduce.h"
 #include "coll/ftar/pipe.h"
 
-/* How long a wait for a chunk goes on before it is looked whether the epoch is over. */
-#define PIPE_LOOK_US 1000
+/* How long a wait for a chunk goes on before it is looked whether the epoch is over. Each
+ * wait begins with some milliseconds in which it does not sleep (coll/exec/engine.c):
+ * with much shorter ones a member would never sleep, and take the processor from those
+ * that it waits for. */
+#define PIPE_LOOK_US 20000
 /* A chunk of fewer bytes for each member goes by what is best for short calls. */
 #define PIPE_RING_MIN 4096
 #define PIPE_TALLY    PIPE_DEPTH /* the request for it */

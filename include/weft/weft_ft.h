@@ -32,7 +32,8 @@ struct weft_ft_opts {
 	const char *provider, *domain; /* as in weft_ctx_opts */
 	int64_t timeout_us;	       /* default deadline of every call */
 	int64_t attempt_us; /* in which a step must be run once; then it is run again, and
-			     * who kept it waiting twice is excluded; 0: 10 s */
+			     * who kept it waiting twice is excluded; 0: 10 s. Up to eight
+			     * times as long where epoch after epoch fails */
 	size_t chunk; /* bytes that are reduced at a time, a multiple of 4096, the same
 		       * for all members; 0: 1 MiB */
 };

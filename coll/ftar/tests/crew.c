@@ -41,6 +41,7 @@ static void coordinator_run(struct crew *crew)
 	struct ft_server_attr attr = {.listen = "127.0.0.1:0",
 				      .first = true,
 				      .size = crew->size,
+				      .group_size = crew->group_size,
 				      .silence_us = crew->silence_us,
 				      .join_us = 200000};
 	char why[FT_SERVER_WHY], state[80];
@@ -159,6 +160,7 @@ static enum weft_result member_run(struct crew *crew, int m)
 	opts.coordinator = crew->address;
 	opts.job = SECRET;
 	opts.sign = me->sign;
+	opts.group = me->group;
 	opts.provider = crew_provider;
 	opts.timeout_us = MEMBER_US;
 	opts.attempt_us = ATTEMPT_US;
@@ -196,6 +198,12 @@ static enum weft_result member_run(struct crew *crew, int m)
 
 struct crew *crew_make(uint32_t size, int64_t silence_us, const char *provider)
 {
+	return crew_groups(size, 1, silence_us, provider);
+}
+
+struct crew *crew_groups(uint32_t size, uint32_t group_size, int64_t silence_us,
+			 const char *provider)
+{
 	struct crew *crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const int64_t until = boot_clock_us() + MEMBER_US;
@@ -209,10 +217,12 @@ struct crew *crew_make(uint32_t size, int64_t silence_us, const char *provider)
 	if (!mkdtemp(crew->folder))
 		tap_bail("no folder in /tmp");
 	crew->size = size;
+	crew->group_size = group_size;
 	crew->silence_us = silence_us;
 	for (int m = 0; m < CREW_MEMBERS; m++) {
 		crew->member[m].count = 20000;
 		crew->member[m].sign = 5;
+		crew->member[m].group = (uint32_t)m / group_size;
 	}
 	fflush(stdout);
 	/* The memory is the child's as well. */

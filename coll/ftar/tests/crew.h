@@ -30,6 +30,7 @@ struct crew_member {
 	bool in_place;
 	bool average; /* of doubles; else sums of integers */
 	uint64_t sign;
+	uint32_t group;
 	int64_t timeout_us;	 /* of a step */
 	uint64_t other_count_at; /* at this step another count; 0: never */
 	/* orders, at any time */
@@ -42,6 +43,7 @@ struct crew {
 	char folder[64];
 	char address[80];
 	uint32_t size;
+	uint32_t group_size;
 	int64_t silence_us;
 	pid_t coordinator;
 	_Atomic int up;
@@ -54,6 +56,9 @@ enum { CREW_MISSED_US = 6000000, CREW_PATIENT_US = 100000000 };
 
 /* With a coordinator that waits for `size` members at first. */
 struct crew *crew_make(uint32_t size, int64_t silence_us, const char *provider);
+/* The same with groups of so many: members 0, 1, ... of the first one, and so on. */
+struct crew *crew_groups(uint32_t size, uint32_t group_size, int64_t silence_us,
+			 const char *provider);
 void crew_end(struct crew *crew); /* kills what runs */
 
 void crew_start(struct crew *crew, int member);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "coll/ftar/epoch.h"
 #include "coll/ftar/tests/crew.h"
 #include "util/tap.h"
 
@@ -240,6 +241,68 @@ static void average(void)
 	crew_end(crew);
 }
 
+/* Replicas of two members: a member that dies takes the other one of its group along, a
+ * group comes when it is whole, and goes as a whole when one of it leaves. */
+static void groups(void)
+{
+	struct crew *crew = crew_groups(6, 2, CREW_MISSED_US, provider);
+	uint64_t first;
+	bool good;
+
+	for (int m = 0; m < 6; m++)
+		crew_start(crew, m);
+	good = crew_steps(crew, 0x3f, 3) && counted(crew, 0, 3, 0x3f, 6);
+	crew_signal(crew, 5, SIGKILL);
+	atomic_store(&crew->member[4].until, 8);
+	good &= crew_steps(crew, 0xf, 8) && counted(crew, 0, 8, 0xf, 4);
+	good &= crew_result(crew, 4) == WEFT_ERR_FENCED;
+	tap_ok(good, "%s: a group with a dead member is out, the others go on", provider);
+	crew_start(crew, 6);
+	good = crew_steps(crew, 0xf, 12) && counted(crew, 0, 12, 0xf, 4) &&
+	       !crew->member[6].joined;
+	crew_start(crew, 7);
+	/* Newcomers are let in between steps. */
+	for (int m = 0; m < 4; m++)
+		atomic_store(&crew->member[m].until, 14);
+	good &= crew_wait(&crew->member[6].joined, 1) &&
+		crew_wait(&crew->member[7].joined, 1);
+	good &= crew->member[6].joined == crew->member[7].joined;
+	first = crew->member[6].joined > 14 ? crew->member[6].joined : 14;
+	good &= crew_steps(crew, 0xcf, first + 3) && counted(crew, 6, first + 3, 0xcf, 6);
+	tap_ok(good, "%s: half a group waits, a whole one is let in at once", provider);
+	atomic_store(&crew->member[1].until, first + 6);
+	good = all_leave(crew, 1);
+	good &= crew_steps(crew, 0xcc, first + 6) && counted(crew, 6, first + 6, 0xcc, 4);
+	good &= crew_result(crew, 1) == WEFT_ERR_FENCED && crew_agrees(crew);
+	good &= all_leave(crew, 0xcc);
+	tap_ok(good, "%s: one leaves, and its group is out with it", provider);
+	crew_end(crew);
+}
+
+/* Where epoch after epoch fails nobody may be gone, and all be slow. */
+static void patience(void)
+{
+	const struct ft_epoch counted_in = {3, 10};
+	const int64_t base = 1000;
+	int64_t before = 0;
+	bool good = true;
+
+	for (uint64_t seq = 10; seq < 200; seq++) {
+		const int64_t now =
+			epoch_patience((struct ft_epoch){3, seq}, counted_in, base);
+
+		good &= now >= before && now <= 8 * base && (seq > 16 || now == base);
+		before = now;
+	}
+	tap_ok(good && before == 8 * base, "attempts get longer, eightfold at last");
+	tap_ok(epoch_patience((struct ft_epoch){4, 2}, counted_in, base) == base &&
+		       epoch_patience((struct ft_epoch){4, 90}, counted_in, base) > base,
+	       "another coordinator's epochs count by themselves");
+	tap_ok(epoch_patience((struct ft_epoch){3, 99}, counted_in, INT64_MAX) ==
+		       INT64_MAX,
+	       "an attempt without an end has none");
+}
+
 /* It is said at once, and not tried again and again in epochs that fail. */
 static void no_provider(void)
 {
@@ -266,6 +329,8 @@ int main(void)
 	coordinator_stands();
 	disagree();
 	average();
+	groups();
+	patience();
 	no_provider();
 	return tap_done();
 }
