@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "coll/api/error.h"
+#include "coll/api/out_path.h"
 #include "coll/comm/comm.h"
 #include "coll/comm/stats.h"
 #include "coll/trace/prom.h"
@@ -105,27 +105,19 @@ static int stats_thread(struct stats *s)
 static enum weft_result stats_read(struct stats *s, const char *folder)
 {
 	const char *text = getenv("WEFT_STATS_SECONDS");
-	const unsigned number = atomic_fetch_add(&opened, 1);
-	struct stat st;
-	int n;
+	const struct out_path path = {.variable = "WEFT_STATS",
+				      .folder = folder,
+				      .what = "files",
+				      .prefix = "weft",
+				      .suffix = "prom",
+				      .rank = boot_rank(s->ctx->boot),
+				      .number = atomic_fetch_add(&opened, 1)};
 
 	if (!stats_seconds(text, &s->seconds))
 		return error_set(
 			WEFT_ERR_ARG,
 			"WEFT_STATS_SECONDS is \"%.40s\": it must be 0.1 to 86400", text);
-	errno = 0;
-	if (stat(folder, &st) || !S_ISDIR(st.st_mode) || access(folder, W_OK | X_OK))
-		return error_set(
-			WEFT_ERR_ARG,
-			"WEFT_STATS: %.200s: %s; name a folder that files can be "
-			"written to",
-			folder, errno ? strerror(errno) : "it is no folder");
-	n = snprintf(s->path, sizeof(s->path), "%s/weft-%d.%ld.%u.prom", folder,
-		     boot_rank(s->ctx->boot), (long)getpid(), number);
-	if (n < 0 || (size_t)n >= sizeof(s->path))
-		return error_set(WEFT_ERR_ARG, "WEFT_STATS: %.60s...: it is too long",
-				 folder);
-	return WEFT_SUCCESS;
+	return out_path_set(&path, s->path, sizeof(s->path));
 }
 
 enum weft_result stats_open(struct weft_ctx *ctx, struct stats **out)

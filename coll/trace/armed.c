@@ -11,10 +11,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coll/api/error.h"
+#include "coll/api/out_path.h"
 #include "coll/trace/armed.h"
 
 /* A signal's handler is given nothing, so this is the one thing that is not found from a
@@ -162,27 +162,18 @@ static void arm(struct recorder *r)
 
 enum weft_result armed_add(struct recorder *r, const char *folder)
 {
-	const unsigned number = atomic_fetch_add(&opened, 1);
-	struct stat st;
-	int n;
+	const struct out_path path = {.variable = "WEFT_TRACE",
+				      .folder = folder,
+				      .what = "dumps",
+				      .prefix = "rank",
+				      .suffix = "trace",
+				      .rank = r->image->head.rank,
+				      .number = atomic_fetch_add(&opened, 1)};
+	const enum weft_result result = out_path_set(&path, r->path, sizeof(r->path));
 
-	errno = 0;
-	if (stat(folder, &st) || !S_ISDIR(st.st_mode) || access(folder, W_OK | X_OK))
-		return error_set(
-			WEFT_ERR_ARG,
-			"WEFT_TRACE: %.200s: %s; name a folder that dumps can be "
-			"written to",
-			folder, errno ? strerror(errno) : "it is no folder");
-	n = snprintf(r->path, sizeof(r->path), "%s/rank-%d.%ld.%u.trace", folder,
-		     r->image->head.rank, (long)getpid(), number);
-	if (n < 0 || (size_t)n >= sizeof(r->path)) {
-		r->path[0] = '\0';
-		return error_set(WEFT_ERR_ARG,
-				 "WEFT_TRACE: %.60s...: longer than %d bytes", folder,
-				 TRACE_PATH_MAX - 40);
-	}
-	arm(r);
-	return WEFT_SUCCESS;
+	if (result == WEFT_SUCCESS)
+		arm(r);
+	return result;
 }
 
 void armed_remove(struct recorder *r)
