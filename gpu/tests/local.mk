@@ -6,7 +6,8 @@ EXTRA_gpu_tests_libapp_la_DEPENDENCIES = libweft-gpu.la gpu/mock/libcuda.la
 gpu_test_libs = gpu/tests/libapp.la gpu/libgpu.la -lpthread
 
 gpu_tests = gpu/tests/test_calls gpu/tests/test_faults gpu/tests/test_ipc \
-	gpu/tests/test_open gpu/tests/test_reach gpu/tests/test_stream
+	gpu/tests/test_itree gpu/tests/test_open gpu/tests/test_reach gpu/tests/test_reg \
+	gpu/tests/test_stream
 check_PROGRAMS += $(gpu_tests)
 TESTS += $(gpu_tests)
 THREAD_TESTS += $(gpu_tests)
@@ -19,6 +20,10 @@ gpu_tests_test_faults_SOURCES = %D%/test_faults.c
 gpu_tests_test_faults_LDADD = $(gpu_test_libs)
 gpu_tests_test_ipc_SOURCES = %D%/test_ipc.c
 gpu_tests_test_ipc_LDADD = $(gpu_test_libs)
+gpu_tests_test_itree_SOURCES = %D%/test_itree.c
+gpu_tests_test_itree_LDADD = gpu/libgpu.la
+gpu_tests_test_reg_SOURCES = %D%/test_reg.c
+gpu_tests_test_reg_LDADD = $(gpu_test_libs)
 gpu_tests_test_open_SOURCES = %D%/test_open.c
 gpu_tests_test_open_LDADD = $(gpu_test_libs)
 gpu_tests_test_reach_SOURCES = %D%/test_reach.c
