@@ -13,12 +13,14 @@
 #include "cli/parse.h"
 #include "cli/sim.h"
 #include "coll/plan/nodes.h"
+#include "topo/draw/plot.h"
 #include "topo/sim/ring.h"
 
 struct run {
 	const struct sim_ask *ask;
 	const struct fabric_map *map;
 	FILE *csv;
+	struct plot plot;
 	bool terminal; /* stderr: somebody watches */
 	unsigned results;
 };
@@ -93,6 +95,53 @@ static void csv_row(FILE *csv, const struct sim_ask *ask, const struct sim_row *
 			row->wall);
 }
 
+/* A curve for each algorithm, and each length or number that is not the axis. What does
+ * not fit any more is left out: the table has it. */
+static void plot_row(struct run *run, const struct sim_row *row)
+{
+	const struct sim_ask *ask = run->ask;
+	char name[64], bytes[PARSE_SIZE_TEXT];
+	struct plot_curve *curve;
+
+	parse_size_print(row->bytes, bytes);
+	if (ask->ranks_count > 1 && ask->bytes_count > 1)
+		snprintf(name, sizeof(name), "%s, %s", row->algo->name, bytes);
+	else
+		snprintf(name, sizeof(name), "%s", row->algo->name);
+	curve = plot_curve(&run->plot, name);
+	if (curve && row->r.time > 0)
+		plot_point(curve, ask->ranks_count > 1 ? row->ranks : (double)row->bytes,
+			   row->r.time * 1e6);
+}
+
+/* False: it cannot be written, which has been said. */
+static bool svg_write(struct run *run)
+{
+	const struct sim_ask *ask = run->ask;
+	char title[160], bytes[PARSE_SIZE_TEXT];
+	FILE *file = fopen(ask->svg, "we");
+	bool good = file;
+
+	parse_size_print(ask->bytes[0], bytes);
+	if (ask->ranks_count > 1)
+		snprintf(title, sizeof(title), "%s, %s%s, %s", ask->coll, bytes,
+			 ask->bytes_count > 1 ? " and more" : "",
+			 sim_placement_name(ask->placement));
+	else
+		snprintf(title, sizeof(title), "%s, %d ranks, %s", ask->coll,
+			 ask->ranks[0], sim_placement_name(ask->placement));
+	run->plot.title = title;
+	run->plot.x = ask->ranks_count > 1 ? "ranks" : "bytes";
+	run->plot.y = "microseconds";
+	if (good)
+		good = plot_write(&run->plot, file);
+	if (file && fclose(file))
+		good = false;
+	if (!good)
+		fprintf(stderr, "weft sim: %s: %s\n", ask->svg, strerror(errno));
+	return good;
+}
+
 /* The tiers of the way up, what met there, what the links between are. */
 static void explain(const struct sim_net *net, const struct sim_row *row)
 {
@@ -146,6 +195,7 @@ static void row_show(struct run *run, const struct sim_net *net,
 		explain(net, row);
 	fflush(stdout);
 	csv_row(run->csv, run->ask, row);
+	plot_row(run, row);
 }
 
 /* More messages than anybody waits for: about an hour. */
@@ -307,6 +357,8 @@ int cmd_sim(int argc, char **argv)
 		fprintf(stderr, "weft sim: %s: cannot be written\n", ask.csv);
 		status = 1;
 	}
+	if (ask.svg && !status && !svg_write(&run))
+		status = 1;
 	fabric_map_free(map);
 	return status;
 }

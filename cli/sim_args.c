@@ -25,6 +25,7 @@ enum {
 	OPT_SLOW,
 	OPT_LATE,
 	OPT_CSV,
+	OPT_SVG,
 	OPT_EXPLAIN,
 	OPT_FULL
 };
@@ -62,6 +63,8 @@ static const char help_text[] =
 	"                             16 times\n"
 	"      --late RANK=US         the rank begins that much later\n"
 	"      --csv FILE             one line for each result\n"
+	"      --svg FILE             times against ranks, or bytes where those are one "
+	"number\n"
 	"      --full                 message by message also where a ring's symmetry "
 	"would do\n"
 	"      --explain              tiers, what they carry, what limits\n"
@@ -248,6 +251,9 @@ static int option_parse(struct sim_ask *ask, int opt, char *text, char **algorit
 		return slow_parse(ask, text);
 	case OPT_LATE:
 		return late_parse(ask, text);
+	case OPT_SVG:
+		ask->svg = text;
+		return 0;
 	case OPT_CSV:
 		ask->csv = text;
 		return 0;
@@ -318,6 +324,7 @@ int sim_args(struct sim_ask *ask, int argc, char **argv)
 		{"slow", required_argument, NULL, OPT_SLOW},
 		{"late", required_argument, NULL, OPT_LATE},
 		{"csv", required_argument, NULL, OPT_CSV},
+		{"svg", required_argument, NULL, OPT_SVG},
 		{"explain", no_argument, NULL, OPT_EXPLAIN},
 		{"full", no_argument, NULL, OPT_FULL},
 		{"help", no_argument, NULL, 'h'},

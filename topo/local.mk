@@ -2,7 +2,9 @@
 noinst_LTLIBRARIES += topo/libtopo.la
 topo_libtopo_la_SOURCES = \
 	%D%/fabric/map.c %D%/fabric/map.h %D%/fabric/map_read.h %D%/fabric/map_tier.c \
-	%D%/fabric/place.c %D%/fabric/place.h
+	%D%/fabric/place.c %D%/fabric/place.h \
+	%D%/draw/plot.h %D%/draw/plot.c
+topo_libtopo_la_LIBADD = -lm
 
 check_PROGRAMS += %D%/fabric/tests/test_place
 TESTS += %D%/fabric/tests/test_place

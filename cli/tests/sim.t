@@ -30,6 +30,18 @@ ok "with as many fields" test "$(awk -F, '{ print NF }' "$tmp/csv" | sort -u)" =
 	--csv "$tmp/again" >/dev/null
 ok "the same input gives the same times" diff <(cut -d, -f1-11 "$tmp/csv") \
 	<(cut -d, -f1-11 "$tmp/again")
+"$weft" sim allgather --algorithm ring,ffbruck --ranks 4,8,16,32 --bytes 1M \
+	--fabric "$tmp/map" --svg "$tmp/svg" >/dev/null
+ok "a picture has a curve each" test "$(grep -c '<polyline' "$tmp/svg")" = 2
+ok "with all points" test "$(grep -c '<circle' "$tmp/svg")" = 8
+ok "on a white page" grep -q 'fill="#ffffff"' "$tmp/svg"
+if command -v xmllint >/dev/null; then
+	ok "well-formed" xmllint --noout "$tmp/svg"
+else
+	skip 1 "xmllint is not installed"
+fi
+ok "a picture that cannot be written: status 1" bash -c \
+	"'$weft' sim barrier --ranks 8 --fabric '$tmp/map' --svg /no/such/file 2>/dev/null; test \$? -eq 1"
 "$weft" sim barrier --ranks 32 --fabric "$tmp/map" >"$tmp/out"
 ok "a barrier needs no length, and no algorithm" grep -q '^barrier ' "$tmp/out"
 "$weft" sim allreduce --algorithm all --ranks 32 --bytes 64K --fabric "$tmp/map" >"$tmp/out"
