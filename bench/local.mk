@@ -44,7 +44,7 @@ CLEANFILES += %D%/coll_mpi %D%/mpi_pair
 
 bench_tests = %D%/tests/trace.t %D%/tests/report.t %D%/tests/instructions.t %D%/tests/p2p.t %D%/tests/coll.t \
 	%D%/tests/mpi.t %D%/tests/dqplb.t %D%/tests/moe.t \
-	%D%/tests/startup.t %D%/tests/ftar.t %D%/tests/overlap.t
+	%D%/tests/startup.t %D%/tests/ftar.t %D%/tests/overlap.t %D%/tests/sim.t
 PLAIN_TESTS += $(bench_tests)
 EXTRA_DIST += $(bench_tests)
 

@@ -52,3 +52,10 @@ check_PROGRAMS += %D%/sim/tests/test_ring
 TESTS += %D%/sim/tests/test_ring
 %C%_sim_tests_test_ring_SOURCES = %D%/sim/tests/test_ring.c
 %C%_sim_tests_test_ring_LDADD = topo/libsim.la coll/libcoll.la -lm
+
+# Queues of switches, and the provider's transmit machine.
+noinst_PROGRAMS += %D%/sim/incast
+%C%_sim_incast_SOURCES = %D%/sim/incast.c %D%/sim/queue.h %D%/sim/queue.c
+%C%_sim_incast_LDADD = prov/libprov.la topo/libtopo.la -lm
+TESTS += %D%/sim/tests/incast.t
+EXTRA_DIST += %D%/sim/tests/incast.t
