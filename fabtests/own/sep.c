@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "fabtests/own/util.h"
+#include "util/tap.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -621,9 +622,31 @@ static void refuse_run(struct side *s)
 	many_close(s, &m);
 }
 
+static bool wire_is_uet(void)
+{
+	const char *wire = getenv("FI_WEFT_WIRE");
+
+	return test_is_weft() && wire && strcmp(wire, "uet") == 0;
+}
+
+/* What isn't there isn't announced. */
+static void expect_none(void)
+{
+	struct fi_info *hints = node_hints(&want_all), *info = NULL;
+	int rc;
+
+	hints->ep_attr->tx_ctx_cnt = CTX;
+	hints->ep_attr->rx_ctx_cnt = CTX;
+	rc = fi_getinfo(API_VERSION, "127.0.0.1", NULL, FI_SOURCE, hints, &info);
+	if (rc != -FI_ENODATA)
+		tap_bail("the uet wire announces contexts that it hasn't: %s",
+			 fi_strerror(-rc));
+	fi_freeinfo(hints);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {
+	struct test_case cases[] = {
 		{.name = "each to each", .run = {all_run, all_run}},
 		{.name = "late", .run = {late_one, late_other}},
 		{.name = "remote memory", .run = {window_own, window_use}},
@@ -634,6 +657,12 @@ int main(int argc, char **argv)
 	};
 
 	test_init(argc, argv);
+	if (wire_is_uet()) {
+		expect_none();
+		for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+			cases[i].skip =
+				"the uet wire has no endpoints with several contexts";
+	}
 	cases_run(cases, ARRAY_LEN(cases), "");
 	return test_done();
 }
