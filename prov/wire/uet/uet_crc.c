@@ -4,6 +4,7 @@
 
 #include "prov/wire/uet/uet_crc.h"
 
+#include <endian.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -26,10 +27,60 @@ static uint32_t by_table(uint32_t crc, const uint8_t *at, size_t len)
 	return crc;
 }
 
+/* Older Clang has the ARM instructions only where all code may use them. */
+#if defined(__aarch64__) && (!defined(__clang__) || __clang_major__ >= 16)
+#define ARM
+#endif
+
+#if defined(__x86_64__) || defined(ARM)
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
 #define FAST __attribute__((target("sse4.2,pclmul")))
+
+FAST static inline uint64_t sum_8(uint64_t sum, uint64_t word)
+{
+	return __builtin_ia32_crc32di(sum, word);
+}
+
+FAST static inline uint32_t sum_1(uint32_t sum, uint8_t byte)
+{
+	return __builtin_ia32_crc32qi(sum, byte);
+}
+
+/* Without carries; the lower half. */
+FAST static inline uint64_t product(uint64_t a, uint32_t b)
+{
+	typedef long long two __attribute__((vector_size(16)));
+	two x = {(long long)a, 0}, y = {(long long)b, 0};
+
+	return (uint64_t)__builtin_ia32_pclmulqdq128(x, y, 0)[0];
+}
+#else
+#include <arm_acle.h>
+#include <arm_neon.h>
+#include <sys/auxv.h>
+
+#include <asm/hwcap.h>
+
+#define FAST __attribute__((target("+crc+crypto")))
+
+FAST static inline uint64_t sum_8(uint64_t sum, uint64_t word)
+{
+	return __crc32cd((uint32_t)sum, word);
+}
+
+FAST static inline uint32_t sum_1(uint32_t sum, uint8_t byte)
+{
+	return __crc32cb(sum, byte);
+}
+
+FAST static inline uint64_t product(uint64_t a, uint32_t b)
+{
+	return (uint64_t)vmull_p64((poly64_t)a, (poly64_t)b);
+}
+#endif
 
 /* Three pieces of a length, one behind the other, whose sums don't wait for each other;
  * and what moves the first's sum over the other two, the second's over the third: x to
@@ -44,23 +95,21 @@ struct thirds {
 static const struct thirds thirds[] = {{2688, 0x0e0126b2, 0x889774e1},
 				       {448, 0x68bce87a, 0x1b03397f}};
 
+/* The first byte is the lowest: both kinds of processors are used so, where there are
+ * these instructions. */
 static inline uint64_t word_at(const uint8_t *at)
 {
 	uint64_t word;
 
 	memcpy(&word, at, sizeof(word));
-	return word;
+	return le64toh(word);
 }
 
 /* The product of 32 by 32 bits stands one bit too low, and the instruction multiplies by
  * x^32: the 33 above. */
 FAST static inline uint64_t moved(uint64_t sum, uint32_t by)
 {
-	typedef long long two __attribute__((vector_size(16)));
-	two a = {(long long)sum, 0}, b = {(long long)by, 0};
-	two product = __builtin_ia32_pclmulqdq128(a, b, 0);
-
-	return __builtin_ia32_crc32di(0, (uint64_t)product[0]);
+	return sum_8(0, product(sum, by));
 }
 
 FAST static uint64_t by_thirds(uint64_t sum, const uint8_t *at, const struct thirds *t)
@@ -70,13 +119,14 @@ FAST static uint64_t by_thirds(uint64_t sum, const uint8_t *at, const struct thi
 	uint64_t second = 0, third = 0;
 
 	for (; at < end; at += 8) {
-		sum = __builtin_ia32_crc32di(sum, word_at(at));
-		second = __builtin_ia32_crc32di(second, word_at(at + len));
-		third = __builtin_ia32_crc32di(third, word_at(at + 2 * len));
+		sum = sum_8(sum, word_at(at));
+		second = sum_8(second, word_at(at + len));
+		third = sum_8(third, word_at(at + 2 * len));
 	}
 	return moved(sum, t->over_two) ^ moved(second, t->over_one) ^ third;
 }
 
+#if defined(__x86_64__)
 /* 64 bytes at a time, where the processor multiplies four pairs of words at once: what
  * was read so far is moved over what comes next, and what is left in the end has the same
  * remainder as all of it. Each 128 bits are moved as two words by two factors: x to the
@@ -137,35 +187,55 @@ static bool processor_is_wide(void)
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
 }
 
-FAST static uint32_t by_processor(uint32_t crc, const uint8_t *at, size_t len)
+static size_t wide_first(uint32_t *crc, const uint8_t *at, size_t len)
 {
-	uint64_t wide;
+	size_t took = 0;
 
-	if (len >= STRIDE && processor_is_wide()) {
-		size_t took;
-
-		crc = by_lanes(crc, at, len, &took);
-		at += took;
-		len -= took;
-	}
-	wide = crc;
-	for (unsigned i = 0; i < sizeof(thirds) / sizeof(thirds[0]); i++) {
-		size_t step = 3 * thirds[i].len;
-
-		for (; len >= step; at += step, len -= step)
-			wide = by_thirds(wide, at, &thirds[i]);
-	}
-	for (; len >= 8; at += 8, len -= 8)
-		wide = __builtin_ia32_crc32di(wide, word_at(at));
-	crc = (uint32_t)wide;
-	while (len--)
-		crc = __builtin_ia32_crc32qi(crc, *at++);
-	return crc;
+	if (len >= STRIDE && processor_is_wide())
+		*crc = by_lanes(*crc, at, len, &took);
+	return took;
 }
 
 static bool processor_can(void)
 {
 	return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
+}
+#else
+static size_t wide_first(uint32_t *crc, const uint8_t *at, size_t len)
+{
+	(void)crc;
+	(void)at;
+	(void)len;
+	return 0;
+}
+
+static bool processor_can(void)
+{
+	const unsigned long both = HWCAP_CRC32 | HWCAP_PMULL;
+
+	return (getauxval(AT_HWCAP) & both) == both;
+}
+#endif
+
+FAST static uint32_t by_processor(uint32_t crc, const uint8_t *at, size_t len)
+{
+	size_t took = wide_first(&crc, at, len);
+	uint64_t sum = crc;
+
+	at += took;
+	len -= took;
+	for (unsigned i = 0; i < sizeof(thirds) / sizeof(thirds[0]); i++) {
+		size_t step = 3 * thirds[i].len;
+
+		for (; len >= step; at += step, len -= step)
+			sum = by_thirds(sum, at, &thirds[i]);
+	}
+	for (; len >= 8; at += 8, len -= 8)
+		sum = sum_8(sum, word_at(at));
+	crc = (uint32_t)sum;
+	while (len--)
+		crc = sum_1(crc, *at++);
+	return crc;
 }
 #else
 static uint32_t by_processor(uint32_t crc, const uint8_t *at, size_t len)
