@@ -44,6 +44,28 @@ enum weft_result call_check(struct weft_comm *comm, const struct weft_call *call
 enum weft_result call_check_opts(const struct weft_opts *opts);
 enum weft_result call_check_buf(const struct weft_buf *buf, const char *name);
 
+/* What starting one takes, plain or persistent: why nothing starts on the communicator
+ * any more (COMM); the call checked, with a request that has its plan; how the executor
+ * is told of it, but for its number and tables; these, of a (v) form; memory for a
+ * dynamic one. */
+LOCK_HELD(lock_context)
+enum weft_result call_failed_earlier(const struct weft_comm *comm);
+LOCK_HELD(lock_context)
+enum weft_result call_prepare(struct weft_comm *comm, const struct weft_call *call,
+			      const struct weft_opts *opts, bool roomy,
+			      struct checked_call *checked, struct weft_req **req);
+struct exec_call call_describe(const struct weft_comm *comm,
+			       const struct checked_call *call,
+			       const struct comm_plan *plan);
+enum weft_result call_bind(const struct plan *plan, const struct checked_vector *v,
+			   const uint64_t *disp[COMM_PARTS]);
+LOCK_HELD(lock_context)
+enum weft_result call_take_dynamic(struct weft_comm *comm,
+				   const struct checked_call *call, struct weft_req *req);
+
+/* Takes the outcome of a request that is done; frees it, unless it is persistent. */
+LOCK_HELD(lock_context) enum weft_result call_finish(struct weft_req *req);
+
 /* The end of a blocking call: waits, and leaves the request. */
 LOCK_HELD(lock_context) enum weft_result call_end(struct weft_req *req);
 

@@ -99,18 +99,23 @@ struct device_stream device_stream(const struct weft_opts *opts,
 								   : opts->src_device};
 }
 
-enum weft_result device_pass(struct weft_ctx *ctx, const struct device_stream *stream,
-			     struct exec_call *run)
+enum weft_result device_thread(struct weft_ctx *ctx)
 {
 	const struct progress_attr attr = {.thread = true,
 					   .cpus = getenv("WEFT_PROGRESS_CPUS")};
-	enum weft_result result = WEFT_SUCCESS;
+
+	return ctx->progress ? WEFT_SUCCESS : progress_open(ctx, &attr, &ctx->progress);
+}
+
+enum weft_result device_pass(struct weft_ctx *ctx, const struct device_stream *stream,
+			     struct exec_call *run)
+{
+	enum weft_result result;
 
 	run->passage = NULL;
 	if (!stream->given)
 		return WEFT_SUCCESS;
-	if (!ctx->progress)
-		result = progress_open(ctx, &attr, &ctx->progress);
+	result = device_thread(ctx);
 	return result == WEFT_SUCCESS ? exec_passage_open(ctx->exec, stream->device,
 							  stream->stream, &run->passage)
 				      : result;

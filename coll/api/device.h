@@ -24,9 +24,12 @@ struct device_stream {
 struct device_stream device_stream(const struct weft_opts *opts,
 				   const struct exec_device *device);
 
-/* Puts the call that starts next into its stream: run->passage. What holds a stream has
- * to end while nobody calls, so that the context gets a progress thread where it has
- * none. If the call does not start, the passage has to be closed. */
+/* What holds a stream has to end while nobody calls: the context gets a progress thread
+ * where it has none. */
+LOCK_HELD(lock_context) enum weft_result device_thread(struct weft_ctx *ctx);
+
+/* Puts the call that starts next into its stream: run->passage. If the call does not
+ * start, the passage has to be closed. */
 LOCK_HELD(lock_context)
 enum weft_result device_pass(struct weft_ctx *ctx, const struct device_stream *stream,
 			     struct exec_call *run);

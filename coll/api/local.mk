@@ -8,7 +8,8 @@ TESTS += %D%/tests/test_types
 
 COLL_SOURCES += %D%/call.c %D%/call.h %D%/check.c %D%/collectives.c \
 	%D%/memo.c %D%/memo.h %D%/pair.c %D%/revoke.c %D%/shrink.c %D%/split.c %D%/vector.h %D%/vector.c %D%/collectives_v.c \
-	%D%/device.h %D%/device.c %D%/dynamic.c %D%/win.c %D%/bucket.c %D%/prefetch.c
+	%D%/device.h %D%/device.c %D%/dynamic.c %D%/graph.h %D%/graph.c \
+	%D%/persist.h %D%/persist.c %D%/win.c %D%/bucket.c %D%/prefetch.c
 
 # Not a test: what plain and persistent calls cost, for callgrind.
 check_PROGRAMS += %D%/tests/bench_calls

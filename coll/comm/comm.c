@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "coll/api/error.h"
+#include "coll/api/graph.h"
 #include "coll/comm/comm.h"
 #include "coll/comm/measure.h"
 #include "coll/exec/name.h"
@@ -123,6 +124,7 @@ enum weft_result comm_make(struct weft_ctx *ctx, uint32_t number, int32_t *ranks
 	list_init(&comm->free_reqs);
 	list_init(&comm->held_reqs);
 	list_init(&comm->group);
+	list_init(&comm->graphs);
 	ctx->comms++;
 	*out = comm;
 	return WEFT_SUCCESS;
@@ -217,6 +219,10 @@ enum weft_result weft_comm_destroy(struct weft_comm *comm)
 	if (!comm)
 		return error_set(WEFT_ERR_ARG, "weft_comm_destroy: comm is NULL");
 	ctx = comm->ctx;
+	if (!graphs_sweep(comm))
+		return error_set(WEFT_ERR_BUSY,
+				 "weft_comm_destroy: graphs exist that have calls of the "
+				 "communicator: destroy them first");
 	ctx_lock(ctx);
 	result = comm_close(comm);
 	ctx_unlock(ctx);

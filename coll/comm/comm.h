@@ -104,6 +104,7 @@ struct weft_comm {
 	uint32_t doubled;      /* persistent calls with WEFT_DOUBLE so far */
 	uint32_t next_win;     /* number of the next window */
 	int wins;	       /* that exist */
+	struct list graphs;    /* struct graph_call: calls in graphs (api/graph.h) */
 	struct call_memo *memo[WEFT_COLL_COUNT]; /* api/memo.h: the last calls, or NULL */
 	void *win_cards;  /* of windows: peers may write there as long as it lives */
 	void *cards;	  /* of splits: peers may write there as long as it lives */

@@ -19,6 +19,7 @@
 #include "coll/exec/name.h"
 #include "coll/exec/nodes.h"
 #include "coll/exec/pair.h"
+#include "coll/exec/passage.h"
 
 /* How long a wait spins before it offers the processor to others, and how long before it
  * sleeps. Where ranks share processors it offers at once: what is waited for can't come
@@ -142,6 +143,7 @@ static struct exec *engine_alloc(struct boot *boot)
 	x->rank = boot_rank(boot);
 	x->size = boot_size(boot);
 	list_init(&x->reqs);
+	list_init(&x->replays);
 	for (int i = 0; i < EXEC_BUCKETS; i++)
 		list_init(&x->bucket[i]);
 	list_init(&x->stash);
@@ -639,7 +641,8 @@ int stage_desc(struct exec *x, struct stage *stage, void **desc)
 
 enum exec_work exec_work(const struct exec *x)
 {
-	if (!list_empty(&x->reqs) || !list_empty(&x->win_retry) || ctl_io_waits(x))
+	if (!list_empty(&x->reqs) || !list_empty(&x->replays) ||
+	    !list_empty(&x->win_retry) || ctl_io_waits(x))
 		return EXEC_WORK_OPEN;
 	return list_empty(&x->wins) ? EXEC_WORK_NONE : EXEC_WORK_WATCH;
 }
@@ -661,6 +664,8 @@ static bool engine_round(struct exec *x, bool idle)
 		x->trace->image->head.looked = ticks_now(x->trace->counter);
 		counts_look(x->counts, x->now);
 	}
+	if (!list_empty(&x->replays) && replays_run(x))
+		moved = true;
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 

@@ -326,6 +326,7 @@ struct exec {
 	struct counts *counts;	  /* of the provider; NULL: it has none */
 	struct exec_times *times; /* NULL: nobody measures */
 	struct gpus *gpus;	  /* NULL: nobody has named one yet */
+	struct list replays;	  /* struct exec_replay */
 	bool foreign_told;	  /* that control messages of another job come */
 	uint64_t garbage; /* control messages that named nothing, or could not be read */
 };

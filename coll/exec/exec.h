@@ -188,6 +188,24 @@ enum weft_result exec_passage_open(struct exec *x, int32_t device, void *stream,
 				   struct passage **passage);
 LOCK_HELD(lock_context) void exec_passage_close(struct passage *passage);
 
+/* Which capture a stream takes part in; 0: none. With the lock held. ARG (a broken one),
+ * UNSUPPORTED, DEVICE. */
+enum weft_result exec_stream_capture(struct exec *x, int32_t device, void *stream,
+				     uint64_t *id);
+
+/* A place in a stream that is being captured (passage.h): each launch of the graph calls
+ * begin(arg), with the lock held, which starts a call that is given the passage, or closes
+ * that. The graph's end is seen by asking; then it can be closed. */
+struct exec_replay;
+LOCK_HELD(lock_context)
+enum weft_result exec_replay_open(struct exec *x, int32_t device, void *stream,
+				  void (*begin)(void *arg), void *arg,
+				  struct exec_replay **replay);
+LOCK_HELD(lock_context)
+void exec_replay_close(struct exec *x, struct exec_replay *replay);
+bool exec_replay_is_gone(const struct exec_replay *replay);
+struct passage *exec_replay_passage(struct exec_replay *replay);
+
 /* For a thread of the library: what it does does not break graphs that are captured
  * meanwhile. Once something of a GPU was opened; true when it was done. */
 LOCK_HELD(lock_context) bool exec_thread_init(struct exec *x);

@@ -99,20 +99,41 @@ static struct passage *passage_alloc(struct stream_gate *g)
 	return p;
 }
 
-/* A graph would come here again and again, and each time be another call. */
-static enum weft_result stream_is_plain(struct exec *x, int32_t device, void *stream)
+enum weft_result exec_stream_capture(struct exec *x, int32_t device, void *stream,
+				     uint64_t *id)
 {
 	enum gpu_capture state;
-	uint64_t id;
-	const int rc = gpu_stream_capture(x->gpus->gpu, device, stream, &state, &id);
+	enum weft_result result = exec_find_device(x, device);
+	int rc;
 
+	*id = 0;
+	if (result != WEFT_SUCCESS)
+		return result;
+	rc = gpu_stream_capture(x->gpus->gpu, device, stream, &state, id);
 	if (rc)
 		return gate_fault(x, device, rc);
 	if (state == GPU_CAPTURE_NONE)
-		return WEFT_SUCCESS;
-	return error_set(WEFT_ERR_UNSUPPORTED,
-			 "weft_opts.stream is being captured: collectives in graphs are "
-			 "not supported in this version: end the capture first");
+		*id = 0;
+	if (state == GPU_CAPTURE_BROKEN)
+		return error_set(WEFT_ERR_ARG,
+				 "weft_opts.stream is being captured, and the capture is "
+				 "broken: end it first");
+	return WEFT_SUCCESS;
+}
+
+/* Each launch would be another call, and this is one. */
+static enum weft_result stream_is_plain(struct exec *x, int32_t device, void *stream)
+{
+	uint64_t id;
+	const enum weft_result result = exec_stream_capture(x, device, stream, &id);
+
+	if (result != WEFT_SUCCESS || !id)
+		return result;
+	return error_set(
+		WEFT_ERR_UNSUPPORTED,
+		"weft_opts.stream is being captured: of what becomes part of a "
+		"graph there is no request: use the blocking call of the "
+		"collective, which returns at once (messages cannot be captured)");
 }
 
 enum weft_result passage_open(struct exec *x, int32_t device, void *stream,
@@ -154,6 +175,11 @@ void passage_close(struct passage *passage)
 {
 	struct stream_gate *g = passage->gate;
 
+	if (passage->replay) {
+		passage->replay->taken = false;
+		gate_open(&passage->replay->gate, 1);
+		return;
+	}
 	passage->over = true;
 	while (!list_empty(&g->passages)) {
 		struct passage *first =
@@ -201,6 +227,98 @@ bool passages_close(struct gpus *gpus)
 	}
 	return all;
 }
+
+/* ---- graphs --------------------------------------------------------------------------
+ */
+
+/* From a thread of the driver. */
+static void replay_gone(void *arg)
+{
+	struct exec_replay *r = arg;
+
+	atomic_store_explicit(&r->gone, true, memory_order_release);
+}
+
+static int replay_put(struct exec *x, int32_t device, void *stream, struct exec_replay *r)
+{
+	struct gpu *gpu = x->gpus->gpu;
+	int rc = gpu_pinned_alloc(gpu, GATE_BYTES, &r->words);
+
+	if (rc) {
+		r->words = NULL;
+		return rc;
+	}
+	rc = gate_init(&r->gate, gpu, device, r->words);
+	if (!rc)
+		rc = gate_pass(&r->gate, stream, 0);
+	/* From here on the graph has it. */
+	if (!rc)
+		rc = gpu_stream_keep(gpu, device, stream, replay_gone, r);
+	return rc;
+}
+
+enum weft_result exec_replay_open(struct exec *x, int32_t device, void *stream,
+				  void (*begin)(void *arg), void *arg,
+				  struct exec_replay **out)
+{
+	struct exec_replay *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a call in a graph");
+	r->begin = begin;
+	r->arg = arg;
+	r->passage.replay = r;
+	list_init(&r->passage.link);
+	rc = replay_put(x, device, stream, r);
+	if (rc) {
+		const enum weft_result result = gate_fault(x, device, rc);
+
+		if (r->words)
+			gpu_pinned_free(x->gpus->gpu, r->words);
+		free(r);
+		return result;
+	}
+	list_push_back(&x->replays, &r->link);
+	*out = r;
+	return WEFT_SUCCESS;
+}
+
+void exec_replay_close(struct exec *x, struct exec_replay *replay)
+{
+	list_remove(&replay->link);
+	gpu_pinned_free(x->gpus->gpu, replay->words);
+	free(replay);
+}
+
+bool exec_replay_is_gone(const struct exec_replay *replay)
+{
+	return atomic_load_explicit(&replay->gone, memory_order_acquire);
+}
+
+struct passage *exec_replay_passage(struct exec_replay *replay)
+{
+	return &replay->passage;
+}
+
+bool replays_run(struct exec *x)
+{
+	bool moved = false;
+
+	list_foreach (pos, &x->replays) {
+		struct exec_replay *r = container_of(pos, struct exec_replay, link);
+
+		if (r->taken || !gate_take(&r->gate))
+			continue;
+		r->taken = true;
+		r->begin(r->arg);
+		moved = true;
+	}
+	return moved;
+}
+
+/* ---- for the calls -------------------------------------------------------------------
+ */
 
 enum weft_result exec_find_device(struct exec *x, int32_t device)
 {

@@ -32,8 +32,22 @@ struct stream_gate {
 struct passage {
 	struct list link; /* stream_gate.passages or idle */
 	struct stream_gate *gate;
+	struct exec_replay *replay; /* in place of the gate; NULL: none */
 	uint64_t n;
 	bool over;
+};
+
+/* A place in a stream that became part of a graph: each launch of the graph comes there,
+ * and begin() starts the call, with the passage, or closes that. */
+struct exec_replay {
+	struct list link; /* exec.replays */
+	struct gate gate;
+	void *words; /* pinned */
+	struct passage passage;
+	bool taken; /* the graph is there, and not let go */
+	_Atomic bool gone;
+	void (*begin)(void *arg);
+	void *arg;
 };
 
 /* Puts one on the stream, of a device that is there. DEVICE, UNSUPPORTED, NOMEM. */
@@ -45,8 +59,11 @@ void passage_close(struct passage *passage);
 /* The stream is there. */
 static inline bool passage_is_reached(const struct passage *passage)
 {
-	return gate_arrived(&passage->gate->gate) >= passage->n;
+	return passage->replay || gate_arrived(&passage->gate->gate) >= passage->n;
 }
+
+/* Begins the calls of graphs that have come to theirs; true when there was one. */
+bool replays_run(struct exec *x);
 
 /* The request is over as its stream sees it, which goes on. */
 void req_pass_on(struct exec_req *req);

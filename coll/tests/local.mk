@@ -171,3 +171,13 @@ THREAD_TESTS += %D%/test_stream
 %C%_test_stream_SOURCES = %D%/test_stream.c %D%/device_case.c %D%/ranks.c \
 	%D%/reference.c %D%/run_case.c
 %C%_test_stream_LDADD = coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/test_graph
+TESTS += %D%/test_graph
+THREAD_TESTS += %D%/test_graph
+%C%_test_graph_SOURCES = %D%/test_graph.c %D%/ranks.c
+%C%_test_graph_LDADD = coll/libcoll.la gpu/tests/libapp.la -lm
+
+GPU_TESTS += %D%/test_device %D%/test_graph %D%/test_stream
+EXTRA_%C%_test_device_DEPENDENCIES = %D%/libguarded-gpu.la
+EXTRA_%C%_test_stream_DEPENDENCIES = %D%/libguarded-gpu.la

@@ -416,8 +416,20 @@ enum weft_stream_kind {
  * device memory, or else to src_device. Since calls in streams have to end while nobody
  * calls, the first one starts the context's progress thread (weft_ctx_opts.progress)
  * where there is none. A communicator whose calls are still in streams is not destroyed
- * (BUSY): wait for the streams first. Streams that are being captured, groups of messages
- * and dynamic all-to-allv are UNSUPPORTED.
+ * (BUSY): wait for the streams first. Groups of messages and dynamic all-to-allv are
+ * UNSUPPORTED.
+ *
+ * While the stream is being captured a blocking collective becomes part of the graph: it
+ * starts nothing, and each launch of the graph runs it when it comes there, with what the
+ * buffers hold then. All ranks capture the same collectives of a communicator in the same
+ * order, which for the first of each graph waits for the other ranks, and give the calls
+ * of one graph an order (one stream, or streams that wait for each other). Launches need
+ * no order against other calls of the communicator. One launch of a graph runs at a time.
+ * A call that fails in a launch is told by the next call on the communicator, as above;
+ * launches go on without waiting then. Buffers stay until the graph is destroyed, and the
+ * communicator is destroyed after that. A communicator for each graph comes of the
+ * context's 4,096. _start twins, persistent requests and messages cannot be captured
+ * (UNSUPPORTED).
  */
 struct weft_opts {
 	size_t size;	       /* sizeof(struct weft_opts) */
