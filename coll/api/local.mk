@@ -1,5 +1,5 @@
 # Sources of coll/api (libcoll.la) and the unit tests beside them.
-COLL_SOURCES += %D%/error.c %D%/error.h %D%/out_path.c %D%/out_path.h %D%/types.c
+COLL_SOURCES += %D%/error.c %D%/error.h %D%/types.c
 
 check_PROGRAMS += %D%/tests/test_types
 TESTS += %D%/tests/test_types

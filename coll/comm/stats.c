@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "coll/api/error.h"
-#include "coll/api/out_path.h"
 #include "coll/comm/comm.h"
 #include "coll/comm/stats.h"
+#include "coll/trace/out_path.h"
 #include "coll/trace/prom.h"
 
 /* So that two contexts of a process have files of their own. */

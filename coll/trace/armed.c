@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "coll/api/error.h"
-#include "coll/api/out_path.h"
 #include "coll/trace/armed.h"
+#include "coll/trace/out_path.h"
 
 /* A signal's handler is given nothing, so this is the one thing that is not found from a
  * context. More of them than places are not dumped. */

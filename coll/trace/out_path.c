@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "coll/api/error.h"
-#include "coll/api/out_path.h"
+#include "coll/trace/out_path.h"
 
 enum weft_result out_path_set(const struct out_path *p, char *path, size_t room)
 {

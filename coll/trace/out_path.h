@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files that a context writes by itself, into a folder that a variable of the environment
  * names. */
-#ifndef WEFT_API_OUT_PATH_H
-#define WEFT_API_OUT_PATH_H
+#ifndef WEFT_TRACE_OUT_PATH_H
+#define WEFT_TRACE_OUT_PATH_H
 
 #include <stddef.h>
 #include <stdint.h>
