@@ -6,7 +6,7 @@
 
 tree=$tmp/tree
 bin=$tmp/bin
-mkdir -p "$tree/fabtests/clients" "$tree/fabtests/emuverbs" "$tree/fabtests/uet" \
+mkdir -p "$tree/fabtests/clients" "$tree/fabtests/emuverbs" "$tree/fabtests/uet" "$tree/fabtests/chaos" \
 	"$tree/fabtests/softroce" "$tree/tests" "$bin"
 cp "$top/quickstart" "$tree/"
 : >"$tree/configure.ac"
@@ -76,6 +76,10 @@ good() {
 		#!/bin/bash
 		echo "uet $1: 5 pass, 0 skip, 0 fail"
 	END
+	executable "$tree/fabtests/chaos/run" <<-'END'
+		#!/bin/bash
+		echo "chaos: 9 deaths, 8 joins, 100 steps, 0 wrong sums, 0 hangs"
+	END
 	executable "$tree/fabtests/clients/run" <<-'END'
 		#!/bin/bash
 		echo "7 passed, 0 failed, 1 same failure on tcp"
@@ -132,57 +136,57 @@ good
 quickstart gates
 # 3 of make check, 5 of lint, the plans, 24 of fabtests, 4 of them over
 # emulated devices, 5 over UDP, 7 of the clients, 6 in virtual machines, 2 of each of 4 gates, no temporary files left.
-expect "all tests good" 0 '^64 passed, 0 failed, 3 skipped$'
+expect "all tests good" 0 '^65 passed, 0 failed, 3 skipped$'
 quickstart check
-expect "all but the bare build" 0 '^62 passed, 0 failed, 3 skipped$'
+expect "all but the bare build" 0 '^63 passed, 0 failed, 3 skipped$'
 
 printf '#!/bin/bash\nexit 77\n' >"$tree/fabtests/clients/run"
 quickstart check
-expect "a client that is not installed" 0 '^49 passed, 0 failed, 3 skipped$'
+expect "a client that is not installed" 0 '^50 passed, 0 failed, 3 skipped$'
 printf '#!/bin/bash\necho 3 passed, 2 failed, 0 same failure on tcp; exit 1\n' \
 	>"$tree/fabtests/clients/run"
 quickstart check
-expect "a client's test that failed" 1 '^52 passed, 2 failed, 2 skipped$'
+expect "a client's test that failed" 1 '^53 passed, 2 failed, 2 skipped$'
 
 good
 printf '#!/bin/bash\necho softroce: no such kernel >&2; exit 77\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "no virtual machines" 0 '^56 passed, 0 failed, 4 skipped$'
+expect "no virtual machines" 0 '^57 passed, 0 failed, 4 skipped$'
 ok "and it is said why" grep -q '| softroce: no such kernel$' "$tmp/out"
 printf '#!/bin/bash\necho 4 passed, 2 failed; exit 1\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "tests that failed in them" 1 '^60 passed, 2 failed, 3 skipped$'
+expect "tests that failed in them" 1 '^61 passed, 2 failed, 3 skipped$'
 printf '#!/bin/bash\necho 6 passed, 0 failed; exit 1\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "their status counts too" 1 '^62 passed, 1 failed, 3 skipped$'
+expect "their status counts too" 1 '^63 passed, 1 failed, 3 skipped$'
 printf '#!/bin/bash\necho no machine came up >&2; exit 1\n' >"$tree/fabtests/softroce/run"
 quickstart check
-expect "machines that did not come up" 1 '^56 passed, 1 failed, 3 skipped$'
+expect "machines that did not come up" 1 '^57 passed, 1 failed, 3 skipped$'
 
 good
 printf 'printf ":test-result: FAIL a\\n" >z.trs; : >z.log; exit 1\n' >>"$tmp/do/check"
 quickstart gates
-expect "a test that failed" 1 '^64 passed, 1 failed, 3 skipped$'
+expect "a test that failed" 1 '^65 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\nexit 2\n' >"$tmp/do/check"
 quickstart gates
-expect "tests that could not be built" 1 '^61 passed, 1 failed, 2 skipped$'
+expect "tests that could not be built" 1 '^62 passed, 1 failed, 2 skipped$'
 
 good
 echo 'exit 1' >>"$tree/fabtests/upstream"
 quickstart gates
-expect "a command that fails in spite of its figures" 1 '^64 passed, 1 failed, 3 skipped$'
+expect "a command that fails in spite of its figures" 1 '^65 passed, 1 failed, 3 skipped$'
 
 good
 printf '#!/bin/bash\necho nothing to count\n' >"$tmp/do/lint"
 quickstart gates
-expect "a command without figures" 1 '^59 passed, 1 failed, 2 skipped$'
+expect "a command without figures" 1 '^60 passed, 1 failed, 2 skipped$'
 
 good
 rm "$tree/fabtests/upstream"
 quickstart gates
-expect "a command that is not there" 1 '^40 passed, 1 failed, 3 skipped$'
+expect "a command that is not there" 1 '^41 passed, 1 failed, 3 skipped$'
 
 for gate in asan fuzz; do
 	good
@@ -192,14 +196,14 @@ for gate in asan fuzz; do
 		echo "gate \$1: 2 pass, 0 skip, 0 fail"
 	END
 	quickstart gates
-	expect "a gate that says nothing: $gate" 1 '^62 passed, 1 failed, 3 skipped$'
+	expect "a gate that says nothing: $gate" 1 '^63 passed, 1 failed, 3 skipped$'
 done
 
 good
 # shellcheck disable=SC2016 # expanded by the script that it is written to
 printf ': >"$TMPDIR/left"\n' >>"$tmp/do/check"
 quickstart gates
-expect "a temporary file that was left" 1 '^63 passed, 1 failed, 3 skipped$'
+expect "a temporary file that was left" 1 '^64 passed, 1 failed, 3 skipped$'
 
 # Only of packages that are missing, with what and why; never with --no-install.
 good
@@ -216,7 +220,7 @@ quickstart check --no-install
 ok "--no-install does not call apt-get" test ! -e "$tmp/apt"
 ok "but says what is missing, and why" \
 	grep -q '^  shellcheck: static analysis of scripts$' "$tmp/out"
-expect "and goes on" 0 '^53 passed'
+expect "and goes on" 0 '^54 passed'
 if [ "$(id -u)" = 0 ]; then
 	quickstart
 	ok "the main job needs no tools of the tests" test ! -e "$tmp/apt"
@@ -224,7 +228,7 @@ if [ "$(id -u)" = 0 ]; then
 	ok "installing waits for a lock" grep -q 'holds the package lock; waiting' "$tmp/out"
 	ok "and then installs what is missing and no more" \
 		grep -qE 'install -y --no-install-recommends shellcheck ?$' "$tmp/apt"
-	expect "and goes on" 0 '^55 passed'
+	expect "and goes on" 0 '^56 passed'
 	printf '#!/bin/bash\necho "E: no such package"; exit 100\n' >"$bin/apt-get"
 	rm "$bin/gcc" "$bin/clang"
 	quickstart

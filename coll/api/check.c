@@ -142,8 +142,8 @@ enum weft_result call_check_opts(const struct weft_opts *opts)
 	    (opts->stream_kind == WEFT_STREAM_NONE && opts->stream))
 		return error_set(WEFT_ERR_ARG,
 				 "weft_opts.stream_kind is %d: it must be "
-				 "WEFT_STREAM_CUDA where there is a stream, else "
-				 "WEFT_STREAM_NONE",
+				 "WEFT_STREAM_CUDA where there is a stream, and "
+				 "WEFT_STREAM_NONE where there is none",
 				 (int)opts->stream_kind);
 	if ((unsigned)opts->src_kind > WEFT_MEM_AUTO ||
 	    (unsigned)opts->dst_kind > WEFT_MEM_AUTO)
