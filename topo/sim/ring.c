@@ -19,9 +19,10 @@
 
 /* Trips between two rows that are kept as a bound. */
 #define MARK_EVERY 8u
-/* That many trips back everything is certainly outside the window of 256 instances... */
-#define MARK_BACK 32u
-#define MARKS	  (MARK_BACK / MARK_EVERY + 2)
+#define MARKS	   (ENGINE_WINDOW / MARK_EVERY + 2)
+
+/* Steps of a loop, at most. */
+#define BODY_MAX 8u
 
 struct ring {
 	const struct sim_net *net;
@@ -46,6 +47,7 @@ struct ring {
 	uint32_t pasts;
 	double *mark[MARKS]; /* `most` after trips MARK_EVERY apart */
 	uint64_t trip;	     /* of all loops together */
+	uint32_t reach;	     /* trips that the window covers, at least */
 	bool unsure;
 	char *why;
 	size_t why_len;
@@ -121,6 +123,7 @@ static int loops_check(struct ring *g)
 {
 	const struct shape *s = g->shape;
 
+	g->reach = ENGINE_WINDOW;
 	for (uint32_t l = 0; l < s->loops; l++) {
 		unsigned sends = 0, recvs = 0;
 
@@ -142,8 +145,9 @@ static int loops_check(struct ring *g)
 						   "the same step");
 			}
 		}
-		if (sends != recvs || sends > 1 || s->loop[l].count * MARK_BACK > 256 ||
-		    s->loop[l].count > 8)
+		if (ENGINE_WINDOW / s->loop[l].count < g->reach)
+			g->reach = ENGINE_WINDOW / s->loop[l].count;
+		if (sends != recvs || sends > 1 || s->loop[l].count > BODY_MAX)
 			return not_here(g, "steps are not one message out and one in");
 	}
 	return 0;
@@ -308,18 +312,18 @@ static void work_row(struct ring *g, double seconds)
 /* ---- instances -----------------------------------------------------------------------
  */
 
-/* `most` as it was at least MARK_BACK trips ago, at most so many and MARK_EVERY; NULL: no
- * trip was that long ago. */
+/* `most` as it was when everything before the window was done, or a little later; NULL:
+ * the window reaches back to the beginning. */
 static const double *mark_of(const struct ring *g)
 {
-	if (g->trip < MARK_BACK + MARK_EVERY)
+	if (g->trip < g->reach)
 		return NULL;
-	return g->mark[(g->trip - MARK_BACK) / MARK_EVERY % MARKS];
+	return g->mark[(g->trip - g->reach + MARK_EVERY) / MARK_EVERY % MARKS];
 }
 
 /* When all that the instance waits for is done, as far as that is near; *far: something
  * is not. */
-static void deps_row(const struct ring *g, const struct shape_step *st, uint32_t trip,
+static void deps_row(struct ring *g, const struct shape_step *st, uint32_t trip,
 		     double *row, bool *far)
 {
 	const struct shape *s = g->shape;
@@ -337,10 +341,12 @@ static void deps_row(const struct ring *g, const struct shape_step *st, uint32_t
 		if (t < 0 || t >= on->trips)
 			continue;
 		at = shape_number(on, (uint32_t)t);
-		if (number - at >= g->pasts)
+		if (number - at >= g->pasts) {
 			*far = true;
-		else
+			g->unsure = g->unsure || number - at < ENGINE_WINDOW;
+		} else {
 			row_max(row, g->past[at % g->pasts], g->room);
+		}
 	}
 }
 
@@ -469,7 +475,7 @@ static uint32_t pasts_of(const struct shape *s)
 				most = back;
 		}
 	}
-	return (uint32_t)most + 8;
+	return (uint32_t)most * 2 + 16;
 }
 
 static int rows_make(struct ring *g)
