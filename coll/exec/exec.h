@@ -194,8 +194,8 @@ enum weft_result exec_stream_capture(struct exec *x, int32_t device, void *strea
 				     uint64_t *id);
 
 /* A place in a stream that is being captured (passage.h): each launch of the graph calls
- * begin(arg), with the lock held, which starts a call that is given the passage, or closes
- * that. The graph's end is seen by asking; then it can be closed. */
+ * begin(arg), with the lock held, which starts a call that is given the passage, or
+ * closes that. The graph's end is seen by asking; then it can be closed. */
 struct exec_replay;
 LOCK_HELD(lock_context)
 enum weft_result exec_replay_open(struct exec *x, int32_t device, void *stream,
