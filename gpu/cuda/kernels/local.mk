@@ -12,7 +12,7 @@ EXTRA_DIST += %D%/kernels.cu %D%/README.md
 if HAVE_DEVICE_CODE
 KERN_IMAGE = %D%/kernels.image
 $(KERN_IMAGE): $(srcdir)/%D%/kernels.cu $(srcdir)/%D%/kern.h $(kern_sources) util/num.h
-	$(AM_V_GEN)$(MKDIR_P) %D% && $(DEVICE_COMPILE) -I$(top_srcdir) -o $@ $(srcdir)/%D%/kernels.cu
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(DEVICE_COMPILE) -I$(top_srcdir) -o $@.new $(srcdir)/%D%/kernels.cu && mv $@.new $@
 %D%/gpu_libkern_la-image.lo %D%/libkern_la-image.lo: $(KERN_IMAGE)
 CLEANFILES += $(KERN_IMAGE)
 endif
@@ -27,3 +27,12 @@ check_LTLIBRARIES += gpu/mock/libweft-mock-kernels.la
 gpu_mock_libweft_mock_kernels_la_SOURCES = %D%/kern_mock.c
 gpu_mock_libweft_mock_kernels_la_LIBADD = gpu/libkerncpu.la
 gpu_mock_libweft_mock_kernels_la_LDFLAGS = -rpath /nowhere -module -avoid-version
+
+# Reductions through gpu.h, on the stand-in with these.
+check_PROGRAMS += gpu/tests/test_reduce
+TESTS += gpu/tests/test_reduce
+THREAD_TESTS += gpu/tests/test_reduce
+GPU_TESTS += gpu/tests/test_reduce
+gpu_tests_test_reduce_SOURCES = gpu/tests/test_reduce.c
+gpu_tests_test_reduce_LDADD = $(gpu_test_libs)
+EXTRA_gpu_tests_test_reduce_DEPENDENCIES = gpu/mock/libweft-mock-kernels.la
