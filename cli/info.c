@@ -9,6 +9,7 @@
 
 #include "cli/cmd.h"
 #include "cli/info.h"
+#include "cli/info_gpus.h"
 #include "cli/info_rails.h"
 #include "cli/usage.h"
 #include "coll/exec/net.h"
@@ -23,7 +24,7 @@ static const char help_text[] =
 	"that collectives can run on and which would be used, variables in force and "
 	"what "
 	"is\n"
-	"wrong with them, algorithms, types and operations.\n"
+	"wrong with them, algorithms, types, operations and GPUs.\n"
 	"\n"
 	"      --json       one JSON document\n"
 	"      --profiles   instead: RDMA devices that the weft provider uses, and how "
@@ -84,6 +85,7 @@ static void info_read(struct info *info)
 	info->kernels = reduce_isa_choose()->name;
 	read_providers(info);
 	info_host_read(&info->host);
+	info->gpu = info_gpus_open();
 	info_vars_init(&info->vars);
 }
 
@@ -125,5 +127,6 @@ int cmd_info(int argc, char **argv)
 	else
 		info_show_text(&info);
 	info_vars_fini(&info.vars);
+	gpu_close(info.gpu);
 	return info.chosen[0] ? 0 : 1;
 }

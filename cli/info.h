@@ -8,6 +8,8 @@
 #include "cli/info_host.h"
 #include "cli/info_vars.h"
 
+struct gpu;
+
 enum { INFO_PROVIDERS_MAX = 32, INFO_NAME_MAX = 64 };
 
 /* A provider that collectives can run on. */
@@ -26,6 +28,7 @@ struct info {
 	bool has_weft;
 	const char *kernels; /* "avx512": the reductions' instruction set */
 	struct info_host host;
+	struct gpu *gpu; /* or NULL */
 	struct info_vars vars;
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/info.h"
+#include "cli/info_gpus.h"
 #include "cli/json.h"
 #include "coll/algo/algo.h"
 #include "coll/exec/reduce.h"
@@ -173,6 +174,7 @@ void info_show_text(const struct info *info)
 		       algo_table[i].what);
 	printf("\nreductions\n  %s\n", reduce_supported_text());
 	text_host(&info->host);
+	info_gpus_text(info->gpu);
 	printf("\n%d provider%s, %zu algorithms, %d types to reduce, %d CPU%s\n",
 	       info->providers, info->providers == 1 ? "" : "s", algo_count,
 	       count_types(), info->host.cpus, info->host.cpus == 1 ? "" : "s");
@@ -289,6 +291,7 @@ void info_show_json(const struct info *info)
 	json_array_end(&j);
 	json_reductions(&j);
 	json_host(&j, &info->host);
+	info_gpus_json(&j, info->gpu);
 	json_object_end(&j);
 	json_fini(&j);
 }

@@ -23,7 +23,7 @@ static const char *const own_names[] = {
 	"WEFT_JOB",	      "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE",    "WEFT_TTY",
 	"WEFT_ALGO",	      "WEFT_PROGRESS",	 "WEFT_PROGRESS_CPUS", "WEFT_NODES",
 	"WEFT_TUNE",	      "WEFT_TRACE",	 "WEFT_LINES",	       "WEFT_STATS",
-	"WEFT_STATS_SECONDS",
+	"WEFT_STATS_SECONDS", "WEFT_GPU_LIB",	 "WEFT_GPU_KERNELS",   "WEFT_GPU_HOLD",
 };
 
 static bool is_ours(const char *name)

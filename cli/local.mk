@@ -11,7 +11,7 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/tune.c %D%/trace.c %D%/trace_src.h %D%/trace_src.c \
 	%D%/analyze.h %D%/analyze.c %D%/coordinator.c %D%/perf_measure.c %D%/perf_stages.h %D%/perf_stages.c \
 	%D%/perf_counts.h %D%/perf_counts.c %D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
-	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_host.h %D%/info_host.c \
+	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_gpus.h %D%/info_gpus.c %D%/info_host.h %D%/info_host.c \
 	%D%/info_rails.h %D%/info_rails.c \
 	%D%/sim.h %D%/sim.c %D%/sim_args.c \
 	%D%/info_vars.h %D%/info_vars.c %D%/topology.h %D%/topology.c

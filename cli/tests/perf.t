@@ -127,17 +127,30 @@ else
 fi
 
 # ---- info
-WEFT_JOB=private status 0 "weft info" "$weft" info
+WEFT_JOB=private WEFT_GPU_LIB=none status 0 "weft info" "$weft" info
 says out 'allreduce +ring ' "algorithms"
 says out '^  tcp.* used unless another is named' "the provider that would be used"
 says out 'weft is not among them. FI_PROVIDER leaves it out' "why weft would not be"
 says out '^  FI_PROVIDER=tcp$' "variables"
+says out '^  none: turned off' "why there is no GPU, where there is none"
 ok "the secret is not shown" is_empty "$(grep private "$tmp/out")"
 ok "the last line has the figures" \
 	grep -qE '^[0-9]+ providers?, [0-9]+ algorithms, 14 types' <(tail -n 1 "$tmp/out")
 FI_WEFT_AUTH_KEY=private-key-of-ours FI_LOG_LEVEL=debug status 0 "a key of doors" \
 	"$weft" info
 says out 'FI_WEFT_AUTH_KEY=.a secret' "is told to be set"
+# The library of GPUs over the stand-in for the driver, which is built for tests.
+if [ -e "$build/gpu/mock/.libs/libcuda.so.1" ]; then
+	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so \
+		WEFT_MOCK=devices=3,cc=87 status 0 "weft info with GPUs" "$weft" info
+	says out '^  0000:a2:00.0 .*Weft stand-in 2 .*compute 8.7, 16.0 GiB; DMA buffers' \
+		"has each of them"
+	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so \
+		WEFT_MOCK=driver=11000 status 0 "and with a driver that is too old" "$weft" info
+	says out '^  none: .*Install a newer driver' "what to do"
+else
+	skip 4 "the stand-in for the GPU driver was not built"
+fi
 ok "and shown nowhere" is_empty "$(grep -h private-key "$tmp/out" "$tmp/err")"
 FI_WEFT_EAGER_SIZE=lots FI_WEFT_CMA=0 FI_WEFT_CONNECT_TIMEOUT=0 FI_WEFT_CMB=1 FI_PROVDER=weft \
 	WEFT_RNK=1 WEFT_TTY=1 status 0 "variables that are wrong" "$weft" info
