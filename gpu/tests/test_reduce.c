@@ -56,7 +56,7 @@ static void test_queue(void)
 {
 	struct gpu_reduce r = call();
 	struct gpu_queue *queue;
-	uint16_t *half = (uint16_t *)got2;
+	uint16_t *half = (void *)got2;
 
 	tap_is_int(gpu_queue_open(gpu, 0, &queue), 0, "a queue");
 	fill(1);
