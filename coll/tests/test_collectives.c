@@ -37,6 +37,7 @@ struct matrix {
 	uint32_t seed;
 	bool full;
 	const struct matrix_share *share;
+	bool there; /* only to see whether the provider is */
 };
 
 /* How much of the sample a provider gets. */
@@ -196,7 +197,8 @@ static int matrix_body(struct ranks *r)
 		return bad;
 	if (weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
 		return ranks_say(r, "comm: %s", weft_error_detail());
-	bad = m->full ? matrix_full(r, comm) : matrix_sample(r, comm, m);
+	if (!m->there)
+		bad = m->full ? matrix_full(r, comm) : matrix_sample(r, comm, m);
 	if (bad)
 		return bad;
 	if (weft_comm_destroy(comm) != WEFT_SUCCESS ||
@@ -209,7 +211,9 @@ static void matrix_provider(struct matrix *m)
 {
 	int end[RANKS_MAX];
 
-	ranks_run(1, 30, matrix_body, m, end);
+	m->there = true;
+	ranks_run(1, RUN_TIMEOUT_S, matrix_body, m, end);
+	m->there = false;
 	if (end[0] == RANKS_ABSENT) {
 		tap_skip(1, "provider %s is not on this machine", m->provider);
 		return;
