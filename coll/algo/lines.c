@@ -22,27 +22,37 @@ struct exchange {
 
 /*
  * Bytes that a rank gives away, all its blocks together, up to which lines carry them. Up
- * to `near` they go through the lines themselves, in pieces, and twice through a
- * processor: between two ranks; among more of them so much less. Up to `far` they are
- * read where they lie, which takes a system call, and a turn more to say so. Measured
- * with 2 ranks on a Zen 5, where the kernel copies at half the speed at which a process
- * reads what another has just written: what one rank alone reads, or adds up as it reads
- * it, gains by lines the longest; what is longer than `far` does by a pipeline. Of blocks
- * that one rank reads of each other one and nobody passes on no pipeline makes anything.
+ * to `near` (between two ranks) or `more` (among more) they go through the lines
+ * themselves, in pieces, and twice through a processor. Up to `far` they are read where
+ * they lie, which takes a turn more to say so and a system call for each rank that is
+ * read from: about a microsecond, and more where many read from one at a time. So where a
+ * rank gives away blocks, `more` is for each of them. Measured with 2 ranks on a Zen 5,
+ * and with 8 and 16 on as many processors of a Xeon: what one rank alone reads, or adds
+ * up as it reads it, gains by lines the longest; what is longer than `far` does by a
+ * pipeline. Of blocks that one rank reads of each other one and nobody passes on no
+ * pipeline makes anything.
  */
 static const struct {
-	uint64_t near, far;
+	uint64_t near, more, far;
 	bool blocks; /* a rank gives away one to each */
 } lines_reach[PLAN_GOALS] = {
-	[PLAN_GOAL_BARRIER] = {0, 0, false},
-	[PLAN_GOAL_BROADCAST] = {UINT64_C(64) << 10, UINT64_C(128) << 10, false},
-	[PLAN_GOAL_ALLGATHER] = {UINT64_C(16) << 10, UINT64_C(1) << 20, false},
-	[PLAN_GOAL_ALLREDUCE] = {UINT64_C(32) << 10, UINT64_C(1) << 20, false},
-	[PLAN_GOAL_REDUCE_SCATTER] = {UINT64_C(16) << 10, UINT64_C(32) << 20, true},
-	[PLAN_GOAL_ALLTOALL] = {UINT64_C(16) << 10, UINT64_C(2) << 20, true},
-	[PLAN_GOAL_REDUCE] = {UINT64_C(64) << 10, UINT64_C(2) << 20, false},
-	[PLAN_GOAL_GATHER] = {UINT64_C(32) << 10, UINT64_C(512) << 10, false},
-	[PLAN_GOAL_SCATTER] = {UINT64_C(16) << 10, UINT64_C(32) << 20, true},
+	[PLAN_GOAL_BARRIER] = {0, 0, 0, false},
+	[PLAN_GOAL_BROADCAST] = {UINT64_C(64) << 10, UINT64_C(128) << 10,
+				 UINT64_C(128) << 10, false},
+	[PLAN_GOAL_ALLGATHER] = {UINT64_C(16) << 10, UINT64_C(16) << 10,
+				 UINT64_C(1) << 20, false},
+	[PLAN_GOAL_ALLREDUCE] = {UINT64_C(32) << 10, UINT64_C(32) << 10,
+				 UINT64_C(1) << 20, false},
+	[PLAN_GOAL_REDUCE_SCATTER] = {UINT64_C(16) << 10, UINT64_C(16) << 10,
+				      UINT64_C(32) << 20, true},
+	[PLAN_GOAL_ALLTOALL] = {UINT64_C(16) << 10, UINT64_C(16) << 10, UINT64_C(2) << 20,
+				true},
+	[PLAN_GOAL_REDUCE] = {UINT64_C(64) << 10, UINT64_C(32) << 10, UINT64_C(2) << 20,
+			      false},
+	[PLAN_GOAL_GATHER] = {UINT64_C(32) << 10, UINT64_C(8) << 10, UINT64_C(512) << 10,
+			      false},
+	[PLAN_GOAL_SCATTER] = {UINT64_C(16) << 10, UINT64_C(16) << 10, UINT64_C(1) << 40,
+			       true},
 };
 
 enum plan_lines lines_fit(const struct plan_call *call, enum plan_goal goal)
@@ -58,7 +68,7 @@ enum plan_lines lines_fit(const struct plan_call *call, enum plan_goal goal)
 	    __builtin_mul_overflow(call->count, (uint64_t)call->elem_size, &bytes) ||
 	    __builtin_mul_overflow(bytes, lines_reach[goal].blocks ? size : 1, &bytes))
 		return PLAN_LINES_NONE;
-	if (bytes <= lines_reach[goal].near * 2 / size)
+	if (bytes <= (size == 2 ? lines_reach[goal].near : lines_reach[goal].more))
 		return PLAN_LINES_NEAR;
 	/* In place the peers' blocks would come over what they still read. */
 	return call->reads && bytes <= lines_reach[goal].far &&

@@ -104,7 +104,7 @@ void near_begin(struct exec_req *req)
 	line->block = req->call.id.count * req->elem_size;
 	line->blocks = call_blocks(req->x, &req->call);
 	line->turns = 1;
-	if (line->block * line->blocks > LINES_BYTES)
+	if (line->block > near_piece(line))
 		line->turns = (uint32_t)((line->block - 1) / near_piece(line)) + 1;
 	near_aim(req);
 }
