@@ -25,12 +25,11 @@ struct exchange {
  * to `near` (between two ranks) or `more` (among more) they go through the lines
  * themselves, in pieces, and twice through a processor. Up to `far` they are read where
  * they lie, which takes a turn more to say so and a system call for each rank that is
- * read from: about a microsecond, and more where many read from one at a time. So where a
- * rank gives away blocks, `more` is for each of them. Measured with 2 ranks on a Zen 5,
- * and with 8 and 16 on as many processors of a Xeon: what one rank alone reads, or adds
- * up as it reads it, gains by lines the longest; what is longer than `far` does by a
- * pipeline. Of blocks that one rank reads of each other one and nobody passes on no
- * pipeline makes anything.
+ * read from: about a microsecond, and more where many read from one at a time. Measured
+ * with 2 ranks on a Zen 5, and with 8 and 16 on as many processors of a Xeon: what one
+ * rank alone reads, or adds up as it reads it, gains by lines the longest; what is longer
+ * than `far` does by a pipeline. Of blocks that one rank reads of each other one and
+ * nobody passes on no pipeline makes anything.
  */
 static const struct {
 	uint64_t near, more, far;
@@ -43,15 +42,15 @@ static const struct {
 				 UINT64_C(1) << 20, false},
 	[PLAN_GOAL_ALLREDUCE] = {UINT64_C(32) << 10, UINT64_C(32) << 10,
 				 UINT64_C(1) << 20, false},
-	[PLAN_GOAL_REDUCE_SCATTER] = {UINT64_C(16) << 10, UINT64_C(16) << 10,
+	[PLAN_GOAL_REDUCE_SCATTER] = {UINT64_C(16) << 10, UINT64_C(32) << 10,
 				      UINT64_C(32) << 20, true},
-	[PLAN_GOAL_ALLTOALL] = {UINT64_C(16) << 10, UINT64_C(16) << 10, UINT64_C(2) << 20,
+	[PLAN_GOAL_ALLTOALL] = {UINT64_C(16) << 10, UINT64_C(32) << 10, UINT64_C(2) << 20,
 				true},
 	[PLAN_GOAL_REDUCE] = {UINT64_C(64) << 10, UINT64_C(32) << 10, UINT64_C(2) << 20,
 			      false},
 	[PLAN_GOAL_GATHER] = {UINT64_C(32) << 10, UINT64_C(8) << 10, UINT64_C(512) << 10,
 			      false},
-	[PLAN_GOAL_SCATTER] = {UINT64_C(16) << 10, UINT64_C(16) << 10, UINT64_C(1) << 40,
+	[PLAN_GOAL_SCATTER] = {UINT64_C(16) << 10, UINT64_C(32) << 10, UINT64_C(1) << 40,
 			       true},
 };
 

@@ -344,11 +344,14 @@ static void lines_tests(void)
 
 	tap_is_str(algo_choose("allreduce", &c)->name, "lines",
 		   "where ranks share memory a short all-reduce goes by it");
+	c.count = 512; /* 32 KiB in all */
 	tap_is_str(algo_choose("alltoall", &c)->name, "lines",
 		   "so do blocks that are short together");
 	c.count++;
 	tap_is_str(algo_choose("alltoall", &c)->name, "direct", "and not longer ones");
-	c.count = 1025;
+	c.count = 4096;
+	tap_is_str(algo_choose("allreduce", &c)->name, "lines", "up to 32 KiB");
+	c.count++;
 	tap_is_str(algo_choose("allreduce", &c)->name, "halving-doubling",
 		   "nor a long all-reduce");
 	c.reads = true;
