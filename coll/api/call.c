@@ -111,10 +111,31 @@ enum weft_result call_take_dynamic(struct weft_comm *comm,
 	return dynamic_take(req->dynamic, &call->dynamic, req->plan->plan);
 }
 
-/* Starts the request, which runs req->plan. */
+/* Bytes from which a call that is started is left to the progress thread from the first
+ * step on: a rank's first steps can be copies that take a third of the call, which its
+ * caller wants to compute in. To wake the thread takes some ten microseconds. */
+#define CALL_HANDED ((uint64_t)64 << 10)
+
+void call_hand(struct weft_req *req, struct exec_call *run)
+{
+	req->handed = req->comm->ctx->progress &&
+		      run->id.count * weft_type_size(run->type) > CALL_HANDED;
+	run->handed = req->handed;
+}
+
+void call_go_on(struct weft_req *req)
+{
+	struct weft_ctx *ctx = req->comm->ctx;
+
+	if (!req->handed)
+		exec_progress(ctx->exec);
+	ctx_started(ctx);
+}
+
+/* Starts the request, which runs req->plan. left: nobody waits for it now. */
 LOCK_HELD(lock_context)
 static enum weft_result call_start_req(struct weft_comm *comm,
-				       const struct checked_call *call,
+				       const struct checked_call *call, bool left,
 				       struct weft_req *req)
 {
 	const uint64_t *disp[COMM_PARTS];
@@ -123,6 +144,9 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 	enum weft_result result = WEFT_SUCCESS;
 
 	run.call = comm->next_call;
+	req->handed = false;
+	if (left)
+		call_hand(req, &run);
 	if (call_is_vector(call)) {
 		result = call_bind(run.plan, &call->vector, disp);
 		run.bind = &bind;
@@ -169,7 +193,8 @@ enum weft_result call_prepare(struct weft_comm *comm, const struct weft_call *ca
 /* With the lock held. */
 LOCK_HELD(lock_context)
 static enum weft_result call_start(struct weft_comm *comm, const struct weft_call *call,
-				   const struct weft_opts *opts, struct weft_req **out)
+				   const struct weft_opts *opts, bool left,
+				   struct weft_req **out)
 {
 	struct checked_call checked;
 	struct weft_req *req;
@@ -177,7 +202,7 @@ static enum weft_result call_start(struct weft_comm *comm, const struct weft_cal
 
 	if (result != WEFT_SUCCESS)
 		return result;
-	result = call_start_req(comm, &checked, req);
+	result = call_start_req(comm, &checked, left, req);
 	if (result != WEFT_SUCCESS) {
 		comm_req_put(req);
 		return result;
@@ -196,11 +221,9 @@ enum weft_result weft_call_start(struct weft_comm *comm, const struct weft_call 
 		return error_set(WEFT_ERR_ARG, "%s is NULL",
 				 !comm ? "comm" : (!call ? "call" : "req"));
 	ctx_lock(comm->ctx);
-	result = call_start(comm, call, opts, req);
-	if (result == WEFT_SUCCESS) {
-		exec_progress(comm->ctx->exec);
-		ctx_started(comm->ctx);
-	}
+	result = call_start(comm, call, opts, true, req);
+	if (result == WEFT_SUCCESS)
+		call_go_on(*req);
 	ctx_unlock(comm->ctx);
 	return result;
 }
@@ -474,7 +497,7 @@ enum weft_result call_run(struct weft_comm *comm, const struct weft_call *call,
 		return capture ? graph_add(comm, call, opts, capture) : result;
 	}
 	if (!call_quick(comm, memo_find(comm, call, opts))) {
-		result = call_start(comm, call, opts, &req);
+		result = call_start(comm, call, opts, false, &req);
 		if (result == WEFT_SUCCESS && opts &&
 		    opts->stream_kind != WEFT_STREAM_NONE) {
 			call_leave_streamed(req);

@@ -66,6 +66,11 @@ enum weft_result call_take_dynamic(struct weft_comm *comm,
 /* Takes the outcome of a request that is done; frees it, unless it is persistent. */
 LOCK_HELD(lock_context) enum weft_result call_finish(struct weft_req *req);
 
+/* Of a call that is started and left: whether the progress thread does all of it; and
+ * what is to be done when it has been started. */
+void call_hand(struct weft_req *req, struct exec_call *run);
+LOCK_HELD(lock_context) void call_go_on(struct weft_req *req);
+
 /* The end of a blocking call: waits, and leaves the request. */
 LOCK_HELD(lock_context) enum weft_result call_end(struct weft_req *req);
 

@@ -267,6 +267,7 @@ LOCK_HELD(lock_context) static enum weft_result persist_begin(struct weft_req *r
 
 	persist_hold(req);
 	p->run.call = comm->next_call;
+	call_hand(req, &p->run);
 	result = exec_req_start(req->exec, &p->run);
 	if (result != WEFT_SUCCESS) {
 		device_pass_back(&p->run);
@@ -293,8 +294,7 @@ LOCK_HELD(lock_context) static enum weft_result persist_start(struct weft_req *r
 		result = persist_begin(req);
 	if (result != WEFT_SUCCESS)
 		return result;
-	exec_progress(ctx->exec);
-	ctx_started(ctx);
+	call_go_on(req);
 	return WEFT_SUCCESS;
 }
 

@@ -153,6 +153,7 @@ struct weft_req {
 	struct comm_plan *plan;
 	struct comm_dynamic
 		*dynamic; /* kept for the next call; NULL until one needs it */
+	bool handed;	  /* the progress thread does all of it */
 };
 
 /* ctx.c: what weft_ctx_open() does once its arguments are good; net is for tests. */

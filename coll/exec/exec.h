@@ -232,6 +232,7 @@ struct exec_call {
 	struct exec_twin *twin;	    /* dst and scratch are its; NULL: not doubled */
 	struct exec_device device;
 	struct passage *passage; /* taken over when it starts; NULL: in no stream */
+	bool handed; /* another thread goes on with it: to start it moves nothing */
 };
 
 /* Messages between two ranks (pair.h). The number of the next one to a peer or from it;

@@ -450,7 +450,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 	engine_link(req->x, req);
 	if (!list_empty(&req->x->stash))
 		event_stashed(req);
-	req_run(req);
+	if (!call->handed)
+		req_run(req);
 	if (!list_empty(&req->x->earlies))
 		twin_arrived(req);
 	return WEFT_SUCCESS;

@@ -287,6 +287,66 @@ static int pieces_body(struct ranks *r)
 	return RANKS_GOOD;
 }
 
+/* ---- handed over: a call that a thread goes on with -----------------------------------
+ */
+
+/* A plan of one copy: what is done by whoever starts it, unless it is handed over. */
+static int handed_one(struct ranks *r, struct weft_ctx *ctx, uint32_t number, bool handed)
+{
+	const struct plan_call plan_call = {
+		.rank = r->rank, .size = r->size, .count = 1, .elem_size = 4};
+	struct plan_builder *b = plan_builder_open("test-handed", &plan_call);
+	const uint8_t part = plan_add_balanced(b, 1, 1);
+	int32_t src = 7, dst = 0;
+	struct exec_call call = {.call = number,
+				 .src = &src,
+				 .dst = &dst,
+				 .type = WEFT_INT32,
+				 .timeout_us = 5000000,
+				 .handed = handed};
+	struct exec_req *req = exec_req_alloc(ctx->exec);
+	struct plan *plan = NULL;
+	const char *text = "?";
+	int bad = RANKS_GOOD;
+
+	plan_add_copy(b, plan_run(PLAN_DST, part, 0, 1), plan_run(PLAN_SRC, part, 0, 1));
+	if (plan_builder_finish(b, &plan, &text))
+		return ranks_say(r, "plan: %s", text);
+	call.plan = plan;
+	if (exec_req_start(req, &call) != WEFT_SUCCESS)
+		return ranks_say(r, "start: %s", weft_error_detail());
+	if (dst != (handed ? 0 : 7))
+		bad = ranks_say(r, "%s: the start has left %d",
+				handed ? "handed over" : "not handed over", dst);
+	while (exec_req_state(req) != EXEC_DONE)
+		exec_progress(ctx->exec);
+	if (exec_req_result(req, &text) != WEFT_SUCCESS || dst != 7)
+		bad = ranks_say(r, "the end has left %d: %s", dst, text);
+	exec_req_release(req);
+	plan_free(plan);
+	return bad;
+}
+
+static int handed_body(struct ranks *r)
+{
+	const struct plans_arg *arg = r->arg;
+	struct weft_ctx *ctx;
+	struct weft_comm *comm;
+	int bad = ranks_open(r, arg->provider, 20000000, &ctx);
+
+	if (bad)
+		return bad;
+	if (weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
+		return ranks_say(r, "comm: %s", weft_error_detail());
+	bad = handed_one(r, ctx, 0, false);
+	if (!bad)
+		bad = handed_one(r, ctx, 1, true);
+	if (weft_comm_destroy(comm) != WEFT_SUCCESS ||
+	    weft_ctx_close(ctx) != WEFT_SUCCESS)
+		return ranks_say(r, "close: %s", weft_error_detail());
+	return bad;
+}
+
 int main(void)
 {
 	char names[8][32];
@@ -308,6 +368,8 @@ int main(void)
 		       names[i]);
 		tap_ok(ranks_run(2, 60, pieces_body, &arg, end),
 		       "%s: ranges of many pieces are packed and counted", names[i]);
+		tap_ok(ranks_run(1, 60, handed_body, &arg, end),
+		       "%s: what is handed over moves nothing when it starts", names[i]);
 	}
 	return tap_done();
 }
