@@ -446,6 +446,21 @@ void exec_comm_seed(struct exec *x, uint32_t comm, uint64_t seed)
 	x->comms[comm].past = sig_past_add(0, seed);
 }
 
+/* Whom the first call that is open waits for. */
+static int32_t comm_waits_for(struct exec *x, uint32_t comm)
+{
+	const struct exec_req *first = NULL;
+
+	list_foreach (pos, &x->reqs) {
+		const struct exec_req *req = container_of(pos, struct exec_req, link);
+
+		if (req->call.comm == comm && !req->call.pair &&
+		    (!first || (int32_t)(req->call.call - first->call.call) < 0))
+			first = req;
+	}
+	return first ? req_waits_for(first, NULL) : -1;
+}
+
 void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_result result,
 		    int32_t culprit, const char *text)
 {
@@ -456,6 +471,7 @@ void exec_comm_fail(struct exec *x, uint32_t comm, uint32_t call, enum weft_resu
 	c->failed = result;
 	c->failed_call = call;
 	c->culprit = culprit;
+	c->waited = comm_waits_for(x, comm);
 	snprintf(c->text, sizeof(c->text), "%s", text);
 }
 
@@ -480,6 +496,20 @@ enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const cha
 int32_t exec_comm_culprit(const struct exec *x, uint32_t comm)
 {
 	return x->comms[comm].failed != WEFT_SUCCESS ? x->comms[comm].culprit : -1;
+}
+
+int32_t exec_comm_suspect(const struct exec *x, uint32_t comm)
+{
+	const struct exec_comm *c = &x->comms[comm];
+
+	if (c->failed == WEFT_SUCCESS)
+		return -1;
+	/* Who is lost is found by whoever talks to it, and all others hear of it. Time
+	 * runs out for all at once, and of the revoker it says nothing but that it was
+	 * the first. */
+	return c->failed == WEFT_ERR_TIMEOUT || c->failed == WEFT_ERR_REVOKED
+		       ? c->waited
+		       : c->culprit;
 }
 
 void exec_comm_close(struct exec *x, uint32_t comm)

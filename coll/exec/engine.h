@@ -252,6 +252,7 @@ struct exec_comm {
 	enum weft_result failed;	       /* first cause, or WEFT_SUCCESS */
 	uint32_t failed_call;
 	int32_t culprit; /* whom the cause is about, or -1 */
+	int32_t waited;	 /* whom we waited for ourselves then, or -1 */
 	char text[EXEC_TEXT_MAX];
 	bool revoked; /* and why: */
 	char revoke_text[CTL_TEXT_MAX];

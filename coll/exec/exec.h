@@ -94,6 +94,12 @@ enum weft_result exec_comm_failed(const struct exec *x, uint32_t comm, const cha
 LOCK_HELD(lock_context)
 int32_t exec_comm_culprit(const struct exec *x, uint32_t comm);
 
+/* The context's rank that this one would have gone on with when the communicator failed:
+ * of a deadline or a revocation whom it waited for itself, whoever noticed first; else
+ * the culprit. -1: none is known. */
+LOCK_HELD(lock_context)
+int32_t exec_comm_suspect(const struct exec *x, uint32_t comm);
+
 /* Takes it back, here and at all members: all that is open on it fails with REVOKED, and
  * nothing starts any more. Again: nothing happens. */
 LOCK_HELD(lock_context)

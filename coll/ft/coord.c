@@ -9,6 +9,8 @@
 #include "coll/ft/coord_int.h"
 #include "coll/ft/places.h"
 
+enum { JOIN_DOUBLED = 4 }; /* times that waiting newcomers are put off at most */
+
 static const char *const state_name[FT_COORD_STATE_END] = {
 	[FT_COORD_FORM] = "form",	[FT_COORD_REBUILD] = "rebuild",
 	[FT_COORD_STEADY] = "steady",	[FT_COORD_PREPARE] = "prepare",
@@ -177,6 +179,28 @@ static bool next_add(struct ft_coord *c, bool leaving, uint32_t most)
 	return true;
 }
 
+/* How long newcomers wait for the end of a step. Each of its epochs that failed makes it
+ * twice as long: who joins again and again must not end all the attempts of those that
+ * would get there without it. */
+static int64_t join_wait(const struct ft_coord *c)
+{
+	const uint32_t doubled = c->failed < JOIN_DOUBLED ? c->failed : JOIN_DOUBLED;
+
+	return c->attr.join_us > INT64_MAX >> JOIN_DOUBLED ? c->attr.join_us
+							   : c->attr.join_us << doubled;
+}
+
+/* A newcomer has waited long enough, or need not: no step fails. */
+static bool newcomers_are_due(const struct ft_coord *c)
+{
+	return c->joiner_since && c->now - c->joiner_since >= join_wait(c);
+}
+
+static bool newcomers_come(const struct ft_coord *c)
+{
+	return c->failed == 0 || c->d.active.count == 0 || newcomers_are_due(c);
+}
+
 /* The next epoch's members: those of this one that live, then newcomers. Half of an epoch
  * must be in the next, so where too many leave at once some of them have to wait for the
  * one after. False: no memory. */
@@ -187,7 +211,8 @@ static bool next_list(struct ft_coord *c)
 	if (!next_add(c, false, FT_MEMBERS_MAX) ||
 	    !next_add(c, true, ft_half(&c->d.active)))
 		return false;
-	for (uint32_t i = 0; i < c->peers && c->next.count < FT_MEMBERS_MAX; i++) {
+	for (uint32_t i = 0;
+	     newcomers_come(c) && i < c->peers && c->next.count < FT_MEMBERS_MAX; i++) {
 		struct ft_peer *p = &c->peer[i];
 
 		if (!may_enter(c, p) || !ft_coord_is_alive(c, p))
@@ -234,6 +259,7 @@ static void stall(struct ft_coord *c)
 
 void ft_coord_attempt(struct ft_coord *c)
 {
+	c->no_until = 0;
 	if (!next_list(c)) {
 		ft_coord_set_state(c, FT_COORD_BROKEN);
 		return;
@@ -247,6 +273,15 @@ void ft_coord_attempt(struct ft_coord *c)
 	say_all(c, &c->next, FT_PREPARE);
 }
 
+static bool somebody_wants_in(const struct ft_coord *c)
+{
+	for (uint32_t i = 0; i < c->peers; i++) {
+		if (may_enter(c, &c->peer[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Everybody is prepared: the epoch is on. */
 static void activate(struct ft_coord *c)
 {
@@ -257,7 +292,6 @@ static void activate(struct ft_coord *c)
 		return;
 	ft_coord_set_state(c, FT_COORD_STEADY);
 	c->kept = true;
-	c->joiner_since = 0;
 	say_all(c, &c->d.active, FT_START);
 	/* next is what was before. */
 	for (uint32_t i = 0; i < c->next.count; i++) {
@@ -272,6 +306,9 @@ static void activate(struct ft_coord *c)
 			p->wants_in = p->out = false;
 	}
 	peer_sweep(c);
+	/* Who was left out goes on waiting. */
+	if (!somebody_wants_in(c))
+		c->joiner_since = 0;
 }
 
 static void count_prepared(struct ft_coord *c)
@@ -315,6 +352,7 @@ static void count_votes(struct ft_coord *c)
 	}
 	c->d.commit.step++;
 	c->d.commit.epoch = c->d.active.epoch;
+	c->failed = 0;
 	if (!ft_coord_save(c, FT_SAVE_COMMIT))
 		return;
 	say_all(c, &c->d.active, FT_COMMIT);
@@ -322,17 +360,22 @@ static void count_votes(struct ft_coord *c)
 		ft_coord_attempt(c);
 }
 
-/* A member could not run the step. Whom it waited for is out when it is blamed for the
- * same step in a second epoch: a path may be broken although both its ends live. */
-static void take_no(struct ft_coord *c, const struct ft_vote *vote)
+/* The step failed, and whoever lives has said why, or had the time to. */
+static void end_failed(struct ft_coord *c)
 {
-	struct ft_peer *p = vote->suspect ? ft_coord_peer(c, vote->suspect) : NULL;
-
-	if (p && ft_roster_find(&c->d.active, p->id) >= 0) {
-		p->out = p->blamed_step == vote->step;
-		p->blamed_step = vote->step;
-	}
+	ft_blame_judge(c);
+	c->failed++;
 	ft_coord_attempt(c);
+}
+
+/* A member could not run the step. Most wait for one that waits itself: who is to blame
+ * shows when the others have spoken, too. */
+static void take_no(struct ft_coord *c)
+{
+	if (c->no_until == 0)
+		c->no_until = c->now + c->attr.blame_us;
+	if (c->now >= c->no_until || ft_blame_is_heard(c))
+		end_failed(c);
 }
 
 static void hear_vote(struct ft_coord *c, const struct ft_vote *vote)
@@ -343,7 +386,7 @@ static void hear_vote(struct ft_coord *c, const struct ft_vote *vote)
 	if (vote->answer == FT_VOTE_YES)
 		count_votes(c);
 	else if (vote->answer == FT_VOTE_NO)
-		take_no(c, vote);
+		take_no(c);
 }
 
 /* What a member lacks is said again. */
@@ -577,9 +620,10 @@ void ft_coord_tick(struct ft_coord *c, int64_t now)
 		if (somebody_leaves(c))
 			let_leave(c);
 		else if (somebody_is_silent(c, &c->d.active) ||
-			 (c->joiner_since && newcomers_wait(c) &&
-			  c->now - c->joiner_since >= c->attr.join_us))
+			 (newcomers_wait(c) && newcomers_are_due(c)))
 			ft_coord_attempt(c);
+		else if (c->no_until && c->now >= c->no_until)
+			end_failed(c);
 		break;
 	case FT_COORD_PREPARE:
 		if (c->now >= c->until || somebody_is_silent(c, &c->next))

@@ -57,6 +57,7 @@ struct ft_coord_attr {
 	int64_t prepare_us;  /* for members to prepare for an epoch */
 	int64_t rebuild_us;  /* for late answers, once there are enough of them */
 	int64_t join_us;     /* newcomers wait so long for the end of a step */
+	int64_t blame_us;    /* where one could not run the step: for the others' words */
 };
 
 struct ft_peer {
@@ -64,9 +65,12 @@ struct ft_peer {
 	int64_t heard;
 	struct ft_entry entry; /* as it wants to join */
 	bool wants_in, leaving;
-	bool out;     /* not in the next attempt: did not prepare, or blamed twice */
+	bool out;     /* not in the next attempt: did not prepare, or is to blame */
 	bool replied; /* to the QUERY of this term */
-	uint64_t prior, blamed_step;
+	uint64_t prior;
+	uint64_t blamed_step; /* it was to blame in so many epochs of this step */
+	uint32_t blamed;
+	uint32_t walk;			 /* blame.c */
 	uint64_t promised;		 /* the highest term that it said it follows */
 	struct ft_epoch active, pending; /* as it said last */
 	struct ft_commit commit;
@@ -81,7 +85,7 @@ struct ft_known {
 
 enum { FT_KNOWN_MAX = 64 };
 
-/* One writer: this machine (coord.c, rebuild.c). Others read. */
+/* One writer: this machine (coord.c, blame.c, rebuild.c). Others read. */
 struct ft_coord {
 	struct ft_coord_attr attr;
 	struct ft_coord_out out;
@@ -91,6 +95,8 @@ struct ft_coord {
 	uint64_t seq;
 	int64_t now, until;   /* until: when PREPARE, STALLED is looked at again */
 	int64_t joiner_since; /* a newcomer waits since then; 0: none */
+	int64_t no_until;     /* STEADY: votes of NO are gathered until then; 0: none */
+	uint32_t failed;      /* epochs in which the step that is on could not be run */
 	struct ft_peer *peer; /* sorted by id */
 	uint32_t peers, peer_room;
 	/* REBUILD */

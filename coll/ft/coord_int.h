@@ -15,6 +15,12 @@ bool ft_coord_save(struct ft_coord *c, enum ft_saved what);
 void ft_coord_attempt(struct ft_coord *c);
 bool ft_coord_is_alive(const struct ft_coord *c, const struct ft_peer *p);
 
+/* blame.c */
+/* Whether every member that lives has said what became of the step. */
+bool ft_blame_is_heard(const struct ft_coord *c);
+/* Finds who is to blame that the step could not be run; one that is so again is out. */
+void ft_blame_judge(struct ft_coord *c);
+
 /* rebuild.c */
 void ft_rebuild_begin(struct ft_coord *c);
 void ft_rebuild_state(struct ft_coord *c, struct ft_peer *p, const struct ft_msg *msg);

@@ -399,6 +399,7 @@ static void set_defaults(struct ft_server_attr *a)
 	a->prepare_us = a->prepare_us ? a->prepare_us : silence;
 	a->rebuild_us = a->rebuild_us ? a->rebuild_us : silence;
 	a->join_us = a->join_us ? a->join_us : 2 * silence;
+	a->blame_us = a->blame_us ? a->blame_us : silence / 10;
 	a->stranger_us = a->stranger_us ? a->stranger_us : FT_SERVER_STRANGER_US;
 }
 
@@ -415,7 +416,8 @@ static int check_attr(const struct ft_server_attr *a, char *why)
 	else if (a->group_size > FT_MEMBERS_MAX)
 		what = "a group has more than 4096 members";
 	else if (a->silence_us < 0 || a->return_us < 0 || a->prepare_us < 0 ||
-		 a->rebuild_us < 0 || a->join_us < 0 || a->stranger_us < 0)
+		 a->rebuild_us < 0 || a->join_us < 0 || a->blame_us < 0 ||
+		 a->stranger_us < 0)
 		what = "a time is negative";
 	if (!what)
 		return 0;
@@ -480,6 +482,7 @@ static int open_machine(struct ft_server *s, const struct ft_durable *kept, char
 		.prepare_us = s->attr.prepare_us,
 		.rebuild_us = s->attr.rebuild_us,
 		.join_us = s->attr.join_us,
+		.blame_us = s->attr.blame_us,
 	};
 
 	while (attr.lineage == 0) {

@@ -35,6 +35,7 @@ struct ft_server_attr {
 	int64_t prepare_us;  /* as in coord.h */
 	int64_t rebuild_us;
 	int64_t join_us;
+	int64_t blame_us;
 	int64_t stranger_us; /* for a connection's first message */
 	/* What happens, a line at a time, from within run(); NULL: nobody wants to know
 	 */

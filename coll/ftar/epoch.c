@@ -111,6 +111,7 @@ struct epoch *epoch_open(const struct epoch_attr *attr, uint64_t *suspect,
 		return NULL;
 	}
 	if (!epoch_meets(e, attr, meet, why)) {
+		*suspect = meet_suspect(meet);
 		meet_close(meet);
 		epoch_free(e);
 		return NULL;
@@ -182,7 +183,7 @@ uint64_t epoch_suspect(const struct epoch *e)
 	int32_t rank;
 
 	ctx_lock(e->ctx);
-	rank = exec_comm_culprit(e->ctx->exec, e->comm->number);
+	rank = exec_comm_suspect(e->ctx->exec, e->comm->number);
 	ctx_unlock(e->ctx);
 	return rank >= 0 && rank < e->size && rank != e->rank ? e->roster.entry[rank].id
 							      : 0;

@@ -157,12 +157,13 @@ static void attempt(struct weft_ft *ft)
 		suspect = ft->failed == WEFT_SUCCESS ? epoch_suspect(ft->epoch) : 0;
 		break;
 	}
+	/* Before the others hear of it: what they say then depends on it. */
+	ft_link_done(ft->link, epoch, false, suspect);
 	/* Of what members disagree about all hear by themselves: who is told that it is
 	 * revoked would go on. */
 	epoch_retire(ft, ft->failed == WEFT_SUCCESS
 				 ? "the step is run again in another epoch"
 				 : NULL);
-	ft_link_done(ft->link, epoch, false, suspect);
 }
 
 static enum weft_result fenced(struct weft_ft *ft, enum ft_reason reason)

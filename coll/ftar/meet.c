@@ -375,11 +375,11 @@ static bool leaf_join(struct meet *m)
 		if (m->fd[0] >= 0)
 			close(m->fd[0]);
 		m->fd[0] = -1;
-		m->missing = 0;
 		if (m->attr.stopped(m->attr.arg)) {
 			m->missing = -1;
 			return false;
 		}
+		/* It gave up, and knows better who is missing. */
 		if (boot_clock_us() >= m->attr.until)
 			return false;
 		nanosleep(&nap, NULL);
@@ -422,14 +422,15 @@ struct meet *meet_open(const struct meet_attr *attr, uint64_t *suspect,
 	m->fd = malloc((size_t)m->size * sizeof(*m->fd));
 	for (int32_t i = 0; m->fd && i < m->size; i++)
 		m->fd[i] = -1;
-	if (!m->fd || m->rank < 0)
+	if (!m->fd || m->rank < 0) {
 		snprintf(m->why, sizeof(m->why), "%s",
 			 m->fd ? "this member is not of the epoch" : "no memory");
-	else if (meet_join(m))
+	} else if (meet_join(m)) {
+		m->missing = -1;
 		return m;
+	}
 	snprintf(why, MEET_WHY, "%s", m->why);
-	if (m->missing >= 0)
-		*suspect = attr->roster->entry[m->missing].id;
+	*suspect = meet_suspect(m);
 	meet_close(m);
 	return NULL;
 }
@@ -446,6 +447,13 @@ void meet_close(struct meet *m)
 	free(m);
 }
 
+uint64_t meet_suspect(const struct meet *m)
+{
+	return m->missing >= 0 && m->missing < m->size
+		       ? m->attr.roster->entry[m->missing].id
+		       : 0;
+}
+
 int32_t meet_rank(const struct meet *m)
 {
 	return m->rank;
@@ -458,12 +466,13 @@ int meet_allgather(void *arg, const void *in, void *out, size_t len, int64_t tim
 	char *all = out;
 
 	m->missing = 0;
-	if (m->rank)
-		return meet_move(m, m->fd[0], (void *)in, len, true, until) &&
-				       meet_move(m, m->fd[0], out, len * (size_t)m->size,
-						 false, until)
-			       ? 0
-			       : 1;
+	if (m->rank) {
+		if (!meet_move(m, m->fd[0], (void *)in, len, true, until) ||
+		    !meet_move(m, m->fd[0], out, len * (size_t)m->size, false, until))
+			return 1;
+		m->missing = -1;
+		return 0;
+	}
 	memcpy(all, in, len);
 	for (m->missing = 1; m->missing < m->size; m->missing++) {
 		if (!meet_move(m, m->fd[m->missing], all + (size_t)m->missing * len, len,
@@ -475,5 +484,6 @@ int meet_allgather(void *arg, const void *in, void *out, size_t len, int64_t tim
 			       until))
 			return 1;
 	}
+	m->missing = -1;
 	return 0;
 }

@@ -46,4 +46,7 @@ void meet_close(struct meet *meet); /* may be NULL */
 int meet_allgather(void *arg, const void *in, void *out, size_t len, int64_t timeout_us);
 int32_t meet_rank(const struct meet *meet);
 
+/* The member that an all-gather waited for in vain, or 0: none, or it gave up itself. */
+uint64_t meet_suspect(const struct meet *meet);
+
 #endif

@@ -52,6 +52,7 @@ struct driver {
 	int64_t every_us;
 	uint64_t seed;
 	bool verbose;
+	int only; /* enum harm, or -1: of all kinds */
 	uint64_t harms[HARM_KINDS], joins, fenced, unharmed, hangs, wrong, errors;
 	int64_t recovery[RECOVERIES]; /* of ranks that died or were stopped */
 	int recoveries;
@@ -376,6 +377,7 @@ static void harm_briefly(struct driver *d)
 static void harm_path(struct driver *d)
 {
 	int a = d->c->rank[some_slot(d)].seat, b = a;
+	int64_t from = chaos_clock_us(), when;
 	uint64_t since;
 
 	for (int i = 0; i < CHAOS_SLOTS && b == a; i++)
@@ -387,7 +389,9 @@ static void harm_path(struct driver *d)
 	pause_for(d, d->c->deadline_us * 5 / 2);
 	since = d->c->last;
 	/* Without one of them, where they need each other. */
-	next_step(d, 0, since, chaos_clock_us());
+	when = next_step(d, 0, since, chaos_clock_us());
+	if (d->verbose)
+		printf("two parted: %.3f s\n", (double)(when - from) * 1e-6);
 	if (!space_part(&d->space, a, b, false))
 		die("two seats stay parted");
 }
@@ -414,6 +418,8 @@ static void harm(struct driver *d)
 		kind = all[draw(d) % (sizeof(all) / sizeof(all[0]))];
 	while (!d->seats &&
 	       (kind == HARM_CUT || kind == HARM_BRIEF || kind == HARM_PART));
+	if (d->only >= 0)
+		kind = (enum harm)d->only;
 	d->harms[kind]++;
 	switch (kind) {
 	case HARM_CUT:
@@ -504,6 +510,21 @@ static bool option(int argc, char **argv, const char *name)
 	return false;
 }
 
+static int only(int argc, char **argv)
+{
+	static const char *const name[HARM_KINDS] = {
+		[HARM_KILL] = "kill", [HARM_STOP] = "stop",
+		[HARM_CUT] = "cut",   [HARM_BRIEF] = "brief",
+		[HARM_PART] = "part", [HARM_COORD] = "coordinator",
+	};
+
+	for (int i = 0; i < HARM_KINDS; i++) {
+		if (option(argc, argv, name[i]))
+			return i;
+	}
+	return -1;
+}
+
 /* A few more seats than ranks: who is out holds one until it knows. */
 static void open_network(struct driver *d, bool pairs)
 {
@@ -515,8 +536,8 @@ static void open_network(struct driver *d, bool pairs)
 	setenv("WEFT_LINES", "off", 1); /* they would go past the network */
 }
 
-/* chaos WEFT FOLDER SECONDS SEED RANKS DEADLINE PROVIDER [verbose] [cuts] [pairs]: what
- * run hands over. */
+/* chaos WEFT FOLDER SECONDS SEED RANKS DEADLINE PROVIDER [verbose] [cuts] [pairs]
+ * [HARM]: what run hands over. */
 int main(int argc, char **argv)
 {
 	static struct driver d;
@@ -534,6 +555,7 @@ int main(int argc, char **argv)
 	d.size = atoi(argv[5]);
 	d.every_us = 1000000;
 	d.verbose = option(argc, argv, "verbose");
+	d.only = only(argc, argv);
 	d.c->deadline_us = (int64_t)(atof(argv[6]) * 1e6);
 	d.c->count = COUNT;
 	snprintf(d.state, sizeof(d.state), "%s/state", argv[2]);

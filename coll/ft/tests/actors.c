@@ -98,6 +98,7 @@ void slot_start(struct world *w, int i, bool fresh)
 		.prepare_us = 500 * MS,
 		.rebuild_us = 500 * MS,
 		.join_us = 300 * MS,
+		.blame_us = 100 * MS,
 	};
 	struct ft_coord_out out = {s, slot_say, slot_save};
 

@@ -17,7 +17,7 @@ compiled() {
 }
 
 objects=()
-for unit in roster ft_wire member coord rebuild; do
+for unit in roster ft_wire member coord blame rebuild; do
 	compiled "$tmp/$unit.o" "$ft/$unit.c" || bail "$unit.c does not compile"
 done
 for unit in network actors world test_model; do
@@ -29,7 +29,7 @@ done
 model() {
 	local unit parts=("${objects[@]}")
 
-	for unit in roster ft_wire member coord rebuild; do
+	for unit in roster ft_wire member coord blame rebuild; do
 		if [ "$unit" = "$1" ]; then
 			parts+=("$tmp/mutant.o")
 		else

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The coordinator's machine, message by message: whose promise ends it, and how groups
- * come and go. Schedules of everything at once are in test_model.
+ * The coordinator's machine, message by message: whose promise ends it, how groups come
+ * and go, and who is out when a step cannot be run. Schedules of everything at once are
+ * in test_model.
  */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coll/ft/coord.h"
 #include "util/tap.h"
 
-enum { MS = 1000, SAID = 64, LINEAGE = 5 };
+enum { MS = 1000, SAID = 64, LINEAGE = 5, CROWD = 8 };
 
 /* What it said last, in order. */
 struct said {
@@ -56,6 +59,7 @@ static void desk_open(struct desk *d, uint32_t size, uint32_t group_size)
 		.prepare_us = 500 * MS,
 		.rebuild_us = 500 * MS,
 		.join_us = 100 * MS,
+		.blame_us = 50 * MS,
 	};
 	const struct ft_coord_out out = {d, desk_say, desk_save};
 
@@ -265,9 +269,230 @@ static void test_groups(void)
 	ft_coord_fini(&d.c);
 }
 
+/* ---- steps that cannot be run ------------------------------------------------------ */
+
+static uint64_t rng;
+
+static uint32_t below(uint32_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (uint32_t)(rng % n);
+}
+
+static void crowd_open(struct desk *d, uint32_t size)
+{
+	desk_open(d, size, 1);
+	for (uint64_t id = 1; id <= size; id++)
+		join(d, id, (uint32_t)id, 0);
+	prepare(d);
+	if (d->c.state != FT_COORD_STEADY || d->c.d.active.count != size)
+		tap_bail("there is no epoch of %u", size);
+	d->count = 0;
+}
+
+static bool takes_part(const struct desk *d, uint64_t id)
+{
+	return ft_roster_find(&d->c.d.active, id) >= 0;
+}
+
+/* What became of the step that is on. suspect: with NO, whom it waited for. */
+static void vote(struct desk *d, uint64_t id, enum ft_answer answer, uint64_t suspect)
+{
+	hear(d, &(struct ft_msg){.type = FT_STATUS,
+				 .id = id,
+				 .term = d->c.d.term,
+				 .active = d->c.d.active.epoch,
+				 .commit = d->c.d.commit,
+				 .vote = {.epoch = d->c.d.active.epoch,
+					  .step = d->c.d.commit.step + 1,
+					  .suspect = suspect,
+					  .answer = answer}});
+}
+
+/* The members of the epoch in any order, the two first. */
+static uint32_t in_any_order(const struct desk *d, uint64_t a, uint64_t b, uint64_t *id)
+{
+	const uint32_t count = d->c.d.active.count;
+	uint32_t n = 2;
+
+	id[0] = a;
+	id[1] = b;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t it = d->c.d.active.entry[i].id;
+		uint32_t at;
+
+		if (it == a || it == b)
+			continue;
+		at = 2 + below(n - 1);
+		id[n++] = id[at];
+		id[at] = it;
+	}
+	return n;
+}
+
+/* The step of an epoch in which two do not hear each other: they wait for each other,
+ * each of the rest for one that is stuck already. They say so in any order, and all do
+ * what the coordinator makes of it. Who is out comes again as a newcomer, at once. */
+static void step_fails(struct desk *d, uint64_t a, uint64_t b, uint64_t *next_id)
+{
+	uint64_t id[SAID] = {0}, waits[SAID];
+	const uint32_t count = in_any_order(d, a, b, id);
+	const uint32_t before = d->c.d.active.count;
+
+	waits[0] = b;
+	waits[1] = a;
+	for (uint32_t i = 2; i < count; i++)
+		waits[i] = id[below(i)];
+	for (uint32_t left = count; left > 0; left--) {
+		const uint32_t i = below(left);
+
+		vote(d, id[i], FT_VOTE_NO, waits[i]);
+		id[i] = id[left - 1];
+		waits[i] = waits[left - 1];
+	}
+	d->now += 200 * MS;
+	for (uint32_t i = 0; i < before; i++) {
+		if (d->c.state == FT_COORD_STEADY)
+			status(d, d->c.d.active.entry[i].id, d->c.d.term, false);
+	}
+	ft_coord_tick(&d->c, d->now);
+	prepare(d);
+	for (uint32_t i = d->c.d.active.count; i < before; i++) {
+		join(d, *next_id, (uint32_t)*next_id, 0);
+		++*next_id;
+	}
+	d->count = 0;
+}
+
+/* The step is run, and counts. */
+static void step_counts(struct desk *d)
+{
+	uint64_t id[SAID];
+	const uint32_t count = d->c.d.active.count;
+
+	for (uint32_t i = 0; i < count; i++)
+		id[i] = d->c.d.active.entry[i].id;
+	for (uint32_t i = 0; i < count; i++)
+		vote(d, id[i], FT_VOTE_YES, 0);
+}
+
+/* Two live members, and no path between them. */
+static bool parted(uint64_t seed)
+{
+	uint64_t next_id = 100, a, b;
+	uint32_t epochs = 0;
+	struct desk d;
+	bool good;
+
+	rng = seed * 2 + 1;
+	crowd_open(&d, CROWD);
+	a = 1 + below(CROWD);
+	b = 1 + (a + below(CROWD - 1)) % CROWD;
+	while (takes_part(&d, a) && takes_part(&d, b) && epochs < 100) {
+		step_fails(&d, a, b, &next_id);
+		epochs++;
+	}
+	good = epochs == 2 && d.c.d.active.count == CROWD - 1 && next_id == 101;
+	step_counts(&d);
+	/* Only now the newcomer is let in. */
+	good &= d.c.d.commit.step == 1 && d.c.state == FT_COORD_PREPARE &&
+		d.c.next.count == CROWD;
+	prepare(&d);
+	good &= takes_part(&d, 100) && d.c.d.active.count == CROWD;
+	if (!good)
+		tap_diag("seed %" PRIu64 ": %" PRIu64 " and %" PRIu64
+			 " parted: %u epochs, then %u members, step %" PRIu64,
+			 seed, a, b, epochs, d.c.d.active.count, d.c.d.commit.step);
+	ft_coord_fini(&d.c);
+	return good;
+}
+
+/* One hears the coordinator and nobody else: with whom it is stuck first changes. */
+static bool alone(uint64_t seed)
+{
+	uint64_t next_id = 100, a, b;
+	uint32_t epochs = 0;
+	struct desk d;
+	bool good;
+
+	rng = seed * 2 + 1;
+	crowd_open(&d, CROWD);
+	a = 1 + below(CROWD);
+	while (takes_part(&d, a) && epochs < 100) {
+		do
+			b = d.c.d.active.entry[below(d.c.d.active.count)].id;
+		while (b == a);
+		step_fails(&d, a, b, &next_id);
+		epochs++;
+	}
+	good = epochs <= 3 && d.c.d.active.count >= CROWD - 2;
+	if (!good)
+		tap_diag("seed %" PRIu64 ": %" PRIu64
+			 " alone: %u epochs, then %u members",
+			 seed, a, epochs, d.c.d.active.count);
+	ft_coord_fini(&d.c);
+	return good;
+}
+
+static void test_blame(void)
+{
+	const char *text = getenv("WEFT_SEED");
+	const uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
+	bool good_parted = true, good_alone = true;
+	struct desk d;
+
+	for (uint64_t i = 0; i < 1000 && good_parted; i++)
+		good_parted = parted(seed + i);
+	tap_ok(good_parted,
+	       "seed %" PRIu64
+	       ": of two that do not hear each other one is out after two "
+	       "epochs, and newcomers wait for the step",
+	       seed);
+	for (uint64_t i = 0; i < 1000 && good_alone; i++)
+		good_alone = alone(seed + i);
+	tap_ok(good_alone, "one that reaches nobody is out, and at most one other");
+
+	/* One says nothing: the others wait for it, by way of each other. */
+	crowd_open(&d, 4);
+	for (int i = 0; i < 2; i++) {
+		vote(&d, 4, FT_VOTE_NO, 3);
+		vote(&d, 3, FT_VOTE_NO, 2);
+		vote(&d, 2, FT_VOTE_NO, 1);
+		tap_ok(d.c.state == FT_COORD_STEADY, "the fourth may speak still");
+		d.now += 60 * MS;
+		ft_coord_tick(&d.c, d.now);
+		prepare(&d);
+	}
+	tap_ok(d.c.d.active.count == 3 && !takes_part(&d, 1),
+	       "who says nothing is out, not who waited for others that wait");
+	/* Nobody knows: nobody is out. */
+	for (int i = 0; i < 5; i++) {
+		for (uint64_t id = 2; id <= 4; id++)
+			vote(&d, id, FT_VOTE_NO, 0);
+		prepare(&d);
+	}
+	tap_is_int(d.c.d.active.count, 3, "without a suspect nobody is out");
+	step_counts(&d);
+	/* What was said of an earlier step does not count. */
+	vote(&d, 2, FT_VOTE_NO, 3);
+	vote(&d, 3, FT_VOTE_NO, 2);
+	vote(&d, 4, FT_VOTE_NO, 2);
+	prepare(&d);
+	step_counts(&d);
+	vote(&d, 2, FT_VOTE_NO, 3);
+	vote(&d, 3, FT_VOTE_NO, 2);
+	vote(&d, 4, FT_VOTE_NO, 2);
+	prepare(&d);
+	tap_is_int(d.c.d.active.count, 3, "nor who was to blame for another step");
+	ft_coord_fini(&d.c);
+}
+
 int main(void)
 {
 	test_newcomers();
+	test_blame();
 	test_members();
 	test_forming();
 	test_groups();
