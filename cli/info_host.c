@@ -2,7 +2,6 @@
 /* See info_host.h. */
 #include "config.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -10,29 +9,7 @@
 
 #include "cli/info_host.h"
 #include "cli/run_bind.h"
-#include "cli/topology.h"
-
-#ifdef HAVE_HWLOC
-
-static void read_topology(struct info_host *host)
-{
-	hwloc_topology_t topo = topology_open();
-
-	if (!topo)
-		return;
-	host->cores = hwloc_get_nbobjs_by_type(topo, HWLOC_OBJ_CORE);
-	host->numa_nodes = hwloc_get_nbobjs_by_type(topo, HWLOC_OBJ_NUMANODE);
-	hwloc_topology_destroy(topo);
-}
-
-#else
-
-static void read_topology(struct info_host *host)
-{
-	host->cores = host->numa_nodes = 0;
-}
-
-#endif
+#include "topo/host/host.h"
 
 void info_host_read(struct info_host *host)
 {
@@ -50,6 +27,9 @@ void info_host_read(struct info_host *host)
 	host->cpus = bind ? run_bind_cpus(bind) : host->cpus_online;
 	host->memory_gib = (double)sysconf(_SC_PHYS_PAGES) *
 			   (double)sysconf(_SC_PAGESIZE) / (double)(1 << 30);
+	if (bind) {
+		host->cores = (int)run_bind_host(bind)->cores;
+		host->numa_nodes = (int)run_bind_host(bind)->nodes;
+	}
 	run_bind_close(bind);
-	read_topology(host);
 }

@@ -10,7 +10,7 @@ struct info_host {
 	char system[160]; /* "Linux 6.1.0 x86_64" */
 	int cpus;	  /* hardware threads that this process may use */
 	int cpus_online;
-	int cores, numa_nodes; /* 0: not known, built without hwloc */
+	int cores, numa_nodes; /* 0: not known */
 	double memory_gib;
 };
 

@@ -37,7 +37,8 @@ struct feature {
 #endif
 
 static const struct feature feature_table[] = {
-	{"hwloc", FEATURE_HWLOC, "cores and NUMA nodes are known"},
+	{"hwloc", FEATURE_HWLOC,
+	 "cores, NUMA nodes and devices by it, not by /sys alone"},
 	{"debug", FEATURE_DEBUG, "expensive assertions"},
 };
 

@@ -14,9 +14,10 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_gpus.h %D%/info_gpus.c %D%/info_host.h %D%/info_host.c \
 	%D%/info_rails.h %D%/info_rails.c \
 	%D%/sim.h %D%/sim.c %D%/sim_args.c \
-	%D%/info_vars.h %D%/info_vars.c %D%/topology.h %D%/topology.c
-weft_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
-weft_LDADD = topo/libsim.la coll/libcoll.la $(LIBFABRIC_LIBS) $(HWLOC_LIBS) -lpthread -lm
+	%D%/info_vars.h %D%/info_vars.c %D%/topo.h %D%/topo.c %D%/topo_show.c
+# (its own flags: its own objects, version.c is in libweft.so as well)
+weft_CFLAGS = $(AM_CFLAGS)
+weft_LDADD = topo/libsim.la topo/libhost.la coll/libcoll.la $(LIBFABRIC_LIBS) -lpthread -lm
 
 check_PROGRAMS += %D%/tests/rank_boot
 TEST_HELPERS += %D%/tests/rank_boot
@@ -62,3 +63,6 @@ EXTRA_DIST += %D%/tests/tune.t
 
 TESTS += %D%/tests/sim.t
 EXTRA_DIST += %D%/tests/sim.t
+
+TESTS += %D%/tests/topo.t
+EXTRA_DIST += %D%/tests/topo.t

@@ -20,6 +20,8 @@ const struct cmd cmd_table[] = {
 	{"trace", "show what flight recorders wrote", cmd_trace, false},
 	{"sim", "how long a collective takes on a network that a map describes", cmd_sim,
 	 false},
+	{"topo", "this host's cores, GPUs and NICs, and which for which rank", cmd_topo,
+	 false},
 	{"info", "what this build can do on this host", cmd_info, false},
 	{NULL, NULL, NULL, false},
 };

@@ -6,12 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct host;
 struct run_bind;
 
 /* NULL when nothing can be found out, or memory ran out: then ranks are not bound. */
 struct run_bind *run_bind_open(void);
 void run_bind_close(struct run_bind *bind);
 
+/* What is known of the host's processors; belongs to bind. */
+const struct host *run_bind_host(const struct run_bind *bind);
 /* CPUs (hardware threads) that may be used. */
 int run_bind_cpus(const struct run_bind *bind);
 

@@ -59,3 +59,18 @@ noinst_PROGRAMS += %D%/sim/incast
 %C%_sim_incast_LDADD = prov/libprov.la topo/libtopo.la -lm
 TESTS += %D%/sim/tests/incast.t
 EXTRA_DIST += %D%/sim/tests/incast.t
+
+# Hosts: the one thing that needs hwloc, which the provider must not.
+noinst_LTLIBRARIES += topo/libhost.la
+topo_libhost_la_SOURCES = \
+	%D%/host/host.h %D%/host/host_in.h %D%/host/host.c %D%/host/host_hwloc.c \
+	%D%/host/host_sys.c %D%/host/host_links.c %D%/host/sys_file.h %D%/host/sys_file.c \
+	%D%/host/near.h %D%/host/near.c %D%/draw/machine.h %D%/draw/machine.c
+topo_libhost_la_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
+topo_libhost_la_LIBADD = $(HWLOC_LIBS)
+EXTRA_DIST += %D%/host/README.md %D%/host/tests/machine
+
+check_PROGRAMS += %D%/host/tests/test_host
+TESTS += %D%/host/tests/test_host
+%C%_host_tests_test_host_SOURCES = %D%/host/tests/test_host.c
+%C%_host_tests_test_host_LDADD = topo/libhost.la
