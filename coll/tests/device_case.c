@@ -94,7 +94,8 @@ bool device_bufs_open(struct device_case_gpu *g, struct device_bufs *b,
 	if (!case_bufs_open(&b->host, c, r))
 		return false;
 	b->device[0] = src_device;
-	b->device[1] = dst_device;
+	/* Where there is one, it is both. */
+	b->device[1] = dst_device < g->gpu->devices ? dst_device : 0;
 	for (int i = 0; i < 2; i++) {
 		/* In place there is one memory. */
 		const bool both = !b->host.memory[!i];

@@ -264,6 +264,7 @@ static int job_open(struct ranks *r, struct job *job)
 	job->app = app_open();
 	if (!job->app)
 		return RANKS_ABSENT;
+	app_device(job->app, 0);
 	job->gpu = app_gpu(job->app);
 	bad = ranks_open(r, r->arg, TIMEOUT, &job->ctx);
 	if (bad)

@@ -252,7 +252,7 @@ static int wrong_body(struct ranks *r, struct job *job)
 	call.dst.addr = host;
 	call.src.device = 1;
 	if (!refused(r, weft_call_start(job->comm, &call, NULL, &req), WEFT_ERR_ARG,
-		     "is memory of GPU 0"))
+		     job->g.gpu->devices > 1 ? "is memory of GPU 0" : "src.device is 1"))
 		return RANKS_BAD;
 	call.src.device = 99;
 	if (!refused(r, weft_call_start(job->comm, &call, NULL, &req), WEFT_ERR_ARG,
