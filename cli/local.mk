@@ -10,7 +10,7 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/perf.h %D%/perf.c %D%/perf_ops.c %D%/perf_data.h %D%/perf_data.c \
 	%D%/tune.c %D%/trace.c %D%/trace_src.h %D%/trace_src.c \
 	%D%/analyze.h %D%/analyze.c %D%/coordinator.c %D%/perf_measure.c %D%/perf_stages.h %D%/perf_stages.c \
-	%D%/perf_counts.h %D%/perf_counts.c %D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
+	%D%/perf_counts.h %D%/perf_counts.c %D%/perf_memory.h %D%/perf_memory.c %D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_gpus.h %D%/info_gpus.c %D%/info_host.h %D%/info_host.c \
 	%D%/info_rails.h %D%/info_rails.c \
 	%D%/sim.h %D%/sim.c %D%/sim_args.c \
@@ -40,7 +40,8 @@ EXTRA_DIST += %D%/tests/perf.t
 # Has calls of its own in place of those in coll/api/collectives.c.
 %C%_tests_test_perf_wrong_SOURCES = %D%/tests/test_perf_wrong.c coll/api/version.c \
 	%D%/usage.c %D%/parse.c %D%/json.c %D%/perf.c %D%/perf_ops.c %D%/perf_data.c \
-	%D%/perf_counts.c %D%/perf_measure.c %D%/perf_stages.c %D%/perf_report.c
+	%D%/perf_counts.c %D%/perf_memory.c %D%/perf_measure.c %D%/perf_stages.c \
+	%D%/perf_report.c
 # (its own flags: its own objects, version.c is in libweft.so as well)
 %C%_tests_test_perf_wrong_CFLAGS = $(AM_CFLAGS)
 %C%_tests_test_perf_wrong_LDADD = coll/libcoll.la

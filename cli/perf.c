@@ -41,6 +41,9 @@ static const char help_text[] =
 	"      --type T       element type, default fp32\n"
 	"      --op OP        what reductions do, default sum\n"
 	"      --algo NAME    this algorithm, not the library's choice\n"
+	"      --memory M     host, the default, or cuda: of GPUs, which the ranks of "
+	"a\n"
+	"                     host take in turn\n"
 	"      --in-place     source and destination in one, where they can be\n"
 	"      --budget SECONDS   what all measurements together may take, about; "
 	"default 20\n"
@@ -104,6 +107,7 @@ enum {
 	OPT_TYPE,
 	OPT_OP,
 	OPT_ALGO,
+	OPT_MEMORY,
 	OPT_IN_PLACE,
 	OPT_BUDGET,
 	OPT_ITERS,
@@ -122,6 +126,7 @@ static const struct option option_table[] = {
 	{"type", required_argument, NULL, OPT_TYPE},
 	{"op", required_argument, NULL, OPT_OP},
 	{"algo", required_argument, NULL, OPT_ALGO},
+	{"memory", required_argument, NULL, OPT_MEMORY},
 	{"in-place", no_argument, NULL, OPT_IN_PLACE},
 	{"budget", required_argument, NULL, OPT_BUDGET},
 	{"iters", required_argument, NULL, OPT_ITERS},
@@ -179,6 +184,11 @@ static const char *take_option(struct perf_opts *o, int c, const char *value,
 	case OPT_ALGO:
 		o->algorithm = value;
 		return NULL;
+	case OPT_MEMORY:
+		o->cuda = strcmp(value, "cuda") == 0;
+		return o->cuda || strcmp(value, "host") == 0
+			       ? NULL
+			       : "--memory must be host or cuda, not";
 	case OPT_IN_PLACE:
 		o->in_place = true;
 		return NULL;
@@ -235,6 +245,10 @@ static int check_options(const struct perf_opts *o, unsigned given)
 	if (given & GIVEN(OPT_TYPE) && !sized)
 		return wrong("--type does nothing where no data are moved: leave it out "
 			     "for",
+			     o->operation);
+	if (given & GIVEN(OPT_MEMORY) && !sized)
+		return wrong("--memory does nothing where no data are moved: leave it "
+			     "out for",
 			     o->operation);
 	if (given & GIVEN(OPT_OP) && !reduces)
 		return wrong("--op is what reductions do: leave it out for",
@@ -511,14 +525,13 @@ static bool perf_alloc(struct perf *p)
 		src = op->src_blocks ? src : (size_t)p->size;
 		dst = op->dst_blocks ? dst : (size_t)p->size;
 	}
-	p->src = len <= SIZE_MAX / src ? malloc(len * src) : NULL;
-	p->dst = len <= SIZE_MAX / dst ? malloc(len * dst) : NULL;
 	p->times = malloc(times);
 	p->all = calloc((size_t)p->size, times);
 	p->even = calloc((size_t)p->size, sizeof(*p->even));
 	p->got = calloc((size_t)p->size, sizeof(*p->got));
-	if (p->src && p->dst && p->times && p->all && p->even && p->got)
-		return true;
+	if (len <= SIZE_MAX / src && len <= SIZE_MAX / dst && p->times && p->all &&
+	    p->even && p->got)
+		return perf_memory_open(p, len * src, len * dst);
 	fprintf(stderr,
 		"weft perf: rank %" PRId32
 		": no memory for %zu blocks of %zu bytes: choose "
@@ -561,8 +574,7 @@ bool perf_close(struct perf *p)
 		result = weft_comm_destroy(p->comm);
 	if (!result && p->ctx)
 		result = weft_ctx_close(p->ctx);
-	free(p->src);
-	free(p->dst);
+	perf_memory_close(p);
 	free(p->times);
 	free(p->all);
 	free(p->even);

@@ -12,6 +12,7 @@
 
 #include "cli/perf_counts.h"
 #include "cli/perf_data.h"
+#include "cli/perf_memory.h"
 #include "coll/algo/algo.h"
 #include "weft/weft.h"
 
@@ -26,6 +27,7 @@ struct perf_opts {
 	enum weft_type type;
 	enum weft_op op;
 	bool in_place, stats, explain, json, overlap, breakdown;
+	bool cuda; /* memory of GPUs */
 	int argc;
 	char **argv; /* for the report */
 };
@@ -48,8 +50,11 @@ struct perf {
 	struct weft_comm *comm;
 	int32_t rank, size;
 	const char *provider;
-	void *src, *dst; /* for the largest size */
-	size_t elem;	 /* bytes */
+	/* For the largest size: what calls are given; while data are made and checked,
+	 * the host's (perf_memory.h). */
+	void *src, *dst;
+	struct perf_memory memory;
+	size_t elem; /* bytes */
 	struct data data;
 	int64_t begin_us; /* of all measurements */
 	uint64_t round;	  /* of the data; never the same twice */

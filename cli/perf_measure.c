@@ -66,10 +66,12 @@ static bool cell_call(struct cell *c, bool sampled, int64_t *ns)
 	struct perf *p = c->p;
 	struct weft_stats before = {.size = sizeof(before)}, after = before;
 	enum weft_result result = WEFT_SUCCESS;
+	bool right = true;
 	int64_t begin;
 
 	p->round++;
-	c->op->prepare(p, c->count, sampled);
+	if (!perf_prepare(p, c->op, c->count, sampled))
+		return false;
 	if (c->op->coll != WEFT_COLL_BARRIER)
 		result = weft_barrier(p->comm, NULL);
 	(void)weft_ctx_stats(p->ctx, &before);
@@ -86,8 +88,9 @@ static bool cell_call(struct cell *c, bool sampled, int64_t *ns)
 	p->moved_calls++;
 	p->times[1]++;
 	/* A rank that is full of errors says so once per size. */
-	if (p->times[0] == 0 && !c->op->check(p, c->count, sampled))
-		p->times[0]++;
+	if (p->times[0] == 0 && !perf_check(p, c->op, c->count, sampled, &right))
+		return false;
+	p->times[0] += !right;
 	return true;
 }
 
@@ -214,6 +217,7 @@ const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t co
 	struct weft_call call;
 
 	opts.algorithm = p->opts->algorithm;
+	perf_memory_say(p, &opts);
 	perf_call(p, op, count, &call);
 	return weft_algorithm(p->comm, &call, &opts);
 }
@@ -266,6 +270,7 @@ bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 	int64_t begin = now_ns(), iters, ns;
 
 	c.opts.algorithm = p->opts->algorithm;
+	perf_memory_say(p, &c.opts);
 	*row = (struct perf_row){.op = op, .count = count, .bytes = count * p->elem};
 	row->algorithm = perf_algorithm(p, op, count);
 	if (!row->algorithm) {

@@ -111,15 +111,17 @@ void perf_report_op_begin(struct perf_report *r, const struct perf_op *op)
 		json_text(&r->json, "type", op->sized ? weft_type_name(o->type) : NULL);
 		json_text(&r->json, "op", op->reduces ? weft_op_name(o->op) : NULL);
 		json_bool(&r->json, "in_place", in_place);
+		json_text(&r->json, "memory", o->cuda && op->sized ? "cuda" : "host");
 		json_array_begin(&r->json, "results");
 		return;
 	}
 	printf("\n%s", op->name);
 	if (op->sized)
-		printf(", %s%s%s%s (%s; k, M, G of B/s are 1000s)",
+		printf(", %s%s%s%s%s (%s; k, M, G of B/s are 1000s)",
 		       weft_type_name(o->type), op->reduces ? " " : "",
 		       op->reduces ? weft_op_name(o->op) : "",
-		       in_place ? ", in place" : "", op->size_means);
+		       in_place ? ", in place" : "", o->cuda ? ", memory of GPUs" : "",
+		       op->size_means);
 	printf("\n");
 	printf("%6s %-18s %5s %9s %9s %8s %8s %6s\n", "size", "algorithm", "calls",
 	       "median us", "p99 us", "alg B/s", "bus B/s", "result");

@@ -255,10 +255,12 @@ static bool doubled_calls(struct stages *s, struct perf_stage_times *out)
 
 static bool may_double(const struct stages *s)
 {
-	return !s->p->opts->in_place && (s->op->coll == WEFT_COLL_ALLGATHER ||
-					 s->op->coll == WEFT_COLL_ALLREDUCE ||
-					 s->op->coll == WEFT_COLL_REDUCE_SCATTER ||
-					 s->op->coll == WEFT_COLL_ALLTOALL);
+	/* Of such the destination is the library's, in host memory. */
+	return !s->p->opts->in_place && !s->p->opts->cuda &&
+	       (s->op->coll == WEFT_COLL_ALLGATHER ||
+		s->op->coll == WEFT_COLL_ALLREDUCE ||
+		s->op->coll == WEFT_COLL_REDUCE_SCATTER ||
+		s->op->coll == WEFT_COLL_ALLTOALL);
 }
 
 static bool breakdown(struct stages *s, struct perf_row *row)
@@ -282,12 +284,13 @@ bool perf_stages(struct perf *p, const struct perf_op *op, struct perf_row *row)
 	s->op = op;
 	s->opts = (struct weft_opts)WEFT_OPTS_INIT;
 	s->opts.algorithm = p->opts->algorithm;
+	perf_memory_say(p, &s->opts);
 	perf_call(p, op, row->count, &s->call);
 	s->calls = row->iters < CALLS_LEAST  ? CALLS_LEAST
 		   : row->iters > CALLS_MOST ? CALLS_MOST
 					     : (int)row->iters;
-	op->prepare(p, row->count, true);
-	if (p->opts->overlap)
+	good = perf_prepare(p, op, row->count, true);
+	if (good && p->opts->overlap)
 		good = overlap(s, row);
 	if (good && p->opts->breakdown)
 		good = breakdown(s, row);

@@ -148,9 +148,21 @@ if [ -e "$build/gpu/mock/.libs/libcuda.so.1" ]; then
 	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so \
 		WEFT_MOCK=driver=11000 status 0 "and with a driver that is too old" "$weft" info
 	says out '^  none: .*Install a newer driver' "what to do"
+	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so status 0 \
+		"memory of GPUs" "$weft" run -n 2 "$weft" perf all --memory cuda --sizes 4:70000 \
+		--iters 3 --stats
+	says out '^.0. allreduce, fp32 sum, memory of GPUs' "is said"
+	says out ' [1-9][0-9]*  bytes staged by coll$' "and copied from"
+	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so status 0 \
+		"with counts" "$weft" run -n 2 "$weft" perf allv --memory cuda --sizes 4:5000 --iters 3
+	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so status 0 \
+		"in place" "$weft" run -n 2 "$weft" perf all --memory cuda --in-place --overlap \
+		--breakdown --sizes 4:5000 --iters 3
 else
-	skip 4 "the stand-in for the GPU driver was not built"
+	skip 9 "the stand-in for the GPU driver was not built"
 fi
+WEFT_GPU_LIB=none status 1 "memory of GPUs that are not there" "$weft" perf allreduce --memory cuda
+says err '--memory cuda, but this process has no GPU: .*turned off' "says why there is none"
 ok "and shown nowhere" is_empty "$(grep -h private-key "$tmp/out" "$tmp/err")"
 FI_WEFT_EAGER_SIZE=lots FI_WEFT_CMA=0 FI_WEFT_CONNECT_TIMEOUT=0 FI_WEFT_CMB=1 FI_PROVDER=weft \
 	WEFT_RNK=1 WEFT_TTY=1 status 0 "variables that are wrong" "$weft" info
@@ -202,6 +214,9 @@ says err 'multiples of 8 bytes, an element of fp64' "says so"
 status 2 "a reduction that nobody does" "$weft" perf allgather --op max
 says err 'what reductions do: leave it out for "allgather"' "says so"
 status 2 "sizes of nothing" "$weft" perf barrier --sizes 8
+status 2 "memory of nothing" "$weft" perf barrier --memory cuda
+status 2 "memory that is none" "$weft" perf all --memory disk
+says err 'must be host or cuda, not .*disk' "says what there is"
 status 2 "a type of nothing" "$weft" perf barrier --type fp32
 status 2 "in place where there is one place" "$weft" perf broadcast --in-place
 status 2 "a type that is none" "$weft" perf all --type fp31
