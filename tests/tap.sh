@@ -13,8 +13,9 @@ build=${WEFT_TOP_BUILDDIR:-$top/build}
 export IPATH_NO_BACKTRACE=1
 tmp=$(mktemp -d) || exit 99
 # In this process alone: bash runs the trap of its parent in a child, too, which a signal
-# ends before it has become what it was forked for.
-trap '[ $BASHPID != $$ ] || rm -rf "$tmp"' EXIT
+# ends before it has become what it was forked for. The status of [ may come out as 127
+# there: "or" would remove the folder.
+trap '[ $BASHPID = $$ ] && rm -rf "$tmp"' EXIT
 
 # ok WORDS COMMAND...: good when the command succeeds; its output is shown when not.
 ok() {

@@ -155,7 +155,7 @@ split_options()
 scratch_open()
 {
 	scratch=$(mktemp -d "${TMPDIR:-/tmp}/weft-bench.XXXXXX") || die 1 "no scratch folder"
-	trap '[ $BASHPID != $$ ] || { jobs_end; rm -rf "$scratch"; }' EXIT
+	trap '[ $BASHPID = $$ ] && { jobs_end; rm -rf "$scratch"; }' EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 }

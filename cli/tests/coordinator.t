@@ -10,7 +10,7 @@ weft=$build/weft
 member=$build/cli/tests/ft_member
 # At most 64 characters, wherever the scratch folder is.
 export WEFT_JOB="secret of ${tmp##*/}"
-trap '[ $BASHPID != $$ ] || { kill -9 $coord 2>/dev/null; wait; rm -rf "$tmp"; }' EXIT
+trap '[ $BASHPID = $$ ] && { kill -9 $coord 2>/dev/null; wait; rm -rf "$tmp"; }' EXIT
 
 # start OPTION...: in the background; its address in $address.
 start() {

@@ -13,9 +13,13 @@ member=$build/cli/tests/ft_member
 # At most 64 characters, wherever the scratch folder is.
 export WEFT_JOB="secret of ${tmp##*/}"
 pids=()
-trap '[ $BASHPID = $$ ] || exit
-	kill -CONT "${pids[@]}" 2>/dev/null; kill -9 "${pids[@]}" 2>/dev/null; wait 2>/dev/null
-	rm -rf "$tmp"' EXIT
+everything_ends() {
+	kill -CONT "${pids[@]}" 2>/dev/null
+	kill -9 "${pids[@]}" 2>/dev/null
+	wait 2>/dev/null
+	rm -rf "$tmp"
+}
+trap '[ $BASHPID = $$ ] && everything_ends' EXIT
 
 # has FILE TEXT [COUNT]: waits until so many lines of the file have it.
 has() {
@@ -45,6 +49,7 @@ start_etcd() {
 	for _ in {1..20}; do
 		client=$(free_port)
 		peer=$(free_port)
+		: >"$tmp/etcd"
 		etcd --data-dir "$tmp/data" --listen-client-urls "http://127.0.0.1:$client" \
 			--advertise-client-urls "http://127.0.0.1:$client" \
 			--listen-peer-urls "http://127.0.0.1:$peer" \

@@ -8,7 +8,7 @@ build=${WEFT_TOP_BUILDDIR:-.}
 weft=$build/weft
 dir=$(mktemp -d) || exit 99
 # Not in a child that is ended before it is the launcher (tests/tap.sh).
-trap '[ $BASHPID != $$ ] || rm -rf "$dir"' EXIT
+trap '[ $BASHPID = $$ ] && rm -rf "$dir"' EXIT
 number=0
 failed=0
 # Sleeps of this run and no other's.
@@ -111,6 +111,7 @@ run 124 "--timeout against ranks that ignore SIGTERM" -n 1 --timeout 0.3 sh -c '
 for sig in TERM INT; do
 	# A shell's background jobs ignore SIGINT, and what a shell finds ignored it can't
 	# trap: so all signals are as at a login, however this script was started.
+	: >"$dir/out" # what the last one said shall not be taken for its
 	env --default-signal "$weft" run -n 2 --timeout 120 sh -c 'trap "echo got; exit 0" TERM INT; echo ready; while :; do sleep 0.1; done' >"$dir/out" 2>"$dir/err" &
 	pid=$!
 	for _ in $(seq 600); do

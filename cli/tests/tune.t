@@ -10,7 +10,7 @@ export FI_PROVIDER=tcp
 # Tables and terms are about messages.
 export WEFT_LINES=off
 tmp=$(mktemp -d) || exit 99
-trap '[ $BASHPID != $$ ] || rm -rf "$tmp"' EXIT
+trap '[ $BASHPID = $$ ] && rm -rf "$tmp"' EXIT
 n=0
 failed=0
 

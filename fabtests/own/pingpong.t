@@ -34,7 +34,7 @@ fi
 [ "${1:-}" != inside ] || ip link set lo up || exit 99
 port=$((20000 + $$ % 12000)) # below those that the kernel gives out
 logs=$(mktemp -d) || exit 99
-trap '[ $BASHPID != $$ ] || rm -rf "$logs"' EXIT
+trap '[ $BASHPID = $$ ] && rm -rf "$logs"' EXIT
 
 # pingpong WHAT ARGUMENT...
 pingpong()

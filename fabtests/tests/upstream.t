@@ -18,7 +18,7 @@ fabtests=$(dirname "$here")
 . "$fabtests/lib/table.sh"
 
 dir=$(mktemp -d) || exit 99
-trap '[ $BASHPID != $$ ] || rm -rf "$dir"' EXIT
+trap '[ $BASHPID = $$ ] && rm -rf "$dir"' EXIT
 run=0 failed=0
 
 # is GOT WANTED WHAT

@@ -8,7 +8,7 @@ set -u
 build=${WEFT_TOP_BUILDDIR:-.}
 rank=$build/cli/tests/rank_boot
 tmp=$(mktemp -d) || exit 99
-trap '[ $BASHPID != $$ ] || rm -rf "$tmp"' EXIT
+trap '[ $BASHPID = $$ ] && rm -rf "$tmp"' EXIT
 n=0
 failed=0
 

@@ -70,7 +70,7 @@ daemons_end() {
 	wait
 	daemons=()
 }
-trap '[ $BASHPID != $$ ] || { daemons_end; rm -rf "$tmp"; }' EXIT
+trap '[ $BASHPID = $$ ] && { daemons_end; rm -rf "$tmp"; }' EXIT
 
 # Whether both are there and the node takes work, on these ports.
 slurm_start() { # PORT
