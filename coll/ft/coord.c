@@ -9,8 +9,6 @@
 #include "coll/ft/coord_int.h"
 #include "coll/ft/places.h"
 
-enum { JOIN_DOUBLED = 4 }; /* times that waiting newcomers are put off at most */
-
 static const char *const state_name[FT_COORD_STATE_END] = {
 	[FT_COORD_FORM] = "form",	[FT_COORD_REBUILD] = "rebuild",
 	[FT_COORD_STEADY] = "steady",	[FT_COORD_PREPARE] = "prepare",
@@ -44,6 +42,7 @@ static const bool state_follows[FT_COORD_STATE_END][FT_COORD_STATE_END] = {
 	[FT_COORD_STALLED] = {[FT_COORD_PREPARE] = true,
 			      [FT_COORD_REBUILD] = true,
 			      [FT_COORD_STALLED] = true,
+			      [FT_COORD_DONE] = true,
 			      [FT_COORD_OVER] = true,
 			      [FT_COORD_BROKEN] = true},
 };
@@ -107,12 +106,6 @@ static struct ft_peer *peer_get(struct ft_coord *c, uint64_t id)
 	return p;
 }
 
-/* Whether this coordinator can let it in: it wants, and follows no later one. */
-static bool may_enter(const struct ft_coord *c, const struct ft_peer *p)
-{
-	return p->wants_in && !p->out && p->promised <= c->d.term;
-}
-
 /* Forgets who is in no epoch and wants in no more. */
 static void peer_sweep(struct ft_coord *c)
 {
@@ -165,84 +158,6 @@ static void say_all(struct ft_coord *c, const struct ft_roster *to, enum ft_type
 		ft_coord_say(c, to->entry[i].id, type);
 }
 
-/* Adds those of the epoch that live, up to a count of all: who leaves, or who stays.
- * False: no memory. */
-static bool next_add(struct ft_coord *c, bool leaving, uint32_t most)
-{
-	for (uint32_t i = 0; i < c->d.active.count && c->next.count < most; i++) {
-		const struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
-
-		if (p && !p->out && p->leaving == leaving && ft_coord_is_alive(c, p) &&
-		    !ft_roster_add(&c->next, &c->d.active.entry[i]))
-			return false;
-	}
-	return true;
-}
-
-/* How long newcomers wait for the end of a step. Each of its epochs that failed makes it
- * twice as long: who joins again and again must not end all the attempts of those that
- * would get there without it. */
-static int64_t join_wait(const struct ft_coord *c)
-{
-	const uint32_t doubled = c->failed < JOIN_DOUBLED ? c->failed : JOIN_DOUBLED;
-
-	return c->attr.join_us > INT64_MAX >> JOIN_DOUBLED ? c->attr.join_us
-							   : c->attr.join_us << doubled;
-}
-
-/* A newcomer has waited long enough, or need not: no step fails. */
-static bool newcomers_are_due(const struct ft_coord *c)
-{
-	return c->joiner_since && c->now - c->joiner_since >= join_wait(c);
-}
-
-static bool newcomers_come(const struct ft_coord *c)
-{
-	return c->failed == 0 || c->d.active.count == 0 || newcomers_are_due(c);
-}
-
-/* The next epoch's members: those of this one that live, then newcomers. Half of an epoch
- * must be in the next, so where too many leave at once some of them have to wait for the
- * one after. False: no memory. */
-static bool next_list(struct ft_coord *c)
-{
-	c->next.epoch = (struct ft_epoch){c->d.term, ++c->seq};
-	c->next.count = 0;
-	if (!next_add(c, false, FT_MEMBERS_MAX) ||
-	    !next_add(c, true, ft_half(&c->d.active)))
-		return false;
-	for (uint32_t i = 0;
-	     newcomers_come(c) && i < c->peers && c->next.count < FT_MEMBERS_MAX; i++) {
-		struct ft_peer *p = &c->peer[i];
-
-		if (!may_enter(c, p) || !ft_coord_is_alive(c, p))
-			continue;
-		p->entry.since = c->next.epoch;
-		if (!ft_roster_add(&c->next, &p->entry))
-			return false;
-	}
-	ft_roster_whole_groups(&c->next, c->attr.group_size);
-	return true;
-}
-
-static uint32_t survivors(const struct ft_coord *c)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < c->next.count; i++)
-		n += !ft_epoch_same(c->next.entry[i].since, c->next.epoch);
-	return n;
-}
-
-/* Without half of the members, others could have rebuilt a coordinator from a majority;
- * without anybody nobody would know what counts. */
-static bool next_suffices(const struct ft_coord *c)
-{
-	if (c->d.active.count)
-		return survivors(c) >= ft_half(&c->d.active);
-	return c->next.count >= c->attr.size && c->next.count > 0;
-}
-
 static void stall(struct ft_coord *c)
 {
 	ft_roster_clear(&c->next);
@@ -260,11 +175,11 @@ static void stall(struct ft_coord *c)
 void ft_coord_attempt(struct ft_coord *c)
 {
 	c->no_until = 0;
-	if (!next_list(c)) {
+	if (!ft_next_list(c)) {
 		ft_coord_set_state(c, FT_COORD_BROKEN);
 		return;
 	}
-	if (!next_suffices(c)) {
+	if (!ft_next_suffices(c)) {
 		stall(c);
 		return;
 	}
@@ -276,7 +191,7 @@ void ft_coord_attempt(struct ft_coord *c)
 static bool somebody_wants_in(const struct ft_coord *c)
 {
 	for (uint32_t i = 0; i < c->peers; i++) {
-		if (may_enter(c, &c->peer[i]))
+		if (ft_next_may_enter(c, &c->peer[i]))
 			return true;
 	}
 	return false;
@@ -322,24 +237,6 @@ static void count_prepared(struct ft_coord *c)
 	activate(c);
 }
 
-/* A newcomer whose group is complete, or where none of it is taken. */
-static bool newcomers_wait(const struct ft_coord *c)
-{
-	for (uint32_t i = 0; i < c->peers; i++) {
-		uint32_t n = 0;
-
-		if (!may_enter(c, &c->peer[i]))
-			continue;
-		for (uint32_t k = 0; k < c->peers; k++) {
-			n += may_enter(c, &c->peer[k]) &&
-			     c->peer[k].entry.group == c->peer[i].entry.group;
-		}
-		if (n >= c->attr.group_size)
-			return true;
-	}
-	return false;
-}
-
 static void count_votes(struct ft_coord *c)
 {
 	for (uint32_t i = 0; i < c->d.active.count; i++) {
@@ -356,7 +253,7 @@ static void count_votes(struct ft_coord *c)
 	if (!ft_coord_save(c, FT_SAVE_COMMIT))
 		return;
 	say_all(c, &c->d.active, FT_COMMIT);
-	if (newcomers_wait(c))
+	if (ft_next_newcomers_wait(c))
 		ft_coord_attempt(c);
 }
 
@@ -501,38 +398,31 @@ static void hear_status(struct ft_coord *c, struct ft_peer *p, const struct ft_m
 		repeat(c, p);
 }
 
-/* Everybody wants out: there is no next epoch. */
-static bool all_leave(const struct ft_coord *c)
+static void say_left(struct ft_coord *c, uint64_t id)
 {
-	for (uint32_t i = 0; i < c->d.active.count; i++) {
-		const struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
-
-		if (!p || !p->leaving)
-			return false;
-	}
-	return c->d.active.count > 0;
-}
-
-static bool somebody_leaves(const struct ft_coord *c)
-{
-	for (uint32_t i = 0; i < c->d.active.count; i++) {
-		const struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
-
-		if (p && p->leaving)
-			return true;
-	}
-	return false;
+	say_fenced(c, id,
+		   ft_next_is_leaving(c, id) ? FT_REASON_LEFT : FT_REASON_EXCLUDED);
 }
 
 static void let_leave(struct ft_coord *c)
 {
-	if (!all_leave(c)) {
-		ft_coord_attempt(c);
+	if (!ft_next_is_none(c)) {
+		/* Too few may live: that nobody stays is for who leaves last to show. */
+		if (c->state == FT_COORD_STEADY)
+			ft_coord_attempt(c);
 		return;
 	}
 	for (uint32_t i = 0; i < c->d.active.count; i++)
-		say_fenced(c, c->d.active.entry[i].id, FT_REASON_LEFT);
+		say_left(c, c->d.active.entry[i].id);
 	ft_coord_set_state(c, FT_COORD_DONE);
+}
+
+/* Whether the epoch that is on is the last there is, as far as this coordinator can know
+ * it without asking. */
+static bool knows_epoch(const struct ft_coord *c)
+{
+	return c->state == FT_COORD_STEADY ||
+	       (c->state == FT_COORD_STALLED && c->d.valid == c->d.term);
 }
 
 /* From a member of some epoch or a newcomer that prepares for one. */
@@ -557,15 +447,17 @@ static void hear_member(struct ft_coord *c, const struct ft_msg *msg)
 		return;
 	}
 	p->leaving = true;
-	if (c->state == FT_COORD_STEADY)
+	if (knows_epoch(c))
 		let_leave(c);
 }
 
 void ft_coord_hear(struct ft_coord *c, const struct ft_msg *msg, int64_t now)
 {
 	c->now = now > c->now ? now : c->now;
-	if (c->state == FT_COORD_DONE && msg->type == FT_LEAVE)
-		say_fenced(c, msg->id, FT_REASON_LEFT);
+	/* All have left, and this one did not hear it; or its group did without it. */
+	if (c->state == FT_COORD_DONE && msg->type <= FT_LEAVE && msg->type != FT_JOIN)
+		say_fenced(c, msg->id,
+			   msg->type == FT_LEAVE ? FT_REASON_LEFT : FT_REASON_EXCLUDED);
 	if (is_ended(c) || msg->type > FT_LEAVE)
 		return; /* what only coordinators say */
 	if (msg->type == FT_JOIN) {
@@ -617,10 +509,10 @@ void ft_coord_tick(struct ft_coord *c, int64_t now)
 		ft_rebuild_tick(c);
 		break;
 	case FT_COORD_STEADY:
-		if (somebody_leaves(c))
+		if (ft_next_somebody_leaves(c))
 			let_leave(c);
 		else if (somebody_is_silent(c, &c->d.active) ||
-			 (newcomers_wait(c) && newcomers_are_due(c)))
+			 (ft_next_newcomers_wait(c) && ft_next_newcomers_are_due(c)))
 			ft_coord_attempt(c);
 		else if (c->no_until && c->now >= c->no_until)
 			end_failed(c);
@@ -632,6 +524,10 @@ void ft_coord_tick(struct ft_coord *c, int64_t now)
 	case FT_COORD_STALLED:
 		if (c->now < c->until)
 			break;
+		if (knows_epoch(c) && ft_next_is_none(c)) {
+			let_leave(c);
+			break;
+		}
 		/* Whoever has not answered since this coordinator came may know of a step
 		 * that counts: it is asked again, not let in unheard. */
 		if (c->d.valid != c->d.term)

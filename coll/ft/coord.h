@@ -85,7 +85,7 @@ struct ft_known {
 
 enum { FT_KNOWN_MAX = 64 };
 
-/* One writer: this machine (coord.c, blame.c, rebuild.c). Others read. */
+/* One writer: this machine (coord.c, next.c, blame.c, rebuild.c). Others read. */
 struct ft_coord {
 	struct ft_coord_attr attr;
 	struct ft_coord_out out;

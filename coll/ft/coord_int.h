@@ -15,6 +15,21 @@ bool ft_coord_save(struct ft_coord *c, enum ft_saved what);
 void ft_coord_attempt(struct ft_coord *c);
 bool ft_coord_is_alive(const struct ft_coord *c, const struct ft_peer *p);
 
+/* next.c */
+/* Lists the next epoch's members in c->next. False: no memory. */
+bool ft_next_list(struct ft_coord *c);
+/* Whether they are enough for an epoch. */
+bool ft_next_suffices(const struct ft_coord *c);
+/* Whether it can be let in: it wants, and follows no later coordinator. */
+bool ft_next_may_enter(const struct ft_coord *c, const struct ft_peer *p);
+/* Whether there is a newcomer with all of its group; whether one waited long enough. */
+bool ft_next_newcomers_wait(const struct ft_coord *c);
+bool ft_next_newcomers_are_due(const struct ft_coord *c);
+bool ft_next_is_leaving(const struct ft_coord *c, uint64_t id);
+bool ft_next_somebody_leaves(const struct ft_coord *c);
+/* Whether so many leave that there is no next epoch. */
+bool ft_next_is_none(const struct ft_coord *c);
+
 /* blame.c */
 /* Whether every member that lives has said what became of the step. */
 bool ft_blame_is_heard(const struct ft_coord *c);

@@ -88,7 +88,7 @@ static const struct type_row type_table[FT_TYPE_END] = {
 
 static const char *const reason_name[FT_REASON_END] = {
 	[FT_REASON_NONE] = "nothing",
-	[FT_REASON_EXCLUDED] = "declared dead, or a member of its group was",
+	[FT_REASON_EXCLUDED] = "declared dead, or a member of its group was, or left",
 	[FT_REASON_LEFT] = "left as it asked for",
 	[FT_REASON_SIGN] = "reduces another type or count than the others",
 	[FT_REASON_FULL] = "there are as many members as there can be",

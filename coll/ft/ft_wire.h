@@ -51,7 +51,7 @@ enum ft_answer { FT_VOTE_NONE, FT_VOTE_YES, FT_VOTE_NO, FT_ANSWER_END };
 /* Why somebody takes no part. */
 enum ft_reason {
 	FT_REASON_NONE,
-	FT_REASON_EXCLUDED, /* declared dead, or of a group with a dead member */
+	FT_REASON_EXCLUDED, /* declared dead, or of a group with one that is, or left */
 	FT_REASON_LEFT,	    /* as it asked for */
 	FT_REASON_SIGN,	    /* reduces something else than the others */
 	FT_REASON_FULL,	    /* FT_MEMBERS_MAX are there */

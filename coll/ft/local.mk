@@ -1,6 +1,6 @@
 # Sources of coll/ft (libcoll.la) and the unit tests beside them.
 COLL_SOURCES += %D%/places.h %D%/roster.h %D%/roster.c %D%/ft_wire.h %D%/ft_wire.c \
-	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/blame.c %D%/rebuild.c \
+	%D%/member.h %D%/member.c %D%/coord.h %D%/coord_int.h %D%/coord.c %D%/next.c %D%/blame.c %D%/rebuild.c \
 	%D%/keep.h %D%/keep.c %D%/frame.h %D%/frame.c %D%/stream.h %D%/stream.c \
 	%D%/dial.h %D%/dial.c %D%/link.h %D%/link.c %D%/conns.h %D%/conns.c \
 	%D%/server.h %D%/server.c %D%/snapshot.h %D%/snapshot.c %D%/store.h %D%/store.c \

@@ -553,6 +553,10 @@ enum weft_result weft_ft_leave(struct weft_ft *ft, int64_t timeout_us)
 	if (!ft_enter(ft))
 		return error_set(WEFT_ERR_BUSY, "weft_ft_leave: another thread is in a "
 						"call on this handle");
+	if (ft->failed == WEFT_ERR_FENCED) { /* it is out, and has said so */
+		ft_exit(ft);
+		return WEFT_SUCCESS;
+	}
 	ft->until = ft_until(ft, timeout_us);
 	rc = ft->open ? -EBUSY : ft_link_leave(ft->link);
 	if (rc == -EBUSY)

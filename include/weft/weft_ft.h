@@ -87,7 +87,9 @@ struct weft_ft_info {
 WEFT_API enum weft_result weft_ft_info(struct weft_ft *ft, struct weft_ft_info *info);
 
 /* Leaves, between two steps, and waits until the others know: they do not wait for a
- * member that has left. TIMEOUT, BUSY (a step is open). */
+ * member that has left. Its group is out with it; where of every group somebody leaves,
+ * all are. Of a member that is out already there is nothing left to do: SUCCESS. TIMEOUT
+ * (no coordinator, or too few of the others live), BUSY (a step is open). */
 WEFT_API enum weft_result weft_ft_leave(struct weft_ft *ft, int64_t timeout_us);
 
 /* Closes the handle. To the others a member that has not left is dead soon after. Memory

@@ -17,7 +17,7 @@ compiled() {
 }
 
 objects=()
-for unit in roster ft_wire member coord blame rebuild; do
+for unit in roster ft_wire member coord next blame rebuild; do
 	compiled "$tmp/$unit.o" "$ft/$unit.c" || bail "$unit.c does not compile"
 done
 for unit in network actors world test_model; do
@@ -29,7 +29,7 @@ done
 model() {
 	local unit parts=("${objects[@]}")
 
-	for unit in roster ft_wire member coord blame rebuild; do
+	for unit in roster ft_wire member coord next blame rebuild; do
 		if [ "$unit" = "$1" ]; then
 			parts+=("$tmp/mutant.o")
 		else
@@ -81,7 +81,7 @@ found "G4: one member is a majority" rebuild \
 	's{> roster->count / 2}{> 0}'
 found "G4: half is a majority" rebuild \
 	's{> roster->count / 2}{>= (roster->count + 1) / 2}' 6000
-found "G4: an epoch may leave more than half behind" coord \
+found "G4: an epoch may leave more than half behind" next \
 	's/survivors\(c\) >= ft_half\(&c->d.active\)/survivors(c) > 0/' 6000
 found "G4: who heard COMMIT does not bind" rebuild \
 	's/p->commit.step > best.step/0/'
@@ -93,7 +93,7 @@ found "G5: averages divide by another count" member \
 	's/m->live = m->active.count/m->live = m->active.count + 1/'
 found "a newcomer's promise ends a coordinator" coord \
 	's/else if \(p \&\& ft_roster_find\(&c->d.active, p->id\) >= 0\)/else/'
-found "a group is let in, or left, in part" coord \
+found "a group is let in, or left, in part" next \
 	's/\tft_roster_whole_groups\(&c->next, c->attr.group_size\);\n//'
 
 done_testing

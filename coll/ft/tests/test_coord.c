@@ -27,6 +27,7 @@ struct desk {
 	struct ft_coord c;
 	struct said said[SAID];
 	int count;
+	uint64_t out; /* who was told that it is, of the members 0 to 63, as bits */
 	int64_t now;
 };
 
@@ -34,6 +35,8 @@ static void desk_say(void *arg, const struct ft_msg *msg)
 {
 	struct desk *d = arg;
 
+	if (msg->type == FT_FENCED && msg->id < 64)
+		d->out |= UINT64_C(1) << msg->id;
 	if (d->count < SAID)
 		d->said[d->count++] =
 			(struct said){msg->type, msg->reason, msg->id,
@@ -125,6 +128,14 @@ static void prepare(struct desk *d)
 		id[i] = d->c.next.entry[i].id;
 	for (uint32_t i = 0; i < count; i++)
 		status(d, id[i], d->c.d.term, true);
+}
+
+static void leave(struct desk *d, uint64_t id)
+{
+	hear(d, &(struct ft_msg){.type = FT_LEAVE,
+				 .id = id,
+				 .term = d->c.d.term,
+				 .active = d->c.d.active.epoch});
 }
 
 /* Two members, an epoch that is on. */
@@ -254,10 +265,7 @@ static void test_groups(void)
 	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 4, "a whole one is");
 	prepare(&d);
 	tap_ok(d.c.d.active.count == 4, "four again");
-	hear(&d, &(struct ft_msg){.type = FT_LEAVE,
-				  .id = 1,
-				  .term = d.c.d.term,
-				  .active = d.c.d.active.epoch});
+	leave(&d, 1);
 	prepare(&d);
 	/* Half of an epoch has to be in the next: group 1 is the other half. */
 	ft_coord_tick(&d.c, d.now);
@@ -269,8 +277,6 @@ static void test_groups(void)
 	ft_coord_fini(&d.c);
 }
 
-/* ---- steps that cannot be run ------------------------------------------------------ */
-
 static uint64_t rng;
 
 static uint32_t below(uint32_t n)
@@ -280,6 +286,144 @@ static uint32_t below(uint32_t n)
 	rng ^= rng << 17;
 	return (uint32_t)(rng % n);
 }
+
+/* ---- leaving ----------------------------------------------------------------------- */
+
+/* Groups of so many, with members 1, 2, ..., in an epoch that is on. */
+static void desk_of_groups(struct desk *d, uint32_t groups, uint32_t group_size)
+{
+	const uint32_t size = groups * group_size;
+
+	desk_open(d, size, group_size);
+	for (uint32_t i = 0; i < size; i++)
+		join(d, i + 1, i / group_size, 0);
+	prepare(d);
+	if (d->c.state != FT_COORD_STEADY || d->c.d.active.count != size)
+		tap_bail("there is no epoch of %u groups", groups);
+	d->count = 0;
+}
+
+/* The time goes on, as long as it brings a next epoch, all of whom prepare. */
+static void settle(struct desk *d)
+{
+	for (int i = 0; i < 100 && d->c.state < FT_COORD_DONE; i++) {
+		const struct ft_epoch before = d->c.d.active.epoch;
+
+		prepare(d);
+		for (uint32_t k = 0; k < d->c.d.active.count; k++)
+			status(d, d->c.d.active.entry[k].id, d->c.d.term, false);
+		d->now += 10 * MS;
+		ft_coord_tick(&d->c, d->now);
+		if (d->c.state == FT_COORD_STEADY &&
+		    ft_epoch_same(before, d->c.d.active.epoch))
+			return;
+	}
+}
+
+/* The last group: one of it leaves and the other one does not, yet. */
+static void test_last_group(void)
+{
+	struct desk d;
+
+	desk_of_groups(&d, 1, 2);
+	leave(&d, 2);
+	settle(&d);
+	tap_ok(d.c.state == FT_COORD_DONE && desk_fenced(&d, 2) == FT_REASON_LEFT,
+	       "one of the last group leaves: it is let go");
+	tap_is_int(desk_fenced(&d, 1), FT_REASON_EXCLUDED, "and the group with it");
+	d.count = 0;
+	leave(&d, 1);
+	tap_is_int(desk_fenced(&d, 1), FT_REASON_LEFT, "who did not hear it asks again");
+	d.count = 0;
+	status(&d, 1, d.c.d.term, false);
+	tap_is_int(desk_fenced(&d, 1), FT_REASON_EXCLUDED, "or shows that it lives");
+	ft_coord_fini(&d.c);
+
+	/* Its last word comes while too few live. */
+	desk_of_groups(&d, 2, 1);
+	ft_coord_lost(&d.c, 2, d.now);
+	prepare(&d);
+	leave(&d, 1);
+	settle(&d);
+	tap_ok(d.c.state == FT_COORD_DONE && desk_fenced(&d, 1) == FT_REASON_LEFT,
+	       "the last one leaves after the others died");
+	ft_coord_fini(&d.c);
+	desk_of_groups(&d, 3, 2);
+	for (uint64_t id = 2; id <= 6; id += 2)
+		ft_coord_lost(&d.c, id, d.now);
+	tap_ok(d.c.state == FT_COORD_STALLED, "no group is whole any more");
+	leave(&d, 1);
+	leave(&d, 3);
+	tap_ok(d.c.state == FT_COORD_STALLED, "it waits for the third one's other half");
+	leave(&d, 5);
+	tap_ok(d.c.state == FT_COORD_DONE && desk_fenced(&d, 1) == FT_REASON_LEFT &&
+		       desk_fenced(&d, 3) == FT_REASON_LEFT &&
+		       desk_fenced(&d, 5) == FT_REASON_LEFT,
+	       "of each group one leaves: all are let go");
+	ft_coord_fini(&d.c);
+}
+
+/* Some of the members leave, each at any moment: all of them are let go, and whoever is
+ * of a group of which nobody leaves goes on. */
+static bool leaving(uint64_t seed)
+{
+	uint32_t groups, group_size, left[SAID], lefts = 0, stay = 0;
+	struct desk d;
+	bool good;
+
+	rng = seed * 2 + 1;
+	group_size = 1 + below(3);
+	groups = 1 + below(6);
+	desk_of_groups(&d, groups, group_size);
+	for (uint32_t g = 0; g < groups; g++) {
+		const uint32_t leavers = below(group_size + 1);
+
+		stay += leavers == 0;
+		for (uint32_t i = 0; i < leavers; i++)
+			left[lefts++] = g * group_size + i + 1;
+	}
+	for (uint32_t i = lefts; i > 0; i--) {
+		const uint32_t at = below(i), id = left[at];
+
+		left[at] = left[i - 1];
+		left[i - 1] = id;
+		leave(&d, id);
+		if (below(2))
+			prepare(&d);
+		if (below(2)) {
+			d.now += 10 * MS;
+			ft_coord_tick(&d.c, d.now);
+		}
+	}
+	settle(&d);
+	good = stay ? d.c.state == FT_COORD_STEADY : d.c.state == FT_COORD_DONE;
+	good &= !stay || d.c.d.active.count == stay * group_size;
+	for (uint32_t i = 0; i < lefts; i++)
+		good &= (d.out >> left[i] & 1) == 1;
+	if (!good)
+		tap_diag("seed %" PRIu64 ": %u of %u groups of %u stay, %u members "
+			 "leave: state %s, %u members",
+			 seed, stay, groups, group_size, lefts,
+			 ft_coord_state_name(d.c.state), d.c.d.active.count);
+	ft_coord_fini(&d.c);
+	return good;
+}
+
+static void test_leaving(void)
+{
+	const char *text = getenv("WEFT_SEED");
+	const uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
+	bool good = true;
+
+	for (uint64_t i = 0; i < 2000 && good; i++)
+		good = leaving(seed + i);
+	tap_ok(good,
+	       "seed %" PRIu64
+	       ": whoever leaves is let go, whenever it is that others do",
+	       seed);
+}
+
+/* ---- steps that cannot be run ------------------------------------------------------ */
 
 static void crowd_open(struct desk *d, uint32_t size)
 {
@@ -496,5 +640,7 @@ int main(void)
 	test_members();
 	test_forming();
 	test_groups();
+	test_last_group();
+	test_leaving();
 	return tap_done();
 }

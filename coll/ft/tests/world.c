@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See world.h; what must hold is in actors.c, and that steps go on in the end, here. */
+/* See world.h; what must hold is in actors.c, and that steps go on in the end, and that
+ * whoever leaves is let go, here. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -262,24 +263,36 @@ static void dispatch(struct world *w, const struct event *e)
 
 static bool node_lives(const struct node *n)
 {
-	return n && n->up && n->m.phase != FT_PHASE_OUT && !n->m.leaving;
+	return n && n->up && n->m.phase != FT_PHASE_OUT;
 }
 
-/* Members of groups that live as a whole: of any other none can be in the next epoch. */
-static uint32_t living(struct world *w, const struct ft_roster *roster)
+static bool node_stays(const struct node *n)
 {
-	uint32_t live = 0;
+	return node_lives(n) && !n->m.leaving;
+}
+
+/* Members of groups that live, or stay, as a whole: of any other none can be in the next
+ * epoch. */
+static uint32_t whole(struct world *w, const struct ft_roster *roster,
+		      bool (*counts)(const struct node *n))
+{
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < roster->count; i++) {
 		uint32_t of_group = 0;
 
 		for (uint32_t k = 0; k < roster->count; k++) {
 			of_group += roster->entry[k].group == roster->entry[i].group &&
-				    node_lives(node_by_id(w, roster->entry[k].id));
+				    counts(node_by_id(w, roster->entry[k].id));
 		}
-		live += of_group >= w->group_size;
+		n += of_group >= w->group_size;
 	}
-	return live;
+	return n;
+}
+
+static uint32_t living(struct world *w, const struct ft_roster *roster)
+{
+	return whole(w, roster, node_stays);
 }
 
 /* A majority of every epoch that anybody who lives was in last, or prepared. */
@@ -293,7 +306,7 @@ static bool majorities_live(struct world *w)
 	for (int i = 0; i < NODES; i++) {
 		const struct node *n = &w->node[i];
 
-		if (!n->used || !node_lives(n))
+		if (!n->used || !node_stays(n))
 			continue;
 		any |= n->m.active.count > 0;
 		if ((n->m.active.count &&
@@ -320,6 +333,44 @@ static bool went_on(const struct world *w)
 {
 	return w->healed_step + 4 < STEPS &&
 	       !ft_epoch_none(w->counted[w->healed_step + 4]);
+}
+
+/* One that wants out and was not told that it is; or NULL. */
+static const struct node *kept_in(const struct world *w)
+{
+	for (int i = 0; i < NODES; i++) {
+		const struct node *n = &w->node[i];
+
+		if (n->used && node_lives(n) && n->m.leaving)
+			return n;
+	}
+	return NULL;
+}
+
+/* Whether it must be: steps go on without it, or enough of the epoch that is on live for
+ * another one, were it of those who leave. */
+static bool must_let_go(struct world *w)
+{
+	const struct ft_roster *last = &w->slot[0].file.active;
+
+	if (went_on(w))
+		return true;
+	return w->kept_always && !w->two && last->count &&
+	       whole(w, last, node_lives) >= (last->count + 1) / 2;
+}
+
+/* What must have come to pass in the end. */
+static void check_end(struct world *w)
+{
+	const struct node *n = kept_in(w);
+
+	w->result->stalled = !went_on(w);
+	if (w->result->stalled && must_go_on(w))
+		world_fault(w,
+			    "all is healed and enough live, but no step counts any more");
+	if (n && must_let_go(w))
+		world_fault(w, "all is healed and node %d wants to leave, and may not",
+			    node_index(n));
 }
 
 static void world_fini(struct world *w)
@@ -392,12 +443,10 @@ void world_run(uint64_t seed, bool trace_it, struct world_result *result)
 			slot_start(w, 0, false);
 		dispatch(w, &e);
 		free(e.bytes);
-		if (w->healed && went_on(w))
+		if (w->healed && went_on(w) && !kept_in(w))
 			break;
 	}
-	result->stalled = !went_on(w);
-	if (result->stalled && must_go_on(w))
-		world_fault(w,
-			    "all is healed and enough live, but no step counts any more");
+	if (!result->fault[0])
+		check_end(w);
 	world_fini(w);
 }

@@ -185,6 +185,12 @@ static enum weft_result member_run(struct crew *crew, int m)
 	if (result == WEFT_SUCCESS)
 		result = weft_ft_leave(ft, 0);
 	snprintf(me->text, sizeof(me->text), "%s", weft_error_detail());
+	/* Who is out has left. */
+	if ((result == WEFT_SUCCESS || result == WEFT_ERR_FENCED) &&
+	    weft_ft_leave(ft, 0) != WEFT_SUCCESS) {
+		result = WEFT_ERR_INTERNAL;
+		snprintf(me->text, sizeof(me->text), "%s", weft_error_detail());
+	}
 	weft_ft_info(ft, &info);
 	atomic_store(&me->buried, info.buried);
 	weft_ft_close(ft);

@@ -279,6 +279,23 @@ static void groups(void)
 	crew_end(crew);
 }
 
+/* One of the only group leaves, and the other one does not: there is nothing to go on
+ * with, and both are out. */
+static void last_group(void)
+{
+	struct crew *crew = crew_groups(2, 2, CREW_PATIENT_US, provider);
+	bool good;
+
+	for (int m = 0; m < 2; m++)
+		crew_start(crew, m);
+	good = crew_steps(crew, 3, 3) && counted(crew, 0, 3, 3, 2);
+	good &= all_leave(crew, 1);
+	atomic_store(&crew->member[1].until, 4);
+	good &= crew_result(crew, 1) == WEFT_ERR_FENCED && crew_agrees(crew);
+	tap_ok(good, "%s: one of the last group leaves, and it is out with it", provider);
+	crew_end(crew);
+}
+
 /* Where epoch after epoch fails nobody may be gone, and all be slow. */
 static void patience(void)
 {
@@ -330,6 +347,7 @@ int main(void)
 	disagree();
 	average();
 	groups();
+	last_group();
 	patience();
 	no_provider();
 	return tap_done();
