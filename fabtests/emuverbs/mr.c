@@ -5,6 +5,8 @@
 #include "fabtests/emuverbs/mr.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "fabtests/emuverbs/late.h"
+#include "gpu/mock/place.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -230,11 +233,85 @@ EMU_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t le
 	return mr_new(pd, addr, length, iova, access);
 }
 
+/* Where the bytes of a DMA buffer are: of a file that can be mapped, or of a GPU of
+ * gpu/mock, piece by piece. Whole pages; NULL, and errno. */
+static void *dmabuf_map_file(int fd, uint64_t offset, size_t len, uint64_t size)
+{
+	void *map;
+
+	if (offset > size || len > size - offset) {
+		errno = EINVAL;
+		return NULL;
+	}
+	map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+	if (map != MAP_FAILED)
+		return map;
+	errno = EINVAL;
+	return NULL;
+}
+
+/* The part of a piece that lies in [offset, offset + len), which map stands for. */
+static bool place_map(const struct place *p, uint64_t at, char *map, uint64_t offset,
+		      size_t len)
+{
+	uint64_t from = at > offset ? at : offset;
+	uint64_t to = at + p->len < offset + len ? at + p->len : offset + len;
+	char path[64];
+	void *piece;
+	int fd;
+
+	if (from >= to)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%llu/fd/%llu", (unsigned long long)p->pid,
+		 (unsigned long long)p->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	piece = mmap(map + (from - offset), to - from, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_FIXED, fd, (off_t)(p->offset + (from - at)));
+	close(fd);
+	return piece != MAP_FAILED;
+}
+
+static void *dmabuf_map_gpu(int fd, uint64_t offset, size_t len)
+{
+	char *map = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool good = map != MAP_FAILED;
+	struct place p;
+	uint64_t at = 0;
+
+	for (off_t i = 0;
+	     good && pread(fd, &p, sizeof(p), i * (off_t)sizeof(p)) == (ssize_t)sizeof(p);
+	     i++) {
+		good = p.magic == PLACE_MAGIC && place_map(&p, at, map, offset, len);
+		at += p.len;
+	}
+	if (good && offset + len <= at)
+		return map;
+	if (map != MAP_FAILED)
+		munmap(map, len);
+	errno = EINVAL;
+	return NULL;
+}
+
+static void *dmabuf_map(int fd, uint64_t offset, size_t len)
+{
+	struct stat what;
+	uint64_t magic;
+
+	if (fstat(fd, &what) < 0)
+		return NULL;
+	if (what.st_size > 0 && what.st_size % (off_t)sizeof(struct place) == 0 &&
+	    pread(fd, &magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	    magic == PLACE_MAGIC)
+		return dmabuf_map_gpu(fd, offset, len);
+	return dmabuf_map_file(fd, offset, len, (uint64_t)what.st_size);
+}
+
 EMU_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					 size_t length, uint64_t iova, int fd, int access)
 {
 	uint64_t skip = offset % (uint64_t)sysconf(_SC_PAGESIZE);
-	struct stat what;
 	struct emu_mr *mr;
 	struct ibv_mr *ibv;
 	void *map;
@@ -243,19 +320,13 @@ EMU_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (fstat(fd, &what) < 0)
-		return NULL;
-	if (length == 0 || offset > (uint64_t)what.st_size ||
-	    length > (uint64_t)what.st_size - offset || (access & IBV_ACCESS_ON_DEMAND)) {
+	if (length == 0 || length + skip < length || (access & IBV_ACCESS_ON_DEMAND)) {
 		errno = EINVAL;
 		return NULL;
 	}
-	map = mmap(NULL, length + skip, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		   (off_t)(offset - skip));
-	if (map == MAP_FAILED) {
-		errno = EINVAL;
+	map = dmabuf_map(fd, offset - skip, length + skip);
+	if (!map)
 		return NULL;
-	}
 	ibv = mr_make(pd, (char *)map + skip, length, iova, (unsigned)access, true);
 	if (!ibv) {
 		int err = errno;

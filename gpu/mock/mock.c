@@ -22,6 +22,7 @@ struct mock mock = {
 			[MOCK_PCIE] = 1,
 			[MOCK_IPC] = 1,
 			[MOCK_SYNC_MEMOPS] = 1,
+			[MOCK_HOST] = 1,
 		},
 };
 
@@ -44,6 +45,7 @@ static const char *const knob_names[MOCK_KNOBS] = {
 	[MOCK_STALL_MS] = "stall-ms",
 	[MOCK_ERROR] = "error",
 	[MOCK_NEW_IDS] = "new-ids",
+	[MOCK_HOST] = "host",
 };
 
 static _Thread_local CUcontext current;

@@ -33,6 +33,8 @@ enum mock_knob {
 	MOCK_STALL_MS,	  /* 0: each piece of work of a stream takes so long */
 	MOCK_ERROR,	  /* 0: every call and all work fails with this result (719) */
 	MOCK_NEW_IDS,	  /* set: every buffer gets a new id */
+	MOCK_HOST,	  /* 1: the host can touch devices' memory that is made from now
+			   * on; 0: it can't, as on a device, and nor can kernels */
 	MOCK_KNOBS
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "gpu/mock/mock_api.h"
+#include "gpu/mock/place.h"
 
 /* Reserved addresses. */
 struct range {
@@ -21,13 +22,6 @@ struct range {
 };
 
 static struct range *ranges;
-
-#define HANDLE_MAGIC 0x6b636f6d74666577ULL
-
-/* What is in a handle of the older kind, and what a "DMA buffer" has for each piece. */
-struct place {
-	uint64_t magic, pid, fd, inode, len, offset, device;
-};
 
 _Static_assert(sizeof(struct place) <= sizeof(CUipcMemHandle), "it fits");
 
@@ -311,7 +305,7 @@ static struct place place_of(const struct mock_piece *p)
 
 	fstat(p->phys->fd, &st);
 	return (struct place){
-		.magic = HANDLE_MAGIC,
+		.magic = PLACE_MAGIC,
 		.pid = (uint64_t)getpid(),
 		.fd = (uint64_t)p->phys->fd,
 		.inode = st.st_ino,
@@ -378,7 +372,7 @@ CUresult mock_ipc_open_mem_handle(CUdeviceptr *addr, CUipcMemHandle handle,
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	memcpy(&place, &handle, sizeof(place));
-	if (place.magic != HANDLE_MAGIC)
+	if (place.magic != PLACE_MAGIC)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (place.pid == (uint64_t)getpid())
 		return CUDA_ERROR_INVALID_CONTEXT;

@@ -106,7 +106,10 @@ struct mock_piece *mock_piece_new(uintptr_t addr, size_t len, enum mock_kind kin
 
 	if (!piece)
 		return NULL;
-	if (phys && mmap((void *)addr, len, PROT_READ | PROT_WRITE,
+	if (phys && mmap((void *)addr, len,
+			 kind == MOCK_MEM_DEVICE && !mock_knob(MOCK_HOST)
+				 ? PROT_NONE
+				 : PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED, phys->fd, 0) == MAP_FAILED) {
 		free(piece);
 		return NULL;

@@ -3,11 +3,89 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gpu/mock/mock_api.h"
 
 #define NAP_FIRST 20000 /* ns between two looks at a word, doubled up to the last */
 #define NAP_LAST  1000000
+
+#define PIECE                                                                     \
+	65536 /* bytes that are moved at a time where the host can't touch memory \
+	       */
+
+/* Bytes of one side, at most len and of one piece: memory of devices by its file, since
+ * the host may have no access to it. How many; 0: it isn't there. */
+static size_t side_move(uintptr_t addr, char *bytes, size_t len, bool write)
+{
+	const struct mock_piece *p;
+	ssize_t n = (ssize_t)len;
+
+	pthread_mutex_lock(&mock.lock);
+	p = mock_piece_at(addr);
+	if (p && p->phys && p->kind == MOCK_MEM_DEVICE) {
+		const off_t at = (off_t)(addr - p->addr);
+		const size_t room = p->len - (size_t)at;
+
+		n = (ssize_t)(len < room ? len : room);
+		n = write ? pwrite(p->phys->fd, bytes, (size_t)n, at)
+			  : pread(p->phys->fd, bytes, (size_t)n, at);
+	} else if (write) {
+		memcpy((void *)addr, bytes, len);
+	} else {
+		memcpy(bytes, (const void *)addr, len);
+	}
+	pthread_mutex_unlock(&mock.lock);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static CUresult row_move(uintptr_t dst, uintptr_t src, size_t len)
+{
+	char bytes[PIECE];
+
+	while (len) {
+		const size_t want = len < sizeof(bytes) ? len : sizeof(bytes);
+		const size_t n = side_move(src, bytes, want, false);
+		size_t done = 0, more;
+
+		for (; done < n; done += more) {
+			more = side_move(dst + done, bytes + done, n - done, true);
+			if (!more)
+				return CUDA_ERROR_ILLEGAL_ADDRESS;
+		}
+		if (!n)
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+		dst += n;
+		src += n;
+		len -= n;
+	}
+	return CUDA_SUCCESS;
+}
+
+static bool host_may(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&mock.lock);
+	may = mock_knob(MOCK_HOST);
+	pthread_mutex_unlock(&mock.lock);
+	return may;
+}
+
+static CUresult fill_do(const struct mock_work *w)
+{
+	char bytes[PIECE];
+	size_t done = 0, n;
+
+	memset(bytes, (int)w->value, sizeof(bytes));
+	for (; done < w->len; done += n) {
+		n = w->len - done < sizeof(bytes) ? w->len - done : sizeof(bytes);
+		n = side_move(w->dst + done, bytes, n, true);
+		if (!n)
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+	}
+	return CUDA_SUCCESS;
+}
 
 static CUresult copy_do(const struct mock_work *w)
 {
@@ -17,7 +95,10 @@ static CUresult copy_do(const struct mock_work *w)
 
 		if (!mock_reachable(dst, w->len) || !mock_reachable(src, w->len))
 			return CUDA_ERROR_ILLEGAL_ADDRESS;
-		memcpy((void *)dst, (const void *)src, w->len);
+		if (host_may())
+			memcpy((void *)dst, (const void *)src, w->len);
+		else if (row_move(dst, src, w->len) != CUDA_SUCCESS)
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
 	}
 	return CUDA_SUCCESS;
 }
@@ -62,8 +143,7 @@ CUresult mock_work_do(struct mock_work *w)
 	case MOCK_WORK_FILL:
 		if (!mock_reachable(w->dst, w->len))
 			return CUDA_ERROR_ILLEGAL_ADDRESS;
-		memset((void *)w->dst, (int)w->value, w->len);
-		return CUDA_SUCCESS;
+		return fill_do(w);
 	case MOCK_WORK_WRITE:
 		if (!mock_reachable(w->dst, sizeof(uint64_t)))
 			return CUDA_ERROR_ILLEGAL_ADDRESS;
