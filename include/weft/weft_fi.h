@@ -90,6 +90,12 @@ struct weft_fi_lane {
  *	that were made anew
  *   verbs.rail0_bytes, _downs, _ups ... verbs.rail7_bytes, _downs, _ups   by the device's
  *	place in FI_WEFT_RAILS: payload, and how often its port went and came back
+ *   hmem.registered, hmem.found, hmem.changed, hmem.evicted, hmem.failed   of domains
+ *	with FI_HMEM, and of the whole process: registrations of memory of GPUs that were
+ *	made; that were there already; that were of memory freed or mapped anew meanwhile;
+ *	that had to make room; that came to nothing
+ *   hmem.dmabuf, hmem.staged   of those made: a NIC can be given it; it goes by the host
+ *   hmem.under_128us, hmem.under_1ms, hmem.under_16ms, hmem.longer   what making took
  */
 struct weft_fi_count_ops {
 	size_t size; /* of this structure, as the provider knows it */

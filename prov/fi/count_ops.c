@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "prov/fi/domain.h"
+#include "prov/mem/device.h"
 #include "prov/wire/wire.h"
 
 /* All names there are; more of them are left out. */
@@ -57,6 +58,12 @@ static int count_read(struct fid_domain *fid, struct weft_fi_count *counts, size
 			counts_add(&all, &some[i]);
 	}
 	wfi_domain_unlock(d);
+	if (d->devices) {
+		const uint32_t n = mem_device_counters(some, COUNTS_MAX);
+
+		for (uint32_t i = 0; i < n; i++)
+			counts_add(&all, &some[i]);
+	}
 	for (size_t i = 0; i < all.count && i < *count; i++)
 		counts[i] = all.at[i];
 	*count = all.count;

@@ -32,6 +32,7 @@
 #include "prov/fi/srx.h"
 #include "prov/fi/stx.h"
 #include "prov/fi/work.h"
+#include "prov/mem/device.h"
 #include "prov/mem/params.h"
 #include "util/fi_names.h"
 
@@ -251,6 +252,7 @@ int wfi_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->entry = entry;
 	d->native =
 		entry.wire->atomic && prov_params()->verbs_atomics == PROV_ATOMICS_NATIVE;
+	d->devices = (info->caps & FI_HMEM) && mem_device_open();
 	d->fabric = wfi_fabric_of(fabric);
 	d->api_version = fabric->api_version;
 	domain_take_attr(d, info);

@@ -54,6 +54,7 @@ struct wfi_domain {
 	uint32_t addr_format;	       /* of addresses inserted into its vectors */
 	uint32_t born;		/* mem_fork_generation of the process that opened it */
 	struct wfi_entry entry; /* what moves the bytes */
+	bool devices;		/* FI_HMEM: memory of GPUs may be registered */
 	bool native;		/* atomics are carried out by devices alone (E4) */
 };
 

@@ -290,6 +290,7 @@ int wfi_ep_door(struct wfi_ep *ep)
 			ep->msg_order & (FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAW |
 					 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW),
 		.atomics = ep->atomic_caps,
+		.devices = ep->devices,
 		/* What its device does no other may. */
 		.atomic_access = ep->domain->native ? 0 : ep->atomic_access,
 	};
@@ -412,6 +413,7 @@ static void ep_set_caps(struct wfi_ep *ep, const struct fi_info *info)
 			(rma ? rma : all) & (FI_REMOTE_READ | FI_REMOTE_WRITE);
 	}
 	ep->directed = info->caps & FI_DIRECTED_RECV;
+	ep->devices = ep->domain->devices && (info->caps & FI_HMEM);
 }
 
 static size_t ops_size(size_t asked, size_t usual)

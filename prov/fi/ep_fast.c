@@ -435,12 +435,14 @@ void wfi_ep_fast_select(struct wfi_ep *ep)
 
 	ep->fast_msg = wfi_ep_ops_msg;
 	ep->fast_tagged = wfi_ep_ops_tagged;
-	if (ep->can_send && ep->cntrs[EP_CNTR_SEND]) {
+	if (ep->devices) {
+		/* The straight ways ask nothing of a buffer. */
+	} else if (ep->can_send && ep->cntrs[EP_CNTR_SEND]) {
 		select_counted(ep);
 	} else if (ep->can_send) {
 		select_send(ep, calls);
 	}
-	if (ep->can_recv &&
+	if (ep->can_recv && !ep->devices &&
 	    (ep->rx_bits & (PROTO_REPORT | WFI_TRIGGER)) == PROTO_REPORT) {
 		ep->fast_tagged.recv =
 			ep->directed ? calls->tag_recv_directed : calls->tag_recv;

@@ -224,7 +224,7 @@ void wfi_ep_fast_select_rma(struct wfi_ep *ep)
 	bool soon = !(ep->tx_bits & ~PROTO_REPORT);
 
 	ep->fast_rma = wfi_ep_ops_rma;
-	if (ep->can_rma && !(ep->tx_bits & WFI_TRIGGER)) {
+	if (ep->can_rma && !ep->devices && !(ep->tx_bits & WFI_TRIGGER)) {
 		ep->fast_rma.inject = soon ? rma_inject_soon : rma_inject;
 		ep->fast_rma.injectdata = rma_injectdata;
 		ep->fast_rma.read = rma_read;

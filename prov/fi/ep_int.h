@@ -85,6 +85,7 @@ struct wfi_ep {
 	size_t tx_size;
 	size_t rx_size;
 	size_t min_multi_recv;
+	bool devices; /* FI_HMEM: buffers may be memory of GPUs */
 	int hmem_p2p; /* FI_HMEM_P2P_*: what was asked for */
 	bool no_cuda; /* likewise */
 	/* What the application says to be the most that it will use, one more; 0: it said

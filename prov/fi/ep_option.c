@@ -108,7 +108,7 @@ static int rx_size_set(struct wfi_ep *ep, const union value *v)
 			  : queue_size_set(ep, v, WFI_RX_SIZE, &ep->rx_size);
 }
 
-/* ---- memory of devices: none is touched, so it is always as if peers did not */
+/* ---- memory of GPUs: which way it goes is the wire's choice */
 
 static int p2p_get(const struct wfi_ep *ep, union value *v)
 {
@@ -119,12 +119,18 @@ static int p2p_get(const struct wfi_ep *ep, union value *v)
 static int p2p_set(struct wfi_ep *ep, const union value *v)
 {
 	switch (v->number) {
+	case FI_HMEM_P2P_DISABLED:
+		/* Regions of GPUs are those of the domain: devices of the network that
+		 * were given them can't be kept from using them by one endpoint. */
+		if (ep->devices && ep->domain->entry.wire->key_add) {
+			return -FI_EOPNOTSUPP;
+		}
+		/* fallthrough */
 	case FI_HMEM_P2P_ENABLED:
 	case FI_HMEM_P2P_PREFERRED:
-	case FI_HMEM_P2P_DISABLED:
 		ep->hmem_p2p = v->number;
 		return 0;
-	case FI_HMEM_P2P_REQUIRED:
+	case FI_HMEM_P2P_REQUIRED: /* some of it always goes through the host */
 		return -FI_EOPNOTSUPP;
 	default:
 		return -FI_EINVAL;
@@ -144,9 +150,13 @@ static int cuda_get(const struct wfi_ep *ep, union value *v)
 	return 0;
 }
 
-/* It is not called whatever is permitted. */
+/* Without FI_HMEM it is not called whatever is permitted; with it, for every message of
+ * the memory that it is about. */
 static int cuda_set(struct wfi_ep *ep, const union value *v)
 {
+	if (ep->devices && !v->yes) {
+		return -FI_EOPNOTSUPP;
+	}
 	ep->no_cuda = !v->yes;
 	return 0;
 }

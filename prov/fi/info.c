@@ -120,7 +120,8 @@ static void fill_tx(const struct request *r, uint64_t caps, struct fi_tx_attr *t
 	const struct fi_tx_attr *ask = r->hints ? r->hints->tx_attr : NULL;
 
 	/* Rule E1: only the ordering that was asked for. Without hints: what there is. */
-	tx->caps = caps & WFI_TX_CAPS & (ask && ask->caps ? ask->caps : ~0ull);
+	tx->caps =
+		caps & (WFI_TX_CAPS | FI_HMEM) & (ask && ask->caps ? ask->caps : ~0ull);
 	tx->op_flags = ask ? ask->op_flags : 0;
 	tx->msg_order = ask ? ask->msg_order : WFI_MSG_ORDER;
 	tx->comp_order = FI_ORDER_NONE;
@@ -134,7 +135,8 @@ static void fill_rx(const struct request *r, uint64_t caps, struct fi_rx_attr *r
 {
 	const struct fi_rx_attr *ask = r->hints ? r->hints->rx_attr : NULL;
 
-	rx->caps = caps & WFI_RX_CAPS & (ask && ask->caps ? ask->caps : ~0ull);
+	rx->caps =
+		caps & (WFI_RX_CAPS | FI_HMEM) & (ask && ask->caps ? ask->caps : ~0ull);
 	rx->op_flags = ask ? ask->op_flags : 0;
 	rx->msg_order = ask ? ask->msg_order : WFI_MSG_ORDER;
 	rx->comp_order = FI_ORDER_NONE;

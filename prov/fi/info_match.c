@@ -18,6 +18,7 @@
 #include "prov/fi/info.h"
 #include "prov/fi/limits.h"
 #include "prov/fi/newer.h"
+#include "prov/mem/device.h"
 #include "prov/mem/params.h"
 #include "util/fi_names.h"
 
@@ -68,6 +69,44 @@ static int match_limits(const struct limit *rows, size_t count)
 	return 0;
 }
 
+/* Asked for in any of the three places. */
+static bool wants_devices(const struct fi_info *hints)
+{
+	return hints && ((hints->caps | (hints->tx_attr ? hints->tx_attr->caps : 0) |
+			  (hints->rx_attr ? hints->rx_attr->caps : 0)) &
+			 FI_HMEM);
+}
+
+/* Memory of GPUs: whether there is one is asked, and the driver loaded, only for those
+ * who want it. They must offer to register it. */
+static int match_devices(uint32_t version, const struct fi_info *hints)
+{
+	int mode = hints->domain_attr ? hints->domain_attr->mr_mode : 0;
+
+	if (!wants_devices(hints))
+		return 0;
+	if (version < FI_VERSION(1, 9) || !(hints->caps & FI_HMEM)) {
+		FI_INFO(&weft_provider, FI_LOG_CORE,
+			"hint caps: FI_HMEM is asked for in hints->caps, of interface "
+			"1.9 "
+			"or later\n");
+		return -FI_ENODATA;
+	}
+	if (!(mode & FI_MR_HMEM) || (mode & (FI_MR_BASIC | FI_MR_SCALABLE))) {
+		FI_INFO(&weft_provider, FI_LOG_CORE,
+			"hint caps: FI_HMEM takes FI_MR_HMEM in domain_attr->mr_mode, "
+			"which has 0x%x\n",
+			(unsigned int)mode);
+		return -FI_ENODATA;
+	}
+	if (!mem_device_open()) {
+		FI_INFO(&weft_provider, FI_LOG_CORE,
+			"hint caps: FI_HMEM: there is no GPU: %s\n", mem_device_why());
+		return -FI_ENODATA;
+	}
+	return 0;
+}
+
 uint64_t wfi_caps_all(bool remote)
 {
 	return WFI_TX_CAPS | WFI_RX_CAPS | FI_SHARED_AV | FI_AV_USER_ID | FI_LOCAL_COMM |
@@ -97,7 +136,7 @@ uint64_t wfi_caps_grant(uint64_t asked, bool remote)
 
 static int match_caps(const struct fi_info *hints, bool remote)
 {
-	uint64_t all = wfi_caps_all(remote);
+	uint64_t all = wfi_caps_all(remote) | FI_HMEM; /* of that, match_devices knows */
 
 	if (hints->caps & ~all) {
 		if (hints->caps & FI_REMOTE_COMM & ~all)
@@ -120,8 +159,9 @@ static int match_tx(const struct fi_tx_attr *tx, bool remote)
 		{"tx_attr->comp_order", tx->comp_order, FI_ORDER_NONE},
 	};
 
-	if (tx->caps & ~wfi_caps_all(remote))
-		return refuse_bits("tx_attr->caps", tx->caps, wfi_caps_all(remote));
+	if (tx->caps & ~(wfi_caps_all(remote) | FI_HMEM))
+		return refuse_bits("tx_attr->caps", tx->caps,
+				   wfi_caps_all(remote) | FI_HMEM);
 	if (tx->op_flags & ~WFI_TX_OP_FLAGS)
 		return refuse_bits("tx_attr->op_flags", tx->op_flags, WFI_TX_OP_FLAGS);
 	if (tx->msg_order & ~WFI_MSG_ORDER)
@@ -138,8 +178,9 @@ static int match_rx(const struct fi_rx_attr *rx, bool remote)
 		{"rx_attr->total_buffered_recv", rx->total_buffered_recv, 0},
 	};
 
-	if (rx->caps & ~wfi_caps_all(remote))
-		return refuse_bits("rx_attr->caps", rx->caps, wfi_caps_all(remote));
+	if (rx->caps & ~(wfi_caps_all(remote) | FI_HMEM))
+		return refuse_bits("rx_attr->caps", rx->caps,
+				   wfi_caps_all(remote) | FI_HMEM);
 	if (rx->op_flags & ~WFI_RX_OP_FLAGS)
 		return refuse_bits("rx_attr->op_flags", rx->op_flags, WFI_RX_OP_FLAGS);
 	if (rx->msg_order & ~WFI_MSG_ORDER)
@@ -338,6 +379,8 @@ int wfi_info_match(uint32_t version, const struct fi_info *hints,
 		rc = match_mr_demand(hints);
 	if (!rc && hints->fabric_attr)
 		rc = match_fabric(hints->fabric_attr);
+	if (!rc)
+		rc = match_devices(version, hints);
 	if (!rc && !wfi_info_family(hints, AF_INET) && !wfi_info_family(hints, AF_INET6))
 		rc = refuse_value("addr_format (only FI_SOCKADDR, _IN, _IN6)",
 				  hints->addr_format, FI_SOCKADDR_IN6);
@@ -355,7 +398,9 @@ int wfi_mr_mode_grant(uint32_t version, const struct fi_info *hints)
 		return FI_MR_SCALABLE;
 	/* What is returned is what the application has to do (fi_domain(3)), and no wire
 	 * here needs anything of it, unless somebody wants that. */
-	return mr_mode_demanded(hints && hints->caps ? hints->caps : wfi_caps_all(false));
+	return mr_mode_demanded(hints && hints->caps ? hints->caps
+						     : wfi_caps_all(false)) |
+	       (wants_devices(hints) ? FI_MR_HMEM : 0);
 }
 
 bool wfi_info_family(const struct fi_info *hints, sa_family_t family)

@@ -100,6 +100,15 @@ TESTS += %D%/tests/test_threads %D%/tests/test_spared %D%/tests/test_counts
 %C%_tests_test_spared_LDADD = $(LIBFABRIC_LIBS) -ldl -lpthread
 %C%_tests_test_spared_LDFLAGS = -Wl,--export-dynamic
 
+# Memory of GPUs, on the stand-in for a driver (gpu/tests/on-mock has it as well).
+check_PROGRAMS += %D%/tests/test_hmem
+TESTS += %D%/tests/test_hmem
+THREAD_TESTS += %D%/tests/test_hmem
+GPU_TESTS += %D%/tests/test_hmem
+%C%_tests_test_hmem_SOURCES = %D%/tests/test_hmem.c %D%/tests/hmem_pair.c %D%/tests/hmem_pair.h
+%C%_tests_test_hmem_LDADD = gpu/tests/libapp.la gpu/libgpu.la $(LIBFABRIC_LIBS) -lpthread
+EXTRA_prov_fi_tests_test_hmem_DEPENDENCIES = prov/libweft-fi.so
+
 check_PROGRAMS += %D%/tests/test_sets
 TESTS += %D%/tests/test_sets
 THREAD_TESTS += %D%/tests/test_sets

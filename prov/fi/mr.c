@@ -22,12 +22,16 @@
 #include "prov/fi/nosys.h"
 #include "prov/fi/raw_key.h"
 #include "prov/fi/wait.h"
+#include "prov/mem/device.h"
 #include "prov/mem/keytab.h"
 #include "prov/mem/params.h"
 #include "util/lock_note.h"
 
 #define MR_ACCESS_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define MR_ACCESS	 (MR_ACCESS_REMOTE | FI_SEND | FI_RECV | FI_READ | FI_WRITE)
+
+/* Of registrations: the memory is the host's. */
+#define NO_GPU (-1)
 
 /* How long closing waits for peers that are in the middle of an access. */
 #define QUIESCE_NS	 10000000000ull
@@ -36,13 +40,14 @@
 struct wfi_mr {
 	struct fid_mr fid; /* first: libfabric casts */
 	struct wfi_domain *domain;
-	struct mem_region region; /* its shares are held in the arena */
-	struct mem_dmabuf dmabuf; /* fd: ours, -1: none */
-	uint64_t key;		  /* fid.key is what the application may know of it */
-	bool bound;		  /* to an endpoint */
-	bool enabled;		  /* peers may use it */
-	bool in_table;		  /* the key names it */
-	bool remote;		  /* was in the table: peers may be using it */
+	struct mem_region region;  /* its shares are held in the arena */
+	struct mem_dmabuf dmabuf;  /* fd: ours, -1: none */
+	struct mem_device *device; /* memory of a GPU; NULL: the host's */
+	uint64_t key;		   /* fid.key is what the application may know of it */
+	bool bound;		   /* to an endpoint */
+	bool enabled;		   /* peers may use it */
+	bool in_table;		   /* the key names it */
+	bool remote;		   /* was in the table: peers may be using it */
 	bool events; /* FI_RMA_EVENT: it may have counters even where that must be told */
 	struct list node;	   /* wfi_domain.counted, while it has counters */
 	struct list keyed;	   /* wfi_domain.keyed, while wires know the key */
@@ -94,6 +99,8 @@ static void mr_drop(struct wfi_mr *mr)
 	}
 	if (mr->dmabuf.fd >= 0)
 		close(mr->dmabuf.fd);
+	if (mr->device)
+		mem_device_drop(mr->device);
 }
 
 /* ---- what wires hear of keys
@@ -594,8 +601,34 @@ static int dmabuf_hold(struct wfi_mr *mr, const struct mem_dmabuf *dmabuf)
 	return 0;
 }
 
+/* Memory of GPU number `gpu`; none where that is negative. */
+static int device_hold(struct wfi_mr *mr, const struct fi_mr_attr *attr, int gpu)
+{
+	struct mem_dmabuf dmabuf;
+	int rc;
+
+	if (gpu < 0)
+		return 0;
+	if (attr->iov_count != 1) {
+		FI_WARN(&weft_provider, FI_LOG_MR,
+			"%zu pieces of memory of a GPU: one is taken, of any number of "
+			"allocations\n",
+			attr->iov_count);
+		return -FI_EINVAL;
+	}
+	rc = mem_device_add(attr->mr_iov[0].iov_base, attr->mr_iov[0].iov_len, gpu,
+			    &mr->device);
+	if (rc)
+		return rc;
+	mr->region.device = true;
+	if (mr->region.dmabuf || !mem_device_dmabuf(mr->device, &dmabuf))
+		return 0;
+	return dmabuf_hold(mr, &dmabuf);
+}
+
 static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr,
-		   const struct mem_dmabuf *dmabuf, uint64_t flags, struct fid_mr **fid)
+		   const struct mem_dmabuf *dmabuf, int gpu, uint64_t flags,
+		   struct fid_mr **fid)
 {
 	struct wfi_mr *mr;
 	int rc = mr_check(attr, flags);
@@ -611,12 +644,15 @@ static int mr_open(struct wfi_domain *d, const struct fi_mr_attr *attr,
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
+	mr->domain = d;
 	rc = dmabuf_hold(mr, dmabuf);
+	if (!rc)
+		rc = device_hold(mr, attr, gpu);
 	if (rc) {
+		mr_drop(mr);
 		free(mr);
 		return rc;
 	}
-	mr->domain = d;
 	list_init(&mr->node);
 	list_init(&mr->keyed);
 	mr->region.iov_count = (uint32_t)attr->iov_count;
@@ -669,7 +705,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	struct wfi_domain *d;
 	int rc = domain_of_class(fid, &d);
 
-	return rc ? rc : mr_open(d, &attr, NULL, flags, mr);
+	return rc ? rc : mr_open(d, &attr, NULL, NO_GPU, flags, mr);
 }
 
 static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
@@ -681,9 +717,9 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
 }
 
-/* Host memory that a descriptor stands for, and that is mapped: peers on this host, and
- * packets, go by the mapping. */
-static int dmabuf_open(struct wfi_domain *d, const struct fi_mr_attr *attr,
+/* Memory that a descriptor stands for, and that has an address: the host's is mapped
+ * there, and peers on this host, and packets, go by the mapping. */
+static int dmabuf_open(struct wfi_domain *d, const struct fi_mr_attr *attr, int gpu,
 		       uint64_t flags, struct fid_mr **mr)
 {
 	const struct newer_mr_dmabuf *b = newer_dmabuf(attr);
@@ -701,25 +737,41 @@ static int dmabuf_open(struct wfi_domain *d, const struct fi_mr_attr *attr,
 	iov = (struct iovec){(char *)b->base_addr + b->offset, b->len};
 	dmabuf = (struct mem_dmabuf){.fd = b->fd, .offset = b->offset};
 	mapped.mr_iov = &iov;
-	return mr_open(d, &mapped, &dmabuf, flags & ~FI_MR_DMABUF, mr);
+	return mr_open(d, &mapped, &dmabuf, gpu, flags & ~FI_MR_DMABUF, mr);
+}
+
+/* Whose memory it is: the GPU's number, NO_GPU, or what is wrong in *rc. */
+static int mr_owner(const struct wfi_domain *d, const struct fi_mr_attr *attr, int *rc)
+{
+	*rc = 0;
+	/* Before 1.10 the structure ended before it said what kind of memory it is. */
+	if (d->api_version < FI_VERSION(1, 10) || attr->iface == FI_HMEM_SYSTEM)
+		return NO_GPU;
+	if (attr->iface == FI_HMEM_CUDA && d->devices) {
+		*rc = attr->device.cuda < 0 ? -FI_EINVAL : 0;
+		return attr->device.cuda;
+	}
+	FI_INFO(&weft_provider, FI_LOG_MR,
+		"memory of interface %d: host memory can be registered, and with FI_HMEM "
+		"among the capabilities of the domain that of CUDA\n",
+		attr->iface);
+	*rc = -FI_ENOSYS;
+	return NO_GPU;
 }
 
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr)
 {
 	struct wfi_domain *d;
-	int rc = domain_of_class(fid, &d);
+	int rc = domain_of_class(fid, &d), gpu;
 
 	if (rc)
 		return rc;
-	/* Before 1.10 the structure ended before it said what kind of memory it is. */
-	if (d->api_version >= FI_VERSION(1, 10) && attr->iface != FI_HMEM_SYSTEM) {
-		FI_INFO(&weft_provider, FI_LOG_MR,
-			"memory of interface %d: only host memory "
-			"can be registered\n",
-			attr->iface);
-		return -FI_ENOSYS;
-	}
+	gpu = mr_owner(d, attr, &rc);
+	if (rc)
+		return rc;
+	if (gpu >= 0)
+		flags &= ~FI_HMEM_DEVICE_ONLY; /* as all of it is */
 	if (d->api_version >= FI_VERSION(1, 5) && attr->auth_key_size) {
 		FI_INFO(&weft_provider, FI_LOG_MR,
 			"an authorization key of %zu bytes: none are supported\n",
@@ -727,8 +779,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		return -FI_EINVAL;
 	}
 	if (d->api_version >= FI_VERSION(1, 20) && (flags & FI_MR_DMABUF))
-		return dmabuf_open(d, attr, flags, mr);
-	return mr_open(d, attr, NULL, flags, mr);
+		return dmabuf_open(d, attr, gpu, flags, mr);
+	return mr_open(d, attr, NULL, gpu, flags, mr);
 }
 
 struct fi_ops_mr wfi_mr_ops = {

@@ -48,8 +48,9 @@ struct work {
 	char kept[]; /* what was injected: its buffer is the caller's again */
 };
 
-/* Each returns NULL when there is no memory. Lists are copied, and with PROTO_INJECT what
- * they name as well: no more than inject_size, which the caller has seen to. */
+/* Each returns NULL when there is no memory, or what is injected can't be read. Lists are
+ * copied, and with PROTO_INJECT what they name as well: no more than inject_size, which
+ * the caller has seen to. */
 struct work *wfi_work_make_send(struct wfi_ep *ep, const struct proto_msg *m,
 				fi_addr_t dest);
 struct work *wfi_work_make_recv(struct wfi_ep *ep, const struct proto_recv *r,

@@ -37,11 +37,13 @@ static const struct iovec *keep_iov(struct iovec *to, const struct iovec *iov,
 	return to;
 }
 
-/* The bytes, to `at`; one piece in the end. */
+/* The bytes, to `at`; one piece in the end. NULL: they can't be had. */
 static const struct iovec *keep_bytes(struct iovec *to, const struct iovec *iov,
 				      size_t count, char *at, size_t len)
 {
-	iov_gather(iov, (uint32_t)count, 0, at, len);
+	if (iov_gather(iov, (uint32_t)count, 0, at, len)) {
+		return NULL;
+	}
 	*to = (struct iovec){at, len};
 	return to;
 }
@@ -71,6 +73,10 @@ struct work *wfi_work_make_send(struct wfi_ep *ep, const struct proto_msg *m,
 	if (inject) {
 		w->op.msg.iov = keep_bytes(w->iov, m->iov, m->count, w->kept, m->len);
 		w->op.msg.count = 1;
+		if (!w->op.msg.iov) {
+			free(w);
+			return NULL;
+		}
 	} else {
 		w->op.msg.iov = keep_iov(w->iov, m->iov, m->count);
 	}
@@ -107,6 +113,10 @@ struct work *wfi_work_make_rma(struct wfi_ep *ep, const struct proto_rma *r,
 	if (inject) {
 		w->op.rma.iov = keep_bytes(w->iov, r->iov, r->count, w->kept, r->len);
 		w->op.rma.count = 1;
+		if (!w->op.rma.iov) {
+			free(w);
+			return NULL;
+		}
 	} else {
 		w->op.rma.iov = keep_iov(w->iov, r->iov, r->count);
 	}
@@ -143,6 +153,11 @@ struct work *wfi_work_make_atomic(struct wfi_ep *ep, const struct proto_atomic *
 			keep_bytes(w->compare, a->compare, a->compare_count,
 				   w->kept + a->len, a->len);
 		w->op.atomic.compare_count = 1;
+	}
+	if ((operands > 0 && !w->op.atomic.iov) ||
+	    (operands > 1 && !w->op.atomic.compare)) {
+		free(w);
+		return NULL;
 	}
 	return w;
 }

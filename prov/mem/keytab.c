@@ -165,7 +165,8 @@ static void entry_end(struct keytab_entry *e)
 static void entry_fill(struct keytab_entry *e, const struct mem_region *region,
 		       uint64_t key, uint32_t incarnation)
 {
-	uint32_t flags = KEYTAB_USED | (region->virt_addr ? KEYTAB_VIRT_ADDR : 0);
+	uint32_t flags = KEYTAB_USED | (region->virt_addr ? KEYTAB_VIRT_ADDR : 0) |
+			 (region->device ? KEYTAB_DEVICE : 0);
 
 	entry_begin(e);
 	entry_set(&e->key, key);

@@ -32,6 +32,7 @@ struct mem_region {
 	uint64_t access; /* FI_REMOTE_READ | FI_REMOTE_WRITE, ... */
 	bool virt_addr;	 /* remote address is a virtual address (first piece), else an
 			  * offset  from the region's start */
+	bool device;	 /* of a GPU: no process but its own moves the bytes (device.h) */
 	/* NULL: nothing but what is mapped. Of one piece; as long as the region is. */
 	const struct mem_dmabuf *dmabuf;
 	uint32_t incarnation; /* set by the table: differs for each registration (rule D2)
@@ -124,6 +125,7 @@ struct mem_place {
 	uint64_t share[MEM_REGION_IOV]; /* of each piece's first byte; 0: not shared */
 	uint32_t count;
 	uint32_t incarnation;
+	bool device; /* of a GPU */
 };
 
 int mem_keyview_locate(const struct mem_keyview *view, uint64_t key, uint64_t addr,
@@ -145,7 +147,7 @@ struct mem_keyhit {
 	uint32_t access; /* FI_REMOTE_READ | FI_REMOTE_WRITE, as far as granted */
 };
 
-/* False: no such key, not of one piece, or nonsense; then *hit is empty. */
+/* False: no such key, not of one piece, of a GPU, or nonsense; then *hit is empty. */
 bool mem_keyview_hit(const struct mem_keyview *view, uint64_t key,
 		     struct mem_keyhit *hit);
 

@@ -25,7 +25,7 @@
 #include "prov/mem/keytab.h"
 
 #define KEYTAB_MAGIC	    UINT64_C(0x3062617479656b77) /* "wkeytab0" */
-#define KEYTAB_VERSION	    3
+#define KEYTAB_VERSION	    4
 #define KEYTAB_HEADER_SIZE  4096
 #define KEYTAB_CAPACITY_MIN 64u
 #define KEYTAB_CAPACITY_MAX (1u << 24)
@@ -45,6 +45,7 @@ struct keytab_header {
 enum keytab_entry_flags {
 	KEYTAB_USED = 1,
 	KEYTAB_VIRT_ADDR = 2,
+	KEYTAB_DEVICE = 4,
 };
 
 /* Fields are atomics since reader and owner do meet; single accesses are relaxed and seq

@@ -231,6 +231,7 @@ int mem_keyview_locate(const struct mem_keyview *view, uint64_t key, uint64_t ad
 			return -FI_EINVAL;
 		offset = addr - first;
 	}
+	place->device = e.flags & KEYTAB_DEVICE;
 	if (len == 0) {
 		uint64_t left = offset;
 
@@ -253,7 +254,7 @@ bool mem_keyview_hit(const struct mem_keyview *view, uint64_t key, struct mem_ke
 
 	hit->seq_at = NULL;
 	if (!view_lookup(view, key, &e) || e.iov_count != 1 || e.iov[0].len == 0 ||
-	    e.iov[0].len - 1 > UINT64_MAX - e.iov[0].addr)
+	    (e.flags & KEYTAB_DEVICE) || e.iov[0].len - 1 > UINT64_MAX - e.iov[0].addr)
 		return false;
 	hit->key = key;
 	hit->base = e.flags & KEYTAB_VIRT_ADDR ? e.iov[0].addr : 0;

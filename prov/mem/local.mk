@@ -1,5 +1,5 @@
 # Sources of prov/mem (libprov.la) and the unit tests beside them.
-PROV_SOURCES += %D%/arena.c %D%/arena.h %D%/fork.c %D%/fork.h %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
+PROV_SOURCES += %D%/arena.c %D%/arena.h %D%/device.c %D%/device.h %D%/device_copy.c %D%/device_int.h %D%/fork.c %D%/fork.h %D%/keytab.c %D%/keytab.h %D%/keytab_format.h %D%/keytab_own.h \
 	%D%/keyview.c %D%/memfd.c %D%/memfd.h %D%/monitor.c %D%/monitor.h %D%/probe.c %D%/probe.h \
 	%D%/regcache.c %D%/regcache.h %D%/uffd.c %D%/uffd.h
 

@@ -90,7 +90,7 @@ static bool check_send(struct proto_peer *pp, struct tx *tx)
 }
 
 /* The next request of tx; false: not now. */
-static bool request_send(struct proto_peer *pp, struct tx *tx)
+static bool request_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
 	struct atomic_out *out = tx->out;
 	size_t left = tx->x.total - out->sent;
@@ -116,12 +116,12 @@ static bool request_send(struct proto_peer *pp, struct tx *tx)
 		return false;
 	}
 	left = pkt_put_atomic(pkt, &v);
-	if (out->operands > 0) {
-		iov_gather(tx->x.local, tx->x.local_count, out->sent, pkt + left, v.len);
-	}
-	if (out->operands > 1) {
-		iov_gather(out->compare, out->compare_count, out->sent,
-			   pkt + left + v.len, v.len);
+	if ((out->operands > 0 &&
+	     iov_gather(tx->x.local, tx->x.local_count, out->sent, pkt + left, v.len)) ||
+	    (out->operands > 1 && iov_gather(out->compare, out->compare_count, out->sent,
+					     pkt + left + v.len, v.len))) {
+		proto_give_up(ep, pp);
+		return false;
 	}
 	link_commit(pp->peer.link, pkt, size);
 	out->sent += v.len;
@@ -130,7 +130,7 @@ static bool request_send(struct proto_peer *pp, struct tx *tx)
 }
 
 /* By the peer's device. False: not now. */
-static bool native_send(struct proto_peer *pp, struct tx *tx)
+static bool native_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
 	struct wire_link *link = pp->peer.link;
 	struct atomic_out *out = tx->out;
@@ -139,11 +139,12 @@ static bool native_send(struct proto_peer *pp, struct tx *tx)
 				.compare = out->mode == ATOMIC_COMPARE,
 				.cookie = pool_id(tx)};
 
-	iov_gather(tx->x.local, tx->x.local_count, 0, (char *)&a.operand,
-		   sizeof(a.operand));
-	if (a.compare) {
-		iov_gather(out->compare, out->compare_count, 0, (char *)&a.expect,
-			   sizeof(a.expect));
+	if (iov_gather(tx->x.local, tx->x.local_count, 0, (char *)&a.operand,
+		       sizeof(a.operand)) ||
+	    (a.compare && iov_gather(out->compare, out->compare_count, 0,
+				     (char *)&a.expect, sizeof(a.expect)))) {
+		proto_give_up(ep, pp);
+		return false;
 	}
 	if (link_ops(link)->atomic(link, &a)) {
 		return false;
@@ -167,8 +168,8 @@ void proto_atomic_done(void *arg, struct wire_link *link, uint64_t cookie, uint6
 	}
 	pp = tx->peer;
 	if (!err && tx->out->mode != ATOMIC_BASE) {
-		iov_scatter(tx->out->result, tx->out->result_count, 0, (const char *)&was,
-			    sizeof(was));
+		err = iov_scatter(tx->out->result, tx->out->result_count, 0,
+				  (const char *)&was, sizeof(was));
 	}
 	/* Messages may follow when it is done, and not when it has left (rule E2). */
 	pp->atomics_sent++;
@@ -191,7 +192,7 @@ static void all_sent(struct proto_peer *pp, struct tx *tx)
 	pp->atomics_sent++;
 }
 
-int atomics_run(struct proto_peer *pp)
+int atomics_run(struct proto_ep *ep, struct proto_peer *pp)
 {
 	bool native = wire_link_base(pp->peer.link)->caps.atomic;
 	int sent = 0;
@@ -200,7 +201,7 @@ int atomics_run(struct proto_peer *pp)
 		struct tx *tx = container_of(pp->atomics.next, struct tx, node);
 
 		if (pp->rma_done < tx->rma_barrier ||
-		    !(native ? native_send(pp, tx) : request_send(pp, tx))) {
+		    !(native ? native_send(ep, pp, tx) : request_send(ep, pp, tx))) {
 			return sent;
 		}
 		if (!native && tx->out->sent == tx->x.total) {
@@ -223,9 +224,11 @@ static void take_pieces(struct iovec *to, uint8_t *to_count, const struct iovec 
 	*to_count = (uint8_t)count;
 }
 
-static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_atomic *a)
+/* Not 0: what is injected can't be had. */
+static int take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_atomic *a)
 {
 	struct atomic_out *out = tx->out;
+	int err = 0;
 
 	tx->x.total = a->len;
 	tx->x.remote_count = a->remote_count;
@@ -239,10 +242,9 @@ static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_a
 		take_pieces(tx->x.local, &tx->x.local_count, a->iov, a->count);
 		take_pieces(out->compare, &out->compare_count, a->compare,
 			    a->compare_count);
-		return;
+		return 0;
 	}
 	/* Both fit: the caller of proto_atomic has seen to that. */
-	ep->injected++;
 	tx->x.local[0].iov_base = tx->bounce;
 	tx->x.local[0].iov_len = a->len;
 	tx->x.local_count = 1;
@@ -250,12 +252,14 @@ static void take_memory(struct proto_ep *ep, struct tx *tx, const struct proto_a
 	out->compare[0].iov_len = a->len;
 	out->compare_count = 1;
 	if (out->operands > 0) {
-		iov_gather(a->iov, a->count, 0, tx->x.local[0].iov_base, a->len);
+		err = iov_gather(a->iov, a->count, 0, tx->x.local[0].iov_base, a->len);
 	}
-	if (out->operands > 1) {
-		iov_gather(a->compare, a->compare_count, 0, out->compare[0].iov_base,
-			   a->len);
+	if (!err && out->operands > 1) {
+		err = iov_gather(a->compare, a->compare_count, 0,
+				 out->compare[0].iov_base, a->len);
 	}
+	ep->injected += !err;
+	return err;
 }
 
 ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
@@ -263,6 +267,7 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 {
 	struct tx *tx = proto_fence_holds(pp, a->flags) ? NULL : tx_alloc(ep, pp);
 	struct atomic_out *out;
+	int err;
 
 	if (!tx) {
 		return -FI_EAGAIN;
@@ -283,12 +288,16 @@ ssize_t proto_atomic(struct proto_ep *ep, struct proto_peer *pp,
 	out->sent = 0;
 	out->answered = 0;
 	out->err = 0;
-	take_memory(ep, tx, a);
+	err = take_memory(ep, tx, a);
+	if (unlikely(err)) {
+		pool_release(&ep->tx, tx);
+		return err;
+	}
 	tx_set_state(tx, TX_ATOMIC);
 	pp->atomics_posted++;
 	list_push_back(&pp->atomics, &tx->node);
 	if (proto_peer_is_up(pp)) {
-		atomics_run(pp);
+		atomics_run(ep, pp);
 	} else {
 		peer_connect(&ep->peers, &pp->peer);
 	}
@@ -319,6 +328,7 @@ void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 	struct tx *tx = tx_find(ep, pp, v->id);
 	struct atomic_out *out;
 	size_t len, want;
+	int err;
 
 	if (!tx) { /* of an epoch that ended */
 		return;
@@ -341,7 +351,11 @@ void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 		proto_violation(ep, link);
 		return;
 	}
-	iov_scatter(out->result, out->result_count, out->answered, v->payload, want);
+	err = iov_scatter(out->result, out->result_count, out->answered, v->payload,
+			  want);
+	if (unlikely(err) && !out->err) {
+		out->err = err; /* carried out all the same */
+	}
 	out->answered += len;
 	pp->atomics_cost -= atomic_cost(len);
 	if (unlikely(v->total)) {

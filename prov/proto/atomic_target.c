@@ -12,9 +12,13 @@
  */
 #include "config.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/device.h"
 #include "prov/mem/keytab.h"
 #include "prov/proto/atomic_op.h"
 #include "prov/proto/ep.h"
@@ -34,6 +38,9 @@ static int piece_check(struct proto_ep *ep, const struct pkt_view *v,
 
 	if (at % atomic_type_align(v->type) || iov->iov_len % atomic_type_size(v->type)) {
 		return -FI_EINVAL;
+	}
+	if (mem_is_device(iov->iov_base, iov->iov_len)) {
+		return 0; /* the copies find out */
 	}
 	return mem_probe(&ep->probe, at, iov->iov_len, write, incarnation) ? 0
 									   : -FI_EFAULT;
@@ -70,18 +77,53 @@ static int places_find(struct proto_ep *ep, const struct pkt_view *v, struct pla
 	return 0;
 }
 
-/* result: v->len bytes, or NULL. */
-static void carry_out(const struct pkt_view *v, const struct places *p, void *result)
+/* Elements of a GPU are changed in memory of the host: no other of this process, of
+ * whatever endpoint, may do so meanwhile. What kernels do at the time nobody sees. */
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int carry_out_copied(atomic_fn fn, const struct iovec *iov, const char *operand,
+			    const char *compare, char *result, size_t count, bool write)
+{
+	char *copy = malloc(iov->iov_len);
+	int err;
+
+	if (!copy) {
+		return -FI_ENOMEM;
+	}
+	pthread_mutex_lock(&device_lock);
+	err = mem_copy(copy, iov->iov_base, iov->iov_len);
+	if (!err) {
+		fn(copy, operand, compare, result, count);
+		err = write ? mem_copy(iov->iov_base, copy, iov->iov_len) : 0;
+	}
+	pthread_mutex_unlock(&device_lock);
+	free(copy);
+	return err;
+}
+
+/* result: v->len bytes, or NULL. Only memory of GPUs can fail. */
+static int carry_out(const struct pkt_view *v, const struct places *p, void *result)
 {
 	atomic_fn fn = atomic_op_find(v->mode, v->op, v->type);
+	bool write = atomic_op_access(v->mode, v->op) & FI_REMOTE_WRITE;
 	size_t size = atomic_type_size(v->type), at = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; i < p->count; i++) {
-		fn(p->iov[i].iov_base, v->payload ? (const char *)v->payload + at : NULL,
-		   v->compare ? (const char *)v->compare + at : NULL,
-		   result ? (char *)result + at : NULL, p->iov[i].iov_len / size);
-		at += p->iov[i].iov_len;
+	for (uint32_t i = 0; !err && i < p->count; i++) {
+		const struct iovec *iov = &p->iov[i];
+		const char *operand = v->payload ? (const char *)v->payload + at : NULL;
+		const char *compare = v->compare ? (const char *)v->compare + at : NULL;
+		char *out = result ? (char *)result + at : NULL;
+
+		if (unlikely(mem_is_device(iov->iov_base, iov->iov_len))) {
+			err = carry_out_copied(fn, iov, operand, compare, out,
+					       iov->iov_len / size, write);
+		} else {
+			fn(iov->iov_base, operand, compare, out, iov->iov_len / size);
+		}
+		at += iov->iov_len;
 	}
+	return err;
 }
 
 /* Room for a result that can't leave yet; NULL: the peer asked for more than it may, or
@@ -132,7 +174,8 @@ static bool answer(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 	}
 	if (likely(pkt)) {
 		if (!err && !check) {
-			carry_out(v, p, len ? pkt + head : NULL);
+			err = carry_out(v, p, len ? pkt + head : NULL);
+			len = err ? 0 : len;
 		}
 		pkt_put_result(pkt, v->id, -err, len);
 		link_commit(link, pkt, head + len);
@@ -142,10 +185,14 @@ static bool answer(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 	if (!a) {
 		return false;
 	}
-	a->fin_err = -err;
 	if (!err && !check) {
-		carry_out(v, p, a->payload);
+		err = carry_out(v, p, a->payload);
+		if (err && len) { /* it leaves, and counts, without a result */
+			pp->results_kept -= atomic_cost(len) - atomic_cost(0);
+			a->len = 0;
+		}
 	}
+	a->fin_err = -err;
 	return true;
 }
 
@@ -191,7 +238,7 @@ void atomic_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link
 	if (!proto_peer_is_up(pp) || !peer_link_is_current(&pp->peer, link)) {
 		/* Sent before its sender's epoch ended: there is nobody to answer. */
 		if (!err && !(v->flags & PKT_F_CHECK)) {
-			carry_out(v, &p, NULL);
+			(void)carry_out(v, &p, NULL); /* nobody hears of it */
 		}
 	} else if (!answer(ep, pp, link, v, &p, err)) {
 		proto_violation(ep, link);

@@ -81,12 +81,16 @@ static enum sent chunk_send(struct proto_ep *ep, struct proto_peer *pp, struct t
 	}
 	if (ep->wire->bulk_get(ep->wep, &slot)) {
 		/* With slots out, one comes back soon. */
-		if (pp->bulk_out || !stream_packet(pp, tx)) {
+		if (pp->bulk_out || !stream_packet(ep, pp, tx)) {
 			return SENT_NONE;
 		}
 		return stream_is_over(pp, tx) ? SENT_LAST : SENT_ONE;
 	}
-	bulk_gather(tx->x.local, tx->x.local_count, tx->stream_off, slot.at, len);
+	if (bulk_gather(tx->x.local, tx->x.local_count, tx->stream_off, slot.at, len)) {
+		ep->wire->bulk_put(ep->wep, slot.slot);
+		proto_give_up(ep, pp);
+		return SENT_NONE;
+	}
 	link_commit(
 		pp->peer.link, pkt,
 		pkt_put_chunk(pkt, tx->rx_id, tx->stream_off, len, slot.slot, slot.turn));
@@ -223,6 +227,7 @@ void chunk_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 	struct arrival *a = pool_find(&ep->arrivals, v->id);
 	struct wire_link *from = pp->peer.link; /* all links have the same slots */
 	const void *at;
+	int err;
 
 	if (!a || a->peer != pp || a->state != ARRIVAL_STREAM) {
 		if (a && a->peer == pp && a->state == ARRIVAL_PULL) {
@@ -235,9 +240,13 @@ void chunk_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link 
 		proto_violation(ep, link);
 		return;
 	}
-	bulk_scatter(a->claim.iov, a->claim.count, v->offset, at, v->len);
+	err = bulk_scatter(a->claim.iov, a->claim.count, v->offset, at, v->len);
 	if (!link_ops(from)->bulk_holds(from, v->slot, v->turn)) {
 		proto_violation(ep, link);
+		return;
+	}
+	if (unlikely(err)) {
+		rndv_not_placed(ep, a, err);
 		return;
 	}
 	if (a->arrived + v->len == a->want) {

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "prov/mem/device.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -89,10 +91,12 @@ static void fence(void)
 #endif
 
 /* Walks over the pieces of [offset, offset + len). */
-static void walk(const struct iovec *iov, uint32_t count, size_t offset, char *slot,
-		 size_t len, bool filling)
+static int walk(const struct iovec *iov, uint32_t count, size_t offset, char *slot,
+		size_t len, bool filling)
 {
-	for (uint32_t i = 0; len > 0 && i < count; i++) {
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && len > 0 && i < count; i++) {
 		char *user;
 		size_t here;
 
@@ -103,7 +107,10 @@ static void walk(const struct iovec *iov, uint32_t count, size_t offset, char *s
 		user = (char *)iov[i].iov_base + offset;
 		here = iov[i].iov_len - offset;
 		here = here < len ? here : len;
-		if (filling) {
+		if (mem_is_device(user, here)) {
+			ret = filling ? mem_copy(slot, user, here)
+				      : mem_copy(user, slot, here);
+		} else if (filling) {
 			fill(slot, user, here);
 		} else {
 			empty(user, slot, here);
@@ -112,17 +119,20 @@ static void walk(const struct iovec *iov, uint32_t count, size_t offset, char *s
 		len -= here;
 		offset = 0;
 	}
+	return ret;
 }
 
-void bulk_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+int bulk_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+		size_t len)
+{
+	int ret = walk(iov, count, offset, to, len, true);
+
+	fence();
+	return ret;
+}
+
+int bulk_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
 		 size_t len)
 {
-	walk(iov, count, offset, to, len, true);
-	fence();
-}
-
-void bulk_scatter(const struct iovec *iov, uint32_t count, size_t offset,
-		  const void *from, size_t len)
-{
-	walk(iov, count, offset, (char *)(uintptr_t)from, len, false);
+	return walk(iov, count, offset, (char *)(uintptr_t)from, len, false);
 }

@@ -16,10 +16,10 @@
 
 /* Copies bytes [offset, offset + len) of the pieces; they are visible to whoever sees a
  * later store. The caller has checked that they are there. */
-void bulk_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
-		 size_t len);
+int bulk_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+		size_t len);
 /* The other way round. */
-void bulk_scatter(const struct iovec *iov, uint32_t count, size_t offset,
-		  const void *from, size_t len);
+int bulk_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
+		 size_t len);
 
 #endif

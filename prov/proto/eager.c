@@ -11,6 +11,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/device.h"
 #include "prov/proto/ep.h"
 #include "util/copy.h"
 #include "util/prefetch.h"
@@ -23,6 +24,7 @@ static ssize_t send_queued(struct proto_ep *ep, struct proto_peer *pp,
 			   const struct proto_msg *m)
 {
 	struct tx *tx = proto_fence_holds(pp, m->flags) ? NULL : tx_alloc(ep, pp);
+	int err;
 
 	if (!tx) {
 		return -FI_EAGAIN;
@@ -35,7 +37,10 @@ static ssize_t send_queued(struct proto_ep *ep, struct proto_peer *pp,
 	tx->atomic_barrier = ep->order_msg_after_rma ? pp->atomics_posted : 0;
 	tx->x.inflight = 0;
 	tx->x.err = 0;
-	tx_take_iov(ep, tx, m->iov, m->count, m->len);
+	err = tx_take_iov(ep, tx, m->iov, m->count, m->len);
+	if (unlikely(err)) {
+		return err;
+	}
 	tx_set_state(tx, TX_QUEUED);
 	list_push_back(&pp->msgs, &tx->node);
 	proto_block(pp, BLOCK_QUEUE);
@@ -54,6 +59,7 @@ ssize_t proto_send(struct proto_ep *ep, struct proto_peer *pp, const struct prot
 	size_t head = pkt_eager_head(flags);
 	struct proto_done d;
 	void *pkt, *at;
+	int err = 0;
 
 	if (unlikely(pp->blocked || m->len > pp->eager_max ||
 		     pp->credit < credit_cost(m->len) ||
@@ -67,10 +73,13 @@ ssize_t proto_send(struct proto_ep *ep, struct proto_peer *pp, const struct prot
 	at = pkt_put_eager(pkt, flags, m->len, m->tag, m->data, 0);
 	if (likely(m->count == 1)) {
 		if (likely(m->len)) { /* else there may be no memory */
-			memcpy(at, m->iov[0].iov_base, m->len);
+			err = mem_copy(at, m->iov[0].iov_base, m->len);
 		}
 	} else {
-		iov_gather(m->iov, m->count, 0, at, m->len);
+		err = iov_gather(m->iov, m->count, 0, at, m->len);
+	}
+	if (unlikely(err)) {
+		return err; /* what is reserved and not committed isn't there */
 	}
 	link_commit(pp->peer.link, pkt, head + m->len);
 	pp->credit -= credit_cost(m->len);
@@ -96,12 +105,17 @@ static bool eager_send(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx
 	size_t len = tx->x.total, head = pkt_eager_head(flags);
 	void *pkt = link_reserve(pp->peer.link, head + len, WIRE_DATA);
 	void *at;
+	int err;
 
 	if (!pkt) {
 		return false;
 	}
 	at = pkt_put_eager(pkt, flags, len, tx->tag, tx->data, pool_id(tx));
-	iov_gather(tx->x.local, tx->x.local_count, 0, at, len);
+	err = iov_gather(tx->x.local, tx->x.local_count, 0, at, len);
+	if (unlikely(err)) {
+		tx_complete(ep, tx, err);
+		return true;
+	}
 	link_commit(pp->peer.link, pkt, head + len);
 	pp->credit -= credit_cost(len);
 	if (!ack) {
@@ -197,8 +211,8 @@ static void eager_place(struct proto_ep *ep, struct proto_peer *pp,
 			      .flags = v->flags & MSG_PKT_FLAGS,
 			      .source = pp->source};
 
-	iov_scatter(claim->iov, claim->count, 0, v->payload,
-		    v->len < claim->room ? v->len : claim->room);
+	r.err = iov_scatter(claim->iov, claim->count, 0, v->payload,
+			    v->len < claim->room ? v->len : claim->room);
 	rx_finish(ep, claim, &r);
 }
 
@@ -370,10 +384,11 @@ static void eager_settle(struct proto_ep *ep, struct arrival *a)
 
 void eager_matched(struct proto_ep *ep, struct arrival *a, struct rx_claim *claim)
 {
-	iov_scatter(claim->iov, claim->count, 0, a->payload,
-		    a->len < claim->room ? a->len : claim->room);
+	int err = iov_scatter(claim->iov, claim->count, 0, a->payload,
+			      a->len < claim->room ? a->len : claim->room);
+
 	eager_forget(ep, a);
-	arrival_complete(ep, a, 0);
+	arrival_complete(ep, a, err);
 	eager_settle(ep, a);
 }
 

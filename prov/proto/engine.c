@@ -11,6 +11,7 @@
 #include "prov/mem/params.h"
 #include "prov/mem/regcache.h"
 #include "prov/proto/ep.h"
+#include "prov/proto/stage.h"
 
 /* Packets per progress pass. */
 #define PROGRESS_BUDGET 64
@@ -33,6 +34,13 @@ void proto_violation(struct proto_ep *ep, struct wire_link *link)
 {
 	ep->bad_packets++;
 	peer_drop(&ep->peers, link, -FI_EIO);
+}
+
+void proto_give_up(struct proto_ep *ep, struct proto_peer *pp)
+{
+	pp->lost_memory = true;
+	ep->busy = true;
+	proto_activate(ep, pp);
 }
 
 /* What was promised to leave (injected messages, atomics) may wait for these. */
@@ -165,6 +173,7 @@ static void wire_close(struct proto_ep *ep)
 
 static void ep_free(struct proto_ep *ep)
 {
+	stage_close(ep->stage);
 	peer_table_fini(&ep->peers);
 	receiver_fini(&ep->own);
 	pool_fini(&ep->tx);
@@ -221,6 +230,11 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 	list_init(&ep->orphan_txs);
 	list_init(&ep->orphan_arrivals);
 	wa.arg = ep;
+	ret = attr->devices ? stage_open(&ep->busy, &ep->stage) : 0;
+	if (ret) {
+		ep_free(ep);
+		return ret;
+	}
 	ret = attr->atomic_access ? mem_keyview_own(attr->keys, &ep->keys) : 0;
 	if (!ret) {
 		ret = attr->wire->ep_open(&wa, &ep->wep);
@@ -507,11 +521,16 @@ static int peer_work(struct proto_ep *ep, struct proto_peer *pp)
 		list_remove(&pp->active);
 		return 0;
 	}
+	if (unlikely(pp->lost_memory)) {
+		pp->lost_memory = false;
+		peer_drop(&ep->peers, pp->peer.link, -FI_EIO);
+		return 1;
+	}
 	moved = owed_run(ep, pp);
 	moved += results_run(ep, pp);
 	moved += rma_run(ep, pp);
 	moved += counts_run(ep, pp);
-	moved += atomics_run(pp);
+	moved += atomics_run(ep, pp);
 	moved += msgs_run(ep, pp);
 	moved += streams_run(ep, pp);
 	moved += bulks_run(ep, pp);

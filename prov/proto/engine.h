@@ -115,6 +115,7 @@ struct proto_attr {
 	bool order_atomic;	  /* RMA and atomics keep their order among them */
 	bool order_after_put;	  /* RAW, WAW or SAW granted: of what sees a write */
 	bool atomics;		  /* atomic operations will be posted */
+	bool devices;		  /* memory of GPUs will be used */
 	uint64_t atomic_access;	  /* FI_REMOTE_READ, FI_REMOTE_WRITE: what atomics of
 				   * peers may do here */
 };

@@ -97,6 +97,7 @@ struct proto_peer {
 	uint32_t bulk_out;	/* slots that its messages have out */
 	uint64_t index;		/* its lowest fi_addr_t, or FI_ADDR_NOTAVAIL */
 	bool joint_broken;	/* the peer can't push */
+	bool lost_memory;	/* proto_give_up */
 	struct bulk_in bulk_in;
 	struct counts counts;
 	uint64_t atomics_sent;
@@ -113,6 +114,7 @@ struct mem_keyview;
 struct proto_ep {
 	const struct wire_ops *wire;
 	struct wire_ep *wep;
+	struct stage *stage;	   /* NULL: no memory of GPUs */
 	struct mem_regcache *regs; /* NULL unless some link may need it (caps.local) */
 	const struct proto_up *up;
 	void *arg;
@@ -287,6 +289,10 @@ static inline bool proto_fence_holds(const struct proto_peer *pp, uint32_t flags
 /* The link broke the protocol; it is given up. */
 void proto_violation(struct proto_ep *ep, struct wire_link *link);
 
+/* Memory that is to be sent, and was promised to the peer, can't be had (mem_copy): with
+ * the next pass the link is given up, so that nobody waits for it. */
+void proto_give_up(struct proto_ep *ep, struct proto_peer *pp);
+
 /* Any packet, to whom it concerns. */
 void proto_packet(struct proto_ep *ep, struct wire_link *link, const void *pkt,
 		  size_t len);
@@ -329,13 +335,15 @@ int streams_run(struct proto_ep *ep, struct proto_peer *pp);
 void rndv_fail(struct proto_ep *ep, struct arrival *a, int err);
 
 /* The next DATA packet of a stream; false: no room. */
-bool stream_packet(struct proto_peer *pp, struct tx *tx);
+bool stream_packet(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx);
 /* After a piece: was it the last? Then FIN is awaited. */
 bool stream_is_over(struct proto_peer *pp, struct tx *tx);
 /* The rest of a message whose pieces don't come. */
 void rndv_take_over(struct proto_ep *ep, struct arrival *a);
 /* A piece is in the receiver's buffer. */
 void rndv_placed(struct proto_ep *ep, struct arrival *a, size_t len);
+/* ... or could not be. */
+void rndv_not_placed(struct proto_ep *ep, struct arrival *a, int err);
 
 /* ---- bulk.c: messages through slots that both sides copy at once */
 
@@ -426,7 +434,7 @@ static inline uint32_t atomic_cost(size_t len)
 	return ATOMIC_REQUEST + (uint32_t)len;
 }
 
-int atomics_run(struct proto_peer *pp);
+int atomics_run(struct proto_ep *ep, struct proto_peer *pp);
 void result_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *link,
 		    const struct pkt_view *v);
 /* The peer is gone: all that were not sent end. */

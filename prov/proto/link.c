@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/proto/ep.h"
+#include "prov/proto/stage.h"
 #include "util/copy.h"
 
 static bool on_init(void *arg, struct peer *p)
@@ -230,6 +231,9 @@ void proto_segment_done(void *arg, struct wire_link *link, void *cookie, int err
 	bool orphan;
 
 	(void)link;
+	if (unlikely(*(const uint8_t *)cookie == XFER_STAGED)) {
+		x = stage_done(cookie, &err);
+	}
 	xfer_segment_done(x, err);
 	if (x->owner == XFER_TX) {
 		struct tx *tx = container_of(x, struct tx, x);

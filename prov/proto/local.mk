@@ -6,6 +6,7 @@ PROV_SOURCES += \
 	%D%/arrival.c %D%/arrival.h \
 	%D%/bulk.c \
 	%D%/bulk_copy.c %D%/bulk_copy.h \
+	%D%/stage.c %D%/stage.h \
 	%D%/count.c \
 	%D%/credit.c \
 	%D%/eager.c \

@@ -15,6 +15,7 @@
 
 #include "prov/proto/ep.h"
 #include "prov/proto/small.h"
+#include "prov/proto/stage.h"
 
 static bool event_send(struct proto_peer *pp, struct tx *tx)
 {
@@ -32,7 +33,7 @@ static bool event_send(struct proto_peer *pp, struct tx *tx)
  * piece. */
 static uint32_t notice_of(const struct proto_peer *pp, const struct tx *tx)
 {
-	if (!wire_link_base(pp->peer.link)->caps.notify || !tx->x.put ||
+	if (!wire_link_base(pp->peer.link)->caps.notify || !tx->x.put || tx->x.stage ||
 	    !(tx->flags & PROTO_DATA) || tx->x.remote_count != 1 || tx->x.issued ||
 	    tx->x.inflight || tx->x.total > WIRE_NOTIFY_MAX) {
 		return 0;
@@ -162,6 +163,7 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 {
 	struct tx *tx = proto_fence_holds(pp, r->flags) ? NULL : tx_alloc(ep, pp);
 	struct xfer *x;
+	int err;
 
 	if (!tx) {
 		return -FI_EAGAIN;
@@ -190,7 +192,14 @@ ssize_t proto_rma(struct proto_ep *ep, struct proto_peer *pp, const struct proto
 		x->remote[i].len = r->remote[i].len;
 		x->remote[i].key = r->remote[i].key;
 	}
-	tx_take_iov(ep, tx, r->iov, r->count, r->len);
+	err = tx_take_iov(ep, tx, r->iov, r->count, r->len);
+	if (unlikely(err)) {
+		return err;
+	}
+	if (unlikely(ep->stage && iov_is_device(x->local, x->local_count))) {
+		x->stage = ep->stage;
+		x->waiting = NULL;
+	}
 	tx_set_state(tx, TX_RMA);
 	pp->rma_posted++;
 	list_push_back(&pp->rma, &tx->node);

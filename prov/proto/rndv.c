@@ -13,6 +13,7 @@
 
 #include "prov/mem/regcache.h"
 #include "prov/proto/ep.h"
+#include "prov/proto/stage.h"
 
 /* DATA packets of one stream in a row, before others get their turn. */
 #define STREAM_BURST 8
@@ -52,7 +53,8 @@ static uint32_t pieces_name(struct proto_ep *ep, struct proto_peer *pp, struct t
 	const struct wire_caps *caps = &wire_link_base(pp->peer.link)->caps;
 	struct xfer *x = &tx->x;
 
-	if (!caps->raw || !x->total || (caps->local && xfer_hold(x, ep->regs)) ||
+	if (!caps->raw || !x->total || iov_is_device(x->local, x->local_count) ||
+	    (caps->local && xfer_hold(x, ep->regs)) ||
 	    (caps->lends && !pieces_lend(ep, pp, x))) {
 		return 0;
 	}
@@ -214,10 +216,13 @@ static void pull_start(struct proto_ep *ep, struct arrival *a, uint64_t offset)
 		x->local[i] = a->claim.iov[i];
 	}
 	x->total = a->want;
+	x->stage = iov_is_device(x->local, x->local_count) ? ep->stage : NULL;
+	x->waiting = NULL;
 	xfer_seek(x, offset);
 	/* Not begun here: others that were announced are offered first, so that the
 	 * sender never waits for the next one. */
-	if ((offset == 0 && joint_offer(ep, a)) || !pull_step(ep, a, &moved)) {
+	if ((offset == 0 && !x->stage && joint_offer(ep, a)) ||
+	    !pull_step(ep, a, &moved)) {
 		list_push_back(&a->peer->pulls, &a->node);
 		proto_activate(ep, a->peer);
 	}
@@ -317,7 +322,7 @@ void cts_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *l
 	proto_activate(ep, pp);
 }
 
-bool stream_packet(struct proto_peer *pp, struct tx *tx)
+bool stream_packet(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
 	size_t most =
 		wire_link_base(pp->peer.link)->caps.max_packet - sizeof(struct pkt_data);
@@ -329,7 +334,10 @@ bool stream_packet(struct proto_peer *pp, struct tx *tx)
 		return false;
 	}
 	head = pkt_put_data(pkt, tx->rx_id, tx->stream_off, len);
-	iov_gather(tx->x.local, tx->x.local_count, tx->stream_off, pkt + head, len);
+	if (iov_gather(tx->x.local, tx->x.local_count, tx->stream_off, pkt + head, len)) {
+		proto_give_up(ep, pp);
+		return false;
+	}
 	link_commit(pp->peer.link, pkt, head + len);
 	tx->stream_off += len;
 	return true;
@@ -350,7 +358,7 @@ bool stream_is_over(struct proto_peer *pp, struct tx *tx)
 static int stream_step(struct proto_ep *ep, struct proto_peer *pp, struct tx *tx)
 {
 	for (int sent = 0; sent < STREAM_BURST; sent++) {
-		if (!stream_packet(pp, tx)) {
+		if (!stream_packet(ep, pp, tx)) {
 			return -1;
 		}
 		if (stream_is_over(pp, tx)) {
@@ -386,6 +394,7 @@ void data_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *
 		  const struct pkt_view *v)
 {
 	struct arrival *a = pool_find(&ep->arrivals, v->id);
+	int err;
 
 	if (!a || a->peer != pp || a->state != ARRIVAL_STREAM) {
 		if (a && a->peer == pp && a->state == ARRIVAL_PULL) {
@@ -397,8 +406,18 @@ void data_arrived(struct proto_ep *ep, struct proto_peer *pp, struct wire_link *
 		proto_violation(ep, link);
 		return;
 	}
-	iov_scatter(a->claim.iov, a->claim.count, v->offset, v->payload, v->len);
+	err = iov_scatter(a->claim.iov, a->claim.count, v->offset, v->payload, v->len);
+	if (unlikely(err)) {
+		rndv_not_placed(ep, a, err);
+		return;
+	}
 	rndv_placed(ep, a, v->len);
+}
+
+void rndv_not_placed(struct proto_ep *ep, struct arrival *a, int err)
+{
+	bulk_unwatch(a);
+	rndv_finish(ep, a, err);
 }
 
 void rndv_placed(struct proto_ep *ep, struct arrival *a, size_t len)

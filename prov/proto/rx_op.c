@@ -5,6 +5,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/device.h"
 #include "prov/proto/ep.h"
 
 static const char *const state_names[] = {
@@ -253,7 +254,8 @@ ssize_t receiver_post(struct receiver *rcv, const struct proto_recv *r)
 	for (size_t i = 0; i < r->count; i++) {
 		rx->iov[i] = r->iov[i];
 	}
-	if (r->count == 1 && (rx->flags & (PROTO_REPORT | PROTO_MULTI)) == PROTO_REPORT) {
+	if (r->count == 1 && (rx->flags & (PROTO_REPORT | PROTO_MULTI)) == PROTO_REPORT &&
+	    !mem_is_device(r->iov[0].iov_base, r->iov[0].iov_len)) {
 		rx->usual = (int64_t)r->iov[0].iov_len;
 	}
 	if (unlikely(source)) {

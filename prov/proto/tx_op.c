@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 
 #include "prov/proto/ep.h"
+#include "prov/proto/stage.h"
 
 static const char *const state_names[] = {
 	[TX_FREE] = "free",	    [TX_QUEUED] = "queued",
@@ -94,21 +95,34 @@ struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp)
 	return tx;
 }
 
-void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
-		 size_t count, size_t len)
+int tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov, size_t count,
+		size_t len)
 {
 	tx->x.total = len;
 	if (tx->flags & PROTO_INJECT) {
+		int err = iov_gather(iov, count, 0, tx->bounce, len);
+
+		if (unlikely(err)) {
+			pool_release(&ep->tx, tx);
+			return err;
+		}
 		ep->injected++;
-		iov_gather(iov, count, 0, tx->bounce, len);
 		tx->x.local[0] = (struct iovec){tx->bounce, len};
 		tx->x.local_count = 1;
-		return;
+		return 0;
 	}
 	for (size_t i = 0; i < count; i++) {
 		tx->x.local[i] = iov[i];
 	}
 	tx->x.local_count = count;
+	return 0;
+}
+
+/* What the transfer had besides, or nothing. */
+static void staged_end(struct tx *tx)
+{
+	stage_let_go(&tx->x);
+	tx->x.stage = NULL;
 }
 
 void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
@@ -133,6 +147,9 @@ void tx_complete(struct proto_ep *ep, struct tx *tx, int err)
 	}
 	if (unlikely(tx->x.regs)) { /* what it had announced by name */
 		xfer_let_go(&tx->x);
+	}
+	if (unlikely(tx->x.stage)) {
+		staged_end(tx);
 	}
 	if (unlikely(tx->x.lends)) {
 		rndv_unlend(ep, &tx->x);
@@ -165,6 +182,9 @@ void tx_complete_rma(struct proto_ep *ep, struct tx *tx)
 
 	if (unlikely(tx->x.regs)) {
 		xfer_let_go(&tx->x);
+	}
+	if (unlikely(tx->x.stage)) {
+		staged_end(tx);
 	}
 	ep->injected -= !!(tx->flags & PROTO_INJECT);
 	list_unlink(&tx->node);

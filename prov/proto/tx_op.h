@@ -131,9 +131,10 @@ void tx_extras_fini(struct proto_ep *ep);
 /* In TX_FREE, on no list, nothing filled in; NULL: all that there may be are in use, or
  * there is no memory. */
 struct tx *tx_alloc(struct proto_ep *ep, struct proto_peer *pp);
-/* Takes the caller's pieces; copies the bytes for PROTO_INJECT. */
-void tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov,
-		 size_t count, size_t len);
+/* Takes the caller's pieces; copies the bytes for PROTO_INJECT. Not 0: they can't be had
+ * (mem_copy), and tx was given back. */
+int tx_take_iov(struct proto_ep *ep, struct tx *tx, const struct iovec *iov, size_t count,
+		size_t len);
 /* Reports, unlinks and frees. err: 0 or -fi_errno. */
 void tx_complete(struct proto_ep *ep, struct tx *tx, int err);
 /* The same for one in TX_RMA that went well. */

@@ -4,14 +4,14 @@
 
 #include "prov/proto/xfer.h"
 
-#include <string.h>
-
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/device.h"
 #include "prov/mem/regcache.h"
+#include "prov/proto/stage.h"
 
 /* Steps over pieces that are used up (or were empty). */
-static void skip_used(struct xfer *x)
+void xfer_skip_used(struct xfer *x)
 {
 	while (x->local_at < x->local_count &&
 	       x->local_off == x->local[x->local_at].iov_len) {
@@ -99,7 +99,7 @@ static uint32_t local_slice(const struct xfer *x, size_t len, struct iovec *out,
 	return n;
 }
 
-static void advance(struct xfer *x, size_t len)
+void xfer_advance(struct xfer *x, size_t len)
 {
 	x->issued += len;
 	x->remote_off += len;
@@ -148,6 +148,9 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 	const struct wire_link_base *b = wire_link_base(link);
 	int started = 0;
 
+	if (__builtin_expect(x->stage != NULL, 0)) {
+		return stage_run(x, link, regs, budget);
+	}
 	while (x->issued < x->total && budget > 0 && !x->err &&
 	       x->inflight < XFER_INFLIGHT_MAX) {
 		struct iovec local[XFER_IOV_MAX];
@@ -163,7 +166,7 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 			x->unheld = true;
 			break;
 		}
-		skip_used(x);
+		xfer_skip_used(x);
 		r = &x->remote[x->remote_at];
 		len = r->len - x->remote_off;
 		len = len < x->total - x->issued ? len : x->total - x->issued;
@@ -185,7 +188,7 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 			break;
 		}
 		x->inflight += ret == 0;
-		advance(x, len);
+		xfer_advance(x, len);
 		budget -= len;
 		started++;
 	}
@@ -241,10 +244,12 @@ void xfer_segment_done(struct xfer *x, int err)
 	}
 }
 
-void iov_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
-		 size_t len)
+int iov_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
+		size_t len)
 {
-	for (uint32_t i = 0; len > 0 && i < count; i++) {
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && len > 0 && i < count; i++) {
 		size_t here;
 
 		if (offset >= iov[i].iov_len) {
@@ -253,17 +258,20 @@ void iov_scatter(const struct iovec *iov, uint32_t count, size_t offset, const v
 		}
 		here = iov[i].iov_len - offset;
 		here = here < len ? here : len;
-		memcpy((char *)iov[i].iov_base + offset, from, here);
+		ret = mem_copy((char *)iov[i].iov_base + offset, from, here);
 		from = (const char *)from + here;
 		len -= here;
 		offset = 0;
 	}
+	return ret;
 }
 
-void iov_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
-		size_t len)
+int iov_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+	       size_t len)
 {
-	for (uint32_t i = 0; len > 0 && i < count; i++) {
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && len > 0 && i < count; i++) {
 		size_t here;
 
 		if (offset >= iov[i].iov_len) {
@@ -272,9 +280,10 @@ void iov_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to
 		}
 		here = iov[i].iov_len - offset;
 		here = here < len ? here : len;
-		memcpy(to, (const char *)iov[i].iov_base + offset, here);
+		ret = mem_copy(to, (const char *)iov[i].iov_base + offset, here);
 		to = (char *)to + here;
 		len -= here;
 		offset = 0;
 	}
+	return ret;
 }

@@ -20,7 +20,12 @@
 /* Segments under way at once. */
 #define XFER_INFLIGHT_MAX 32
 
-enum xfer_owner { XFER_TX, XFER_ARRIVAL };
+/* What is at the other end of a wire's cookie: a transfer, that one of two has, or a
+ * piece of stage.h, which begins with the same byte. */
+enum xfer_owner { XFER_TX, XFER_ARRIVAL, XFER_STAGED };
+
+struct stage;
+struct stage_piece;
 
 struct xfer_remote {
 	uint64_t addr;
@@ -52,6 +57,8 @@ struct xfer {
 					    * under way; NULL: an empty one */
 	uint32_t lends;			   /* local pieces that are lent ... */
 	uint64_t lent[XFER_IOV_MAX];	   /* ... and their names */
+	struct stage *stage;		   /* NULL: the wire moves these bytes itself */
+	struct stage_piece *waiting;	   /* of it: what the wire had no room for */
 };
 
 /* Everything of `total` bytes was done, or it failed and nothing is under way. */
@@ -84,11 +91,15 @@ void xfer_segment_done(struct xfer *x, int err);
 int xfer_hold(struct xfer *x, struct mem_regcache *regs);
 void xfer_let_go(struct xfer *x);
 
+/* For stage.c: steps over pieces that are used up; `len` bytes are under way. */
+void xfer_skip_used(struct xfer *x);
+void xfer_advance(struct xfer *x, size_t len);
+
 /* Copies between memory and pieces, from `offset` of the pieces on. The caller has
- * checked that it fits. */
-void iov_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
-		 size_t len);
-void iov_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+ * checked that it fits. Pieces may be a GPU's: errors are those of mem_copy. */
+int iov_scatter(const struct iovec *iov, uint32_t count, size_t offset, const void *from,
 		size_t len);
+int iov_gather(const struct iovec *iov, uint32_t count, size_t offset, void *to,
+	       size_t len);
 
 #endif

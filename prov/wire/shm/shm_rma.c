@@ -52,6 +52,9 @@ static int move_raw(struct shm_link *link, const struct wire_segment *seg, bool 
 	return ret == -FI_EPERM ? -FI_EACCES : ret;
 }
 
+/* No errno: memory of the peer that only the peer's own process moves. */
+#define SHM_DEVICE 2
+
 /* By load and store where the memory is shared, else by attach. -FI_EPERM: by neither. */
 static int move_keyed(struct shm_link *link, const struct wire_segment *seg, bool write)
 {
@@ -61,7 +64,9 @@ static int move_keyed(struct shm_link *link, const struct wire_segment *seg, boo
 	shm_hazard_set(link->hazard_mine, seg->remote.key);
 	ret = mem_keyview_locate(link->keys, seg->remote.key, seg->remote.addr, seg->len,
 				 write ? FI_REMOTE_WRITE : FI_REMOTE_READ, &place);
-	if (ret == 0) {
+	if (ret == 0 && place.device) {
+		ret = SHM_DEVICE;
+	} else if (ret == 0) {
 		if (place.count && place.share[0] &&
 		    shm_share_copy(link, &place, seg, write))
 			ret = 1;
@@ -91,9 +96,9 @@ static int move(struct wire_link *wlink, const struct wire_segment *seg, bool wr
 	 * target's helper thread has still to do. */
 	if (!shm_service_busy(link)) {
 		ret = move_keyed(link, seg, write);
-		if (ret != -FI_EPERM)
+		if (ret != -FI_EPERM && ret != SHM_DEVICE)
 			return ret;
-		if (link->ep->cma == PROV_CMA_ON)
+		if (ret == -FI_EPERM && link->ep->cma == PROV_CMA_ON)
 			return -FI_EACCES; /* the user insists */
 	}
 	return shm_service_ask(link, seg, write ? SHM_SERVICE_PUT : SHM_SERVICE_GET);

@@ -17,6 +17,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/device.h"
 #include "prov/wire/shm/shm_ep.h"
 #include "prov/wire/shm/shm_link.h"
 
@@ -302,6 +303,18 @@ static int piece_copy(int fd, enum shm_service_op op, off_t at, char *base, size
 	return 0;
 }
 
+/* The same of memory of whatever kind. */
+static int move_piece(const struct shm_link *link, enum shm_service_op op, off_t at,
+		      char *base, size_t len)
+{
+	uint8_t *chunk = (uint8_t *)link->pair + at;
+
+	if (!mem_is_device(base, len))
+		return piece_copy(link->pair_fd, op, at, base, len);
+	return op == SHM_SERVICE_PUT ? mem_copy(base, chunk, len)
+				     : mem_copy(chunk, base, len);
+}
+
 /* Moves a chunk; iov describes its whole segment. */
 static int chunk_copy(struct shm_link *link, const struct shm_service_slot *slot,
 		      unsigned index, const struct iovec *iov, uint32_t count)
@@ -320,7 +333,7 @@ static int chunk_copy(struct shm_link *link, const struct shm_service_slot *slot
 			continue;
 		}
 		take = room - offset < len ? room - offset : len;
-		ret = piece_copy(link->pair_fd, (enum shm_service_op)slot->op, at,
+		ret = move_piece(link, (enum shm_service_op)slot->op, at,
 				 (char *)iov[i].iov_base + offset, take);
 		if (ret)
 			return ret;

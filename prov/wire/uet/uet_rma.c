@@ -10,6 +10,8 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "prov/mem/device.h"
+
 /* An operation's message id: its place, and how often that was used. */
 #define TURNS 1000u
 
@@ -280,9 +282,9 @@ static int place(struct wire_ep *ep, const struct uet_ses_req *req, uint8_t *byt
 				       &count, &incarnation);
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		if (write)
-			memcpy(iov[i].iov_base, bytes, iov[i].iov_len);
+			ret = mem_copy(iov[i].iov_base, bytes, iov[i].iov_len);
 		else
-			memcpy(bytes, iov[i].iov_base, iov[i].iov_len);
+			ret = mem_copy(bytes, iov[i].iov_base, iov[i].iov_len);
 		bytes += iov[i].iov_len;
 	}
 	atomic_store(&ep->using_any, false);

@@ -149,7 +149,8 @@ endif
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t \
 	%D%/tests/near.t %D%/tests/reach.t %D%/tests/asleep.t \
-	%D%/tests/dmabuf.t %D%/tests/native.t
-EXTRA_DIST += %D%/tests/native.t %D%/tests/dmabuf.t %D%/tests/asleep.t %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
+	%D%/tests/dmabuf.t %D%/tests/hmem.t %D%/tests/native.t
+GPU_TESTS += %D%/tests/hmem.t
+EXTRA_DIST += %D%/tests/native.t %D%/tests/dmabuf.t %D%/tests/hmem.t %D%/tests/asleep.t %D%/tests/reach.t %D%/tests/near.t %D%/tests/left.t %D%/tests/placed.t \
 	%D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
 	%D%/tests/many.t %D%/tests/demand.t %D%/tests/emulated.sh
