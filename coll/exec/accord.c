@@ -199,17 +199,24 @@ static void accord_print(char *text, size_t len, uint32_t comm, uint32_t call,
 		 call, comm, rank[low], said[low], rank[1 - low], said[1 - low]);
 }
 
-static void accord_other_call(struct exec_req *req, int32_t rank,
-			      const struct sig_call *other, bool exact)
+/* own: what this rank runs, or ran, in `call`. judge as for accord_begin(). */
+static void accord_other(struct exec_req *req, uint32_t call, const struct sig_call *own,
+			 int32_t rank, const struct sig_call *other, bool exact,
+			 int32_t judge)
 {
 	const int32_t ranks[2] = {req->x->rank, rank};
-	const struct sig_call *what[2] = {&req->call.id, other};
+	const struct sig_call *what[2] = {own, other};
 	const bool known[2] = {true, exact};
 	char text[ACCORD_TEXT_MAX];
 
-	accord_print(text, sizeof(text), req->call.comm, req->call.call, ranks, what,
-		     known);
-	accord_begin(req, req->call.call, text, 0);
+	accord_print(text, sizeof(text), req->call.comm, call, ranks, what, known);
+	accord_begin(req, call, text, judge);
+}
+
+static void accord_other_call(struct exec_req *req, int32_t rank,
+			      const struct sig_call *other, bool exact)
+{
+	accord_other(req, req->call.call, &req->call.id, rank, other, exact, 0);
 }
 
 /* The call is the same, one before was not: the other rank is told ours and finds it. */
@@ -281,6 +288,44 @@ void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig)
 	} else {
 		accord_other_past(req, rank);
 	}
+}
+
+void accord_line(struct exec_req *req, int32_t rank, uint32_t call, uint64_t sig)
+{
+	const struct exec_past *past = exec_comm_past(req->x, req->call.comm, call);
+	const int32_t ahead = (int32_t)(call - req->call.call);
+	struct sig_call other;
+	bool exact;
+
+	if (!ahead) {
+		accord_signature(req, rank, sig);
+		return;
+	}
+	exact = sig_unpack(sig, req->x->size, &other);
+	if (ahead > 0) {
+		/* It was in ours, and has something to say of it when it is asked. */
+		accord_other(req, req->call.call, &req->call.id, rank, &other, exact, -1);
+		req_probe(req, rank);
+	} else if (past && (sig ^ past->sig) & ~SIG_PAST_MASK) {
+		/* There it still runs: what is said of a later one would not end it. */
+		accord_other(req, call, &past->id, rank, &other, exact, 0);
+	} else if (past) {
+		accord_other_past(req, rank);
+	} else {
+		accord_other_call(req, rank, &other, exact);
+	}
+}
+
+bool accord_overtaken(struct exec_req *req)
+{
+	struct ctl_msg verdict;
+
+	if (req->call.pair ||
+	    !accord_known(req->x, req->call.comm, req->call.call, &verdict) ||
+	    verdict.fail.result != WEFT_ERR_MISMATCH)
+		return false;
+	accord_apply(req->x, &verdict);
+	return true;
 }
 
 void accord_status(struct exec_req *req, const struct ctl_msg *msg)

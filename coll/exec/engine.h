@@ -507,6 +507,13 @@ bool order_explain(const struct exec_req *req, char *text, size_t len);
 /* ---- accord.c: ranks that disagree about a call ---- */
 /* Something with another signature than the request's came from rank. */
 void accord_signature(struct exec_req *req, int32_t rank, uint64_t sig);
+/* The same, where that may be of another call than the request's, by its number: lines of
+ * ranks that disagreed before. */
+void accord_line(struct exec_req *req, int32_t rank, uint32_t call, uint64_t sig);
+/* The request stands still. True: others have found since, in a later call, that ranks
+ * disagree, and it has ended with what they say. Whoever it waits for may have done the
+ * call as another one, and come back never. */
+bool accord_overtaken(struct exec_req *req);
 /* Compares with what another rank says that it runs. */
 void accord_status(struct exec_req *req, const struct ctl_msg *msg);
 void accord_doubled(struct exec_req *req);

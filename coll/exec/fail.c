@@ -27,6 +27,8 @@
 #define PROBE_AFTER_US	200000
 #define PROBE_AGAIN_US	500000
 #define PROBE_RANKS_MAX 16
+/* Those that were asked had the time to answer. */
+#define OVERTAKEN_US INT64_C(1000000)
 /* A FAIL can be lost with a connection that breaks: it is repeated while it matters. */
 #define TELL_AGAIN_US 500000
 
@@ -378,6 +380,8 @@ bool req_clock(struct exec_req *req, int64_t now)
 		return true;
 	}
 	if (now - req->moved > PROBE_AFTER_US && now - req->probed > PROBE_AGAIN_US) {
+		if (now - req->moved > OVERTAKEN_US && accord_overtaken(req))
+			return true;
 		req_probe_all(req, now);
 		if (req->mirror)
 			mirror_check(req);

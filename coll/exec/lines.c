@@ -53,7 +53,8 @@ void lines_withdraw(struct lines *l, uint32_t turns)
 }
 
 enum lines_look lines_look(const struct lines *l, int32_t rank, uint32_t call,
-			   uint64_t sig, size_t bytes, const void **data, uint64_t *other)
+			   uint64_t sig, size_t bytes, const void **data,
+			   struct lines_call *other)
 {
 	const uint32_t slot = slot_of(l->turn);
 	const struct lines_head *head = &l->of[rank]->head[slot];
@@ -64,7 +65,7 @@ enum lines_look lines_look(const struct lines *l, int32_t rank, uint32_t call,
 		return LINES_NOT_YET;
 	if (ahead > 0)
 		return LINES_WRONG;
-	*other = head->sig;
+	*other = (struct lines_call){.call = (uint32_t)(word >> 32), .sig = head->sig};
 	*data = bytes <= LINES_SHORT ? head->data : l->of[rank]->data[slot];
-	return *other == sig && word >> 32 == call ? LINES_THERE : LINES_OTHER;
+	return other->sig == sig && other->call == call ? LINES_THERE : LINES_OTHER;
 }

@@ -76,8 +76,14 @@ void lines_withdraw(struct lines *l, uint32_t turns);
 enum lines_look {
 	LINES_NOT_YET,
 	LINES_THERE, /* what it publishes with the same call and signature */
-	LINES_OTHER, /* of another call, or with another signature, *sig */
+	LINES_OTHER, /* of another call, or with another signature: *other */
 	LINES_WRONG, /* a turn that it could not be at */
+};
+
+/* Whose call it is that a rank has published. */
+struct lines_call {
+	uint32_t call;
+	uint64_t sig;
 };
 
 /* How far the ranks of a node have each other's memory in common. */
@@ -91,7 +97,7 @@ enum lines_level {
  * need; *data is good until we publish the next turn. */
 enum lines_look lines_look(const struct lines *l, int32_t rank, uint32_t call,
 			   uint64_t sig, size_t bytes, const void **data,
-			   uint64_t *other);
+			   struct lines_call *other);
 
 /* All ranks were seen at our turn. */
 static inline void lines_seen(struct lines *l)

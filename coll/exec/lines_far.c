@@ -265,11 +265,11 @@ size_t far_give(const struct exec_req *req, void *place)
 static bool still_stands(struct exec_req *req, int32_t rank)
 {
 	const void *data;
-	uint64_t sig;
+	struct lines_call other;
 
 	atomic_thread_fence(memory_order_seq_cst);
 	if (lines_look(&req->line.el->lines, rank, req->call.call, req->sig,
-		       req->line.bytes, &data, &sig) == LINES_THERE)
+		       req->line.bytes, &data, &other) == LINES_THERE)
 		return true;
 	/* Its word of why is under way, or its deadline comes. */
 	req->line.lost = rank;
@@ -413,17 +413,17 @@ static bool far_hear(struct exec_req *req, int32_t rank)
 	struct req_line *line = &req->line;
 	const int32_t peer = exec_comm_rank(&req->x->comms[req->call.comm], rank);
 	const void *data;
-	uint64_t sig;
+	struct lines_call other;
 
 	switch (lines_look(&line->el->lines, rank, req->call.call, req->sig, line->bytes,
-			   &data, &sig)) {
+			   &data, &other)) {
 	case LINES_NOT_YET:
 		return false;
 	case LINES_THERE:
 		memcpy(&line->addr[rank], data, sizeof(line->addr[rank]));
 		return true;
 	case LINES_OTHER:
-		accord_signature(req, peer, sig);
+		accord_line(req, peer, other.call, other.sig);
 		return false;
 	case LINES_WRONG:
 		req_fail(req, WEFT_ERR_INTERNAL, peer,

@@ -192,7 +192,7 @@ size_t near_give(const struct exec_req *req, char *place)
 	return line->bytes;
 }
 
-enum lines_look near_look(struct exec_req *req, uint64_t *other)
+enum lines_look near_look(struct exec_req *req, struct lines_call *other)
 {
 	struct req_line *line = &req->line;
 

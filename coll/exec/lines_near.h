@@ -17,7 +17,7 @@ void near_next(struct exec_req *req);
 size_t near_give(const struct exec_req *req, char *place);
 
 /* Reads who has come, one after the other. THERE: all that this turn needs; else what
- * there is of the next one, with the signature of what it runs in *other. */
-enum lines_look near_look(struct exec_req *req, uint64_t *other);
+ * there is of the next one, and what it runs in *other. */
+enum lines_look near_look(struct exec_req *req, struct lines_call *other);
 
 #endif

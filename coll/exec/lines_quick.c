@@ -96,7 +96,7 @@ static bool quick_give(struct exec_req *req)
 static bool quick_look(struct exec_req *req, bool *over)
 {
 	struct req_line *line = &req->line;
-	uint64_t other;
+	struct lines_call other;
 
 	if (!line->published && !quick_give(req))
 		return true;

@@ -145,7 +145,7 @@ static bool near_run(struct exec_req *req)
 {
 	struct req_line *line = &req->line;
 	const int32_t begin = line->next;
-	uint64_t other = 0;
+	struct lines_call other = {0};
 	const enum lines_look look = near_look(req, &other);
 	int32_t rank;
 
@@ -154,7 +154,7 @@ static bool near_run(struct exec_req *req)
 	rank = exec_comm_rank(&req->x->comms[req->call.comm],
 			      lines_rank(req, line->next));
 	if (look == LINES_OTHER)
-		accord_signature(req, rank, other);
+		accord_line(req, rank, other.call, other.sig);
 	else
 		req_fail(req, WEFT_ERR_INTERNAL, rank,
 			 "%s: the lines of rank %d are at a turn that cannot be",
@@ -240,10 +240,10 @@ bool lines_run(struct exec_req *req)
 static bool has_come(const struct exec_req *req, int32_t rank)
 {
 	const void *data;
-	uint64_t sig;
+	struct lines_call other;
 
 	return lines_look(&req->line.el->lines, rank, req->call.call, req->sig,
-			  req->line.bytes, &data, &sig) != LINES_NOT_YET;
+			  req->line.bytes, &data, &other) != LINES_NOT_YET;
 }
 
 /* Rank of the communicator. */

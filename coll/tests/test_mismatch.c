@@ -25,6 +25,7 @@
 #define RUN_TIMEOUT 170
 #define GUARD_BYTES 256
 #define TEXT_MAX    400
+#define HELD_MS	    300 /* a rank that is held is let go then, as others may need it */
 
 struct world {
 	const char *provider;
@@ -46,6 +47,9 @@ struct trial {
 	int32_t odd; /* the rank that gives `other` */
 	const char *field;
 	int warm;
+	/* The odd one starts its call and makes no progress with it, until the others are
+	 * through with theirs and the next, or need it. */
+	bool held;
 };
 
 /* What a rank tells the others of how it went. */
@@ -193,11 +197,46 @@ static void trial_draw(struct trial *t, int32_t size, uint32_t *s)
 		t->odd = (int32_t)draw(s, (uint32_t)size);
 	} while (!args_differ(&t->same, &t->other, t->odd, size));
 	t->warm = (int)draw(s, 3);
+	/* Not rank 0, which says what all shall say: it is passed over after a second. */
+	t->held = draw(s, 4) == 0 && t->odd;
+}
+
+/* A call of a rank that makes no progress with it for a while. */
+struct held {
+	int most_ms;
+	struct weft_req *open; /* a peer may still write into what its call was given */
+};
+
+/* Until as many ranks have marked themselves, or for a while: which of the two it is
+ * changes what is tried, not what must come of it. */
+static void hold(const struct ranks *r, int32_t marks, int most_ms)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < most_ms && ranks_marks(r) < marks; i++)
+		nanosleep(&nap, NULL);
+}
+
+static enum weft_result held_call(struct ranks *r, struct weft_comm *comm,
+				  const struct ref_case *c, const struct case_bufs *b,
+				  struct held *held)
+{
+	const int32_t marks = ranks_marks(r) + r->size - 1;
+	enum weft_result result = case_start(comm, c, b, &held->open);
+
+	/* The others begin when it has started. */
+	if (result != WEFT_SUCCESS || !ranks_barrier(r))
+		return WEFT_ERR_INTERNAL;
+	hold(r, marks, held->most_ms);
+	result = weft_req_wait(held->open, WEFT_TIMEOUT_DEFAULT);
+	if (result != WEFT_ERR_BUSY)
+		held->open = NULL;
+	return result;
 }
 
 /* Runs the call of these arguments; *whole says that the guards are. */
-static enum weft_result args_run(struct weft_comm *comm, const struct args *a,
-				 bool *whole)
+static enum weft_result args_run(struct ranks *r, struct weft_comm *comm,
+				 const struct args *a, bool *whole, struct held *held)
 {
 	const struct ref_case c = args_case(a);
 	const int32_t rank = weft_comm_rank(comm), size = weft_comm_size(comm);
@@ -211,7 +250,7 @@ static enum weft_result args_run(struct weft_comm *comm, const struct args *a,
 
 	memset(dst, 0, dst_len);
 	memset(dst + dst_len, 0x77, GUARD_BYTES);
-	result = case_call(comm, &c, &b);
+	result = held ? held_call(r, comm, &c, &b, held) : case_call(comm, &c, &b);
 	*whole = true;
 	for (int i = 0; i < GUARD_BYTES; i++)
 		*whole = *whole && dst[dst_len + (size_t)i] == 0x77;
@@ -274,13 +313,21 @@ static int trial_judge(struct ranks *r, const struct trial *t, struct told *told
 }
 
 /* A rank that is safe still answers the others, by a barrier on another communicator. */
-static int trial_close(struct ranks *r, struct weft_comm *comm, struct weft_comm *other)
+static int trial_close(struct ranks *r, struct weft_comm *comm, struct weft_comm *other,
+		       struct weft_req *open)
 {
 	const time_t until = time(NULL) + 60;
 
-	while (weft_comm_destroy(comm) != WEFT_SUCCESS) {
+	for (;;) {
 		const struct timespec nap = {.tv_nsec = 1000000};
+		int done = 0;
 
+		if (open)
+			weft_req_test(open, &done);
+		if (done)
+			open = NULL;
+		if (!open && weft_comm_destroy(comm) == WEFT_SUCCESS)
+			break;
 		if (time(NULL) > until)
 			return ranks_say(r, "never safe: %s", weft_error_detail());
 		nanosleep(&nap, NULL);
@@ -290,11 +337,28 @@ static int trial_close(struct ranks *r, struct weft_comm *comm, struct weft_comm
 	return RANKS_GOOD;
 }
 
+/* What the call has come to, and why: of one that failed already whose buffers a peer may
+ * still write the cause stands in what it says of that. */
+static void own_say(struct told *own)
+{
+	static const char failed[] = "the call failed (";
+	const char *text = weft_error_detail();
+	const size_t len = strlen(weft_strerror(WEFT_ERR_MISMATCH));
+
+	if (own->result == WEFT_ERR_BUSY && !strncmp(text, failed, sizeof(failed) - 1) &&
+	    !strncmp(text + sizeof(failed) - 1, weft_strerror(WEFT_ERR_MISMATCH), len)) {
+		own->result = WEFT_ERR_MISMATCH;
+		text += sizeof(failed) - 1 + len + 2;
+	}
+	snprintf(own->text, sizeof(own->text), "%s", text);
+}
+
 static int trial_run(struct ranks *r, const struct trial *t, struct weft_ctx *ctx,
 		     struct weft_comm *other)
 {
 	struct told own = {0}, all[RANKS_MAX];
 	struct weft_comm *comm;
+	struct held held = {.most_ms = HELD_MS};
 	char text[2][120];
 	bool whole;
 	int bad;
@@ -304,22 +368,28 @@ static int trial_run(struct ranks *r, const struct trial *t, struct weft_ctx *ct
 	if (weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
 		return ranks_say(r, "comm: %s", weft_error_detail());
 	for (int i = 0; i < t->warm; i++) {
-		if (args_run(comm, &t->same, &whole) != WEFT_SUCCESS)
+		if (args_run(r, comm, &t->same, &whole, NULL) != WEFT_SUCCESS)
 			return ranks_say(r, "before: %s", weft_error_detail());
 	}
-	own.result = args_run(comm, r->rank == t->odd ? &t->other : &t->same, &whole);
-	snprintf(own.text, sizeof(own.text), "%s", weft_error_detail());
+	if (t->held && r->rank != t->odd && !ranks_barrier(r))
+		return ranks_say(r, "the ranks of the test lost each other");
+	own.result = args_run(r, comm, r->rank == t->odd ? &t->other : &t->same, &whole,
+			      t->held && r->rank == t->odd ? &held : NULL);
+	own_say(&own);
 	own.next = weft_barrier(comm, NULL);
 	snprintf(own.next_text, sizeof(own.next_text), "%s", weft_error_detail());
+	if (t->held && r->rank != t->odd)
+		ranks_mark(r);
 	if (!ranks_gather(r, &own, all, sizeof(own)))
 		return ranks_say(r, "the ranks of the test lost each other");
 	bad = trial_judge(r, t, all);
 	if (!whole)
 		bad = ranks_say(r, "wrote beyond the buffer");
-	bad = trial_close(r, comm, other) || bad;
+	bad = trial_close(r, comm, other, held.open) || bad;
 	if (bad)
-		ranks_say(r, "%d ranks, %d calls before: %s; rank %d other %s: %s",
-			  r->size, t->warm, text[0], t->odd, t->field, text[1]);
+		ranks_say(r, "%d ranks, %d calls before: %s; rank %d%s other %s: %s",
+			  r->size, t->warm, text[0], t->odd, t->held ? ", held," : "",
+			  t->field, text[1]);
 	return bad;
 }
 
@@ -420,6 +490,105 @@ static int each_body(struct ranks *r)
 	return bad ? bad : world_close(r, ctx, other);
 }
 
+/* Calls of every way: by messages and by lines, near and far; of the first few the others
+ * end without rank 2. */
+static const struct {
+	enum weft_coll coll;
+	const char *algorithm;
+	uint64_t count;
+} ways[] = {
+	{WEFT_COLL_BROADCAST, "flat", 8},	  {WEFT_COLL_BROADCAST, "lines", 8},
+	{WEFT_COLL_REDUCE, "binomial", 8},	  {WEFT_COLL_GATHER, "lines", 8},
+	{WEFT_COLL_ALLREDUCE, "ring", 8},	  {WEFT_COLL_ALLREDUCE, "lines", 8},
+	{WEFT_COLL_ALLREDUCE, "lines", 20000},	  {WEFT_COLL_BROADCAST, "lines", 10000},
+	{WEFT_COLL_BROADCAST, "binomial", 40000},
+};
+#define WAYS_ALONE 3
+#define WAYS	   ((int)(sizeof(ways) / sizeof(ways[0])))
+
+static struct args way_args(int way)
+{
+	struct args a = {.coll = ways[way].coll,
+			 .type = WEFT_INT32,
+			 .op = WEFT_MIN,
+			 .count = ways[way].count,
+			 .root = 1};
+
+	while (strcmp(algo_at(weft_coll_name(a.coll), a.algorithm)->name,
+		      ways[way].algorithm) != 0)
+		a.algorithm++;
+	return a;
+}
+
+/* Each way against each other one, also where the odd one makes no progress while the
+ * others end, find in their next call that something is wrong, and leave. */
+static int ways_body(struct ranks *r)
+{
+	struct weft_comm *other;
+	struct weft_ctx *ctx;
+	int bad = world_open(r, &ctx, &other);
+
+	for (int i = 0; i < 2 * WAYS * WAYS && !bad; i++) {
+		const struct trial t = {.same = way_args(i / 2 % WAYS),
+					.other = way_args(i / 2 / WAYS),
+					.odd = 2,
+					.field = "way",
+					.warm = i / 2 % 3,
+					.held = i % 2};
+
+		if (tap_short() && (!t.held || i / 2 % WAYS >= WAYS_ALONE))
+			continue;
+		if (args_differ(&t.same, &t.other, t.odd, r->size))
+			bad = trial_run(r, &t, ctx, other);
+	}
+	return bad ? bad : world_close(r, ctx, other);
+}
+
+/* Rank 2 stands in a call that the others have ended as another one, makes no progress
+ * while they disagree about their next, and nobody is there any more when it goes on. */
+static int overtaken_body(struct ranks *r)
+{
+	const struct args flat = way_args(0), ring = way_args(4), lines = way_args(5),
+			  all_pairs = {.coll = WEFT_COLL_ALLTOALL,
+				       .type = WEFT_INT32,
+				       .count = 1};
+	struct held held = {.most_ms = 60000};
+	struct weft_comm *comm, *other;
+	struct told own = {0}, all[RANKS_MAX];
+	struct weft_ctx *ctx;
+	bool whole;
+	int bad = world_open(r, &ctx, &other);
+
+	if (bad)
+		return bad;
+	if (weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
+		return ranks_say(r, "comm: %s", weft_error_detail());
+	/* Connections take both sides. */
+	if (args_run(r, other, &all_pairs, &whole, NULL) != WEFT_SUCCESS)
+		return ranks_say(r, "before: %s", weft_error_detail());
+	if (r->rank == 2) {
+		own.result = args_run(r, comm, &ring, &whole, &held);
+	} else {
+		if (!ranks_barrier(r) ||
+		    args_run(r, comm, &flat, &whole, NULL) != WEFT_SUCCESS)
+			return ranks_say(r, "call 0: %s", weft_error_detail());
+		own.result = r->rank ? args_run(r, comm, &lines, &whole, NULL)
+				     : weft_barrier(comm, NULL);
+	}
+	own_say(&own);
+	if (r->rank != 2)
+		ranks_mark(r);
+	if (!ranks_gather(r, &own, all, sizeof(own)))
+		return ranks_say(r, "the ranks of the test lost each other");
+	if (own.result != WEFT_ERR_MISMATCH ||
+	    strncmp(own.text, all[0].text, strcspn(own.text, ";")) != 0)
+		bad = ranks_say(r, "%s: %s, not: %s",
+				weft_strerror((enum weft_result)own.result), own.text,
+				all[0].text);
+	bad = trial_close(r, comm, other, held.open) || bad;
+	return bad ? bad : world_close(r, ctx, other);
+}
+
 /* Buffers of failed calls are leaked on purpose. */
 __attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
@@ -449,6 +618,10 @@ int main(void)
 		       "%s: a message here, a put there", names[i]);
 		tap_ok(ranks_run(3, RUN_TIMEOUT, each_body, &w, end),
 		       "%s: counts that differ, of every collective", names[i]);
+		tap_ok(ranks_run(3, RUN_TIMEOUT, ways_body, &w, end),
+		       "%s: one goes another way", names[i]);
+		tap_ok(ranks_run(3, RUN_TIMEOUT, overtaken_body, &w, end),
+		       "%s: one is where nobody else is any more", names[i]);
 		for (int k = 0; k < all; k++) {
 			const int32_t size = 2 + (int32_t)draw(&state, 7);
 

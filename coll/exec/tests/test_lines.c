@@ -95,7 +95,7 @@ static bool actor_step(struct world *w, struct actor *a)
 	const struct turn *t = &w->turn[a->at];
 	const int32_t self = a->l.self;
 	const void *data;
-	uint64_t sig;
+	struct lines_call other;
 
 	if (a->at == CALLS)
 		return false;
@@ -123,7 +123,8 @@ static bool actor_step(struct world *w, struct actor *a)
 		a->at++;
 		return true;
 	}
-	switch (lines_look(&a->l, a->next, a->at, sig_of(a->at), t->bytes, &data, &sig)) {
+	switch (lines_look(&a->l, a->next, a->at, sig_of(a->at), t->bytes, &data,
+			   &other)) {
 	case LINES_NOT_YET:
 		return false;
 	case LINES_THERE:
@@ -224,30 +225,31 @@ static void look_tests(void)
 	struct lines a = {.own = &area[0], .size = 2, .self = 0};
 	struct lines b = {.own = &area[1], .size = 2, .self = 1};
 	const void *data = NULL;
-	uint64_t sig = 0;
+	struct lines_call other = {0};
 
 	if (!area)
 		tap_bail("no memory");
 	a.of[0] = b.of[0] = &area[0];
 	a.of[1] = b.of[1] = &area[1];
 	lines_publish(&a, 7, 99);
-	tap_ok(lines_look(&a, 1, 7, 99, 8, &data, &sig) == LINES_NOT_YET,
+	tap_ok(lines_look(&a, 1, 7, 99, 8, &data, &other) == LINES_NOT_YET,
 	       "a peer that has published nothing");
 	memcpy(lines_place(&b, 8), "12345678", 8);
 	lines_publish(&b, 7, 98);
-	tap_ok(lines_look(&a, 1, 7, 99, 8, &data, &sig) == LINES_OTHER && sig == 98,
+	tap_ok(lines_look(&a, 1, 7, 99, 8, &data, &other) == LINES_OTHER &&
+		       other.sig == 98 && other.call == 7,
 	       "one that runs another call, and which");
-	tap_ok(lines_look(&a, 1, 8, 98, 8, &data, &sig) == LINES_OTHER,
+	tap_ok(lines_look(&a, 1, 8, 98, 8, &data, &other) == LINES_OTHER,
 	       "one whose call has another number");
-	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &sig) == LINES_THERE &&
+	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &other) == LINES_THERE &&
 		       !memcmp(data, "12345678", 8),
 	       "one that runs the same, and its data");
 	lines_withdraw(&b, 1);
-	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &sig) == LINES_NOT_YET,
+	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &other) == LINES_NOT_YET,
 	       "one whose call has failed meanwhile");
 	for (int i = 0; i < LINES_SLOTS; i++)
 		lines_publish(&b, 8, 98);
-	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &sig) == LINES_WRONG,
+	tap_ok(lines_look(&a, 1, 7, 98, 8, &data, &other) == LINES_WRONG,
 	       "one that went on without us");
 	for (int i = 0; i < LINES_SLOTS - 2; i++)
 		lines_publish(&b, 8, 98);
@@ -283,12 +285,12 @@ static void *thread_body(void *arg)
 		for (int32_t i = 0; i < THREADS; i++) {
 			enum lines_look look;
 			const void *data;
-			uint64_t sig;
+			struct lines_call other;
 
 			if (root >= 0 && i != root)
 				continue;
 			while ((look = lines_look(&l, i, call, sig_of(call), len, &data,
-						  &sig)) == LINES_NOT_YET)
+						  &other)) == LINES_NOT_YET)
 				sched_yield();
 			if (look != LINES_THERE || !is_filled(data, len, i, call))
 				atomic_fetch_add(&thread_wrong, 1);
