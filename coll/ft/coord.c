@@ -134,8 +134,11 @@ void ft_coord_say(struct ft_coord *c, uint64_t id, enum ft_type type)
 	if (is_ended(c))
 		return;
 	if (type == FT_PREPARE) {
+		const struct ft_peer *p = ft_coord_peer(c, id);
+
 		msg.pending = c->next.epoch;
 		msg.pending_list = &c->next;
+		msg.active_list = p && p->missed ? &c->d.active : NULL;
 	}
 	if (type == FT_PREPARE || type == FT_START || type == FT_COMMIT) {
 		msg.active = c->d.active.epoch;
@@ -218,7 +221,7 @@ static void activate(struct ft_coord *c)
 		struct ft_peer *p = ft_coord_peer(c, c->d.active.entry[i].id);
 
 		if (p)
-			p->wants_in = p->out = false;
+			p->wants_in = p->out = p->anew = p->missed = false;
 	}
 	peer_sweep(c);
 	/* Who was left out goes on waiting. */

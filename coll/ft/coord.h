@@ -65,6 +65,9 @@ struct ft_peer {
 	int64_t heard;
 	struct ft_entry entry; /* as it wants to join */
 	bool wants_in, leaving;
+	/* Of the epoch that is on, but did not hear that it was started: */
+	bool anew;    /* nor is in any other: to the next it comes as a newcomer */
+	bool missed;  /* and does not know it any more: it is told who is in it */
 	bool out;     /* not in the next attempt: did not prepare, or is to blame */
 	bool replied; /* to the QUERY of this term */
 	uint64_t prior;

@@ -61,6 +61,7 @@ enum has {
 	HAS_REASON = 1 << 8,
 	HAS_ACTIVE_LIST = 1 << 9,
 	HAS_PENDING_LIST = 1 << 10,
+	HAS_ACTIVE_LIST0 = 1 << 11, /* may be empty though the epoch is named */
 };
 
 struct type_row {
@@ -79,7 +80,7 @@ static const struct type_row type_table[FT_TYPE_END] = {
 	[FT_LEAVE] = {"leave", HAS_TERM | HAS_ACTIVE},
 	[FT_QUERY] = {"query", HAS_TERM},
 	[FT_PREPARE] = {"prepare", HAS_TERM | HAS_ACTIVE | HAS_PENDING | HAS_COMMIT |
-					   HAS_PENDING_LIST},
+					   HAS_ACTIVE_LIST0 | HAS_PENDING_LIST},
 	[FT_START] = {"start", HAS_TERM | HAS_ACTIVE | HAS_COMMIT},
 	[FT_COMMIT] = {"commit", HAS_TERM | HAS_ACTIVE | HAS_COMMIT},
 	[FT_FENCED] = {"fenced", HAS_TERM | HAS_REASON},
@@ -226,7 +227,8 @@ static bool idle_fields_zero(const struct ft_msg *m, const struct hdr *h, unsign
 	       ((has & HAS_VOTE) || (!m->vote.step && !m->vote.suspect && !h->answer &&
 				     ft_epoch_none(m->vote.epoch))) &&
 	       ((has & HAS_REASON) || !h->reason) &&
-	       ((has & HAS_ACTIVE_LIST) || !be32_get(h->active_count)) &&
+	       ((has & (HAS_ACTIVE_LIST | HAS_ACTIVE_LIST0)) ||
+		!be32_get(h->active_count)) &&
 	       ((has & HAS_PENDING_LIST) || !be32_get(h->pending_count)) &&
 	       memcmp(h->zero, zero, sizeof(zero)) == 0;
 }
@@ -305,6 +307,8 @@ static enum ft_fault get_lists(const uint8_t *at, const struct hdr *h, unsigned 
 	enum ft_fault fault;
 
 	if ((has & HAS_ACTIVE_LIST) && (active == 0) != ft_epoch_none(m->active))
+		return FT_FAULT_LIST;
+	if (active && ft_epoch_none(m->active))
 		return FT_FAULT_LIST;
 	if ((has & HAS_PENDING_LIST) &&
 	    (joining ? pending != 1 : (pending == 0) != ft_epoch_none(m->pending)))

@@ -78,7 +78,8 @@ struct ft_msg {
 	struct ft_epoch active, pending;
 	struct ft_commit commit;
 	struct ft_vote vote;
-	const struct ft_roster *active_list, *pending_list; /* NULL: empty */
+	/* NULL: empty. PREPARE has the active one for who missed that epoch only. */
+	const struct ft_roster *active_list, *pending_list;
 };
 
 /* Where a message that arrived has its lists; kept from message to message. */

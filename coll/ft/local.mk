@@ -17,10 +17,12 @@ TESTS += %D%/tests/test_model
 	%D%/tests/world.h %D%/tests/world_int.h %D%/tests/network.c %D%/tests/actors.c
 %C%_tests_test_model_LDADD = coll/libcoll.la
 
-check_PROGRAMS += %D%/tests/test_coord
-TESTS += %D%/tests/test_coord
-%C%_tests_test_coord_SOURCES = %D%/tests/test_coord.c
+check_PROGRAMS += %D%/tests/test_coord %D%/tests/test_rebuild
+TESTS += %D%/tests/test_coord %D%/tests/test_rebuild
+%C%_tests_test_coord_SOURCES = %D%/tests/test_coord.c %D%/tests/desk.h %D%/tests/desk.c
 %C%_tests_test_coord_LDADD = coll/libcoll.la
+%C%_tests_test_rebuild_SOURCES = %D%/tests/test_rebuild.c %D%/tests/desk.h %D%/tests/desk.c
+%C%_tests_test_rebuild_LDADD = coll/libcoll.la
 
 check_PROGRAMS += %D%/tests/test_keep
 TESTS += %D%/tests/test_keep

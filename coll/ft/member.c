@@ -189,6 +189,20 @@ static bool start_pending(struct ft_member *m, const struct ft_commit *commit)
 	return true;
 }
 
+/* Whether the epoch that is on is one that this member prepared for, did not hear to be
+ * started, and does not know any more, since it prepared for another one after it. That
+ * it takes part in it for as long as in its own says so. */
+static bool missed_epoch(const struct ft_member *m, const struct ft_msg *msg)
+{
+	int at;
+
+	if (m->phase != FT_PHASE_SEALED || !msg->active_list ||
+	    ft_epoch_cmp(msg->active, m->active.epoch) <= 0)
+		return false;
+	at = ft_roster_find(msg->active_list, m->attr.self.id);
+	return at >= 0 && ft_epoch_same(msg->active_list->entry[at].since, m->since);
+}
+
 /* What the epoch to be says of this member must be what it knows of itself: one that was
  * out and let in again by an old JOIN would take votes and commits along that are not of
  * this line. */
@@ -210,7 +224,7 @@ static bool prepare_fits(const struct ft_member *m, const struct ft_msg *msg)
 	if (m->phase == FT_PHASE_JOINING)
 		return ft_epoch_same(since, msg->pending);
 	return ft_epoch_same(since, m->since) &&
-	       ft_epoch_same(msg->active, m->active.epoch);
+	       (ft_epoch_same(msg->active, m->active.epoch) || missed_epoch(m, msg));
 }
 
 static void hear_prepare(struct ft_member *m, const struct ft_msg *msg)
@@ -228,12 +242,15 @@ static void hear_prepare(struct ft_member *m, const struct ft_msg *msg)
 			m->prior = m->promised;
 		m->promised = msg->term;
 	}
+	if (missed_epoch(m, msg) && !ft_epoch_same(msg->active, m->pending.epoch) &&
+	    !ft_roster_copy(&m->pending, msg->active_list))
+		return; /* no memory: it does not answer, and is taken for dead */
 	/* That an epoch follows the pending one says that the pending one was started. */
 	if (ft_epoch_same(msg->active, m->pending.epoch) &&
 	    !ft_epoch_none(m->pending.epoch) && !start_pending(m, &msg->commit))
 		return;
 	if (!ft_roster_copy(&m->pending, msg->pending_list))
-		return; /* no memory: it does not answer, and is taken for dead */
+		return; /* no memory, as above */
 	if (m->phase == FT_PHASE_ACTIVE) {
 		set_phase(m, FT_PHASE_SEALED);
 		if (m->work == FT_WORK_RUN)
@@ -272,9 +289,10 @@ void ft_member_hear(struct ft_member *m, const struct ft_msg *msg)
 	if (m->phase == FT_PHASE_OUT || msg->id != m->attr.self.id)
 		return;
 	/* A newcomer may be turned away by any coordinator: it has nothing to lose, and
-	 * as a new member it has promised nothing. */
+	 * as a new member it has promised nothing. So may one that leaves: those that go
+	 * on without it may follow an earlier one than it promised to follow. */
 	if (msg->term < m->promised &&
-	    !(msg->type == FT_FENCED && m->phase == FT_PHASE_JOINING)) {
+	    !(msg->type == FT_FENCED && (m->phase == FT_PHASE_JOINING || m->leaving))) {
 		say(m, FT_REFUSED);
 		return;
 	}

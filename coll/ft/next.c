@@ -25,13 +25,23 @@ static bool can_follow(const struct ft_coord *c, uint64_t id, bool leaving)
 	return p && !p->out && p->leaving == leaving && ft_coord_is_alive(c, p);
 }
 
+/* Adds one of the epoch. False: no memory. */
+static bool next_add(struct ft_coord *c, const struct ft_entry *entry)
+{
+	struct ft_entry e = *entry;
+
+	if (ft_coord_peer(c, e.id)->anew)
+		e.since = c->next.epoch;
+	return ft_roster_add(&c->next, &e);
+}
+
 /* Adds those of the epoch that live and stay. False: no memory. */
 static bool next_add_staying(struct ft_coord *c)
 {
 	for (uint32_t i = 0; i < c->d.active.count; i++) {
 		const struct ft_entry *e = &c->d.active.entry[i];
 
-		if (can_follow(c, e->id, false) && !ft_roster_add(&c->next, e))
+		if (can_follow(c, e->id, false) && !next_add(c, e))
 			return false;
 	}
 	return true;
@@ -98,12 +108,17 @@ static bool next_add_newcomers(struct ft_coord *c)
 	return true;
 }
 
+/* Those of the next epoch that are of the one that is on. */
 static uint32_t survivors(const struct ft_coord *c)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < c->next.count; i++)
-		n += !ft_epoch_same(c->next.entry[i].since, c->next.epoch);
+	for (uint32_t i = 0; i < c->next.count; i++) {
+		const struct ft_entry *e = &c->next.entry[i];
+
+		n += !ft_epoch_same(e->since, c->next.epoch) ||
+		     ft_coord_peer(c, e->id)->anew;
+	}
 	return n;
 }
 
@@ -122,7 +137,7 @@ static bool next_add_group(struct ft_coord *c, uint32_t first, uint32_t end)
 			if (of_group >= c->attr.group_size &&
 			    survivors(c) >= ft_half(&c->d.active))
 				return true;
-			if (!ft_roster_add(&c->next, e))
+			if (!next_add(c, e))
 				return false;
 			of_group++;
 		}

@@ -187,13 +187,28 @@ static const struct ft_roster *last_epoch(const struct ft_coord *c)
 	return latest ? known_find(c, latest->active) : last;
 }
 
+/* Whether an epoch was never started, and never will be: all of its members would have
+ * had to prepare for it, and one that answered did not. It has promised a later term, or
+ * this one, whose coordinator knows what it started. */
+static bool never_started(struct ft_coord *c, const struct ft_roster *roster)
+{
+	for (uint32_t i = 0; i < roster->count; i++) {
+		const struct ft_peer *p = replied(c, roster->entry[i].id);
+
+		if (p && ft_epoch_cmp(p->pending, roster->epoch) < 0 &&
+		    ft_epoch_cmp(p->active, roster->epoch) < 0)
+			return true;
+	}
+	return false;
+}
+
 static bool majorities(struct ft_coord *c, const struct ft_roster *last)
 {
 	for (uint32_t i = 0; i < c->knowns; i++) {
 		const struct ft_roster *roster = &c->known[i].roster;
 
 		if (ft_epoch_cmp(roster->epoch, last->epoch) >= 0 &&
-		    !has_majority(c, roster))
+		    !never_started(c, roster) && !has_majority(c, roster))
 			return false;
 	}
 	for (uint32_t i = 0; i < c->peers; i++) {
@@ -223,6 +238,20 @@ static struct ft_commit best_commit(struct ft_coord *c, const struct ft_roster *
 	return best;
 }
 
+/* A member that prepared for the epoch, did not hear that it was started, and then
+ * prepared for another one, of another coordinator, which came to nothing: it does not
+ * know the epoch any more. No step counted there, since none does without the vote of all
+ * members. So one that was in no epoch before comes in anew, and one that was goes on
+ * from that one. In the epoch's majority they count as all do. */
+static void note_missed(struct ft_peer *p, const struct ft_roster *last)
+{
+	const bool missed = p->replied && !ft_epoch_same(p->active, last->epoch) &&
+			    !ft_epoch_same(p->pending, last->epoch);
+
+	p->anew = missed && ft_epoch_none(p->active);
+	p->missed = missed && !ft_epoch_none(p->active);
+}
+
 static void decide(struct ft_coord *c, const struct ft_roster *last)
 {
 	c->d.commit = best_commit(c, last);
@@ -230,12 +259,15 @@ static void decide(struct ft_coord *c, const struct ft_roster *last)
 		ft_coord_set_state(c, FT_COORD_BROKEN);
 		return;
 	}
+	for (uint32_t i = 0; i < c->peers; i++)
+		c->peer[i].anew = c->peer[i].missed = false;
 	for (uint32_t i = 0; i < last->count; i++) {
 		struct ft_peer *p = ft_coord_peer(c, last->entry[i].id);
 
 		if (p) {
 			p->out = !p->replied;
 			p->wants_in = false; /* it is in: it missed that it was let in */
+			note_missed(p, last);
 		}
 	}
 	ft_coord_attempt(c);

@@ -95,5 +95,9 @@ found "a newcomer's promise ends a coordinator" coord \
 	's/else if \(p \&\& ft_roster_find\(&c->d.active, p->id\) >= 0\)/else/'
 found "a group is let in, or left, in part" next \
 	's/\tft_roster_whole_groups\(&c->next, c->attr.group_size\);\n//'
+found "whoever leaves waits until all of its group do" next \
+	's/stay >= c->attr.group_size/stay > 0/'
+found "who leaves stays for an epoch more without its group" next \
+	's/of_group >= c->attr.group_size/1/'
 
 done_testing

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The coordinator's machine, message by message: whose promise ends it, how groups come
- * and go, and who is out when a step cannot be run. Schedules of everything at once are
- * in test_model.
+ * and go, whoever leaves, and who is out when a step cannot be run. Schedules of
+ * everything at once are in test_model.
  */
 #include "config.h"
 
@@ -10,141 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/ft/coord.h"
+#include "coll/ft/tests/desk.h"
 #include "util/tap.h"
 
-enum { MS = 1000, SAID = 64, LINEAGE = 5, CROWD = 8 };
-
-/* What it said last, in order. */
-struct said {
-	enum ft_type type;
-	enum ft_reason reason;
-	uint64_t id;
-	uint32_t listed; /* members of the epoch that is prepared */
-};
-
-struct desk {
-	struct ft_coord c;
-	struct said said[SAID];
-	int count;
-	uint64_t out; /* who was told that it is, of the members 0 to 63, as bits */
-	int64_t now;
-};
-
-static void desk_say(void *arg, const struct ft_msg *msg)
-{
-	struct desk *d = arg;
-
-	if (msg->type == FT_FENCED && msg->id < 64)
-		d->out |= UINT64_C(1) << msg->id;
-	if (d->count < SAID)
-		d->said[d->count++] =
-			(struct said){msg->type, msg->reason, msg->id,
-				      msg->pending_list ? msg->pending_list->count : 0};
-}
-
-static bool desk_save(void *arg, enum ft_saved what, const struct ft_durable *durable)
-{
-	(void)arg;
-	(void)what;
-	(void)durable;
-	return true;
-}
-
-static void desk_open(struct desk *d, uint32_t size, uint32_t group_size)
-{
-	const struct ft_coord_attr attr = {
-		.fresh = true,
-		.size = size,
-		.group_size = group_size,
-		.lineage = LINEAGE,
-		.silence_us = 1000 * MS,
-		.prepare_us = 500 * MS,
-		.rebuild_us = 500 * MS,
-		.join_us = 100 * MS,
-		.blame_us = 50 * MS,
-	};
-	const struct ft_coord_out out = {d, desk_say, desk_save};
-
-	memset(d, 0, sizeof(*d));
-	if (!ft_coord_init(&d->c, &attr, &out, NULL, 0))
-		tap_bail("the coordinator does not start");
-}
-
-static bool desk_said(const struct desk *d, enum ft_type type, uint64_t id)
-{
-	for (int i = 0; i < d->count; i++) {
-		if (d->said[i].type == type && d->said[i].id == id)
-			return true;
-	}
-	return false;
-}
-
-static enum ft_reason desk_fenced(const struct desk *d, uint64_t id)
-{
-	for (int i = 0; i < d->count; i++) {
-		if (d->said[i].type == FT_FENCED && d->said[i].id == id)
-			return d->said[i].reason;
-	}
-	return FT_REASON_NONE;
-}
-
-static void hear(struct desk *d, const struct ft_msg *msg)
-{
-	ft_coord_hear(&d->c, msg, d->now);
-}
-
-static void join(struct desk *d, uint64_t id, uint32_t group, uint64_t term)
-{
-	struct ft_entry self = {.id = id, .group = group};
-	const struct ft_roster list = {.count = 1, .room = 1, .entry = &self};
-
-	hear(d, &(struct ft_msg){.type = FT_JOIN,
-				 .id = id,
-				 .term = term,
-				 .sign = 1,
-				 .pending_list = &list});
-}
-
-/* A member of the epoch that is on; prepared: for the next one, too. */
-static void status(struct desk *d, uint64_t id, uint64_t term, bool prepared)
-{
-	hear(d, &(struct ft_msg){.type = FT_STATUS,
-				 .id = id,
-				 .term = term,
-				 .active = d->c.d.active.epoch,
-				 .pending = prepared ? d->c.next.epoch
-						     : (struct ft_epoch){0, 0},
-				 .commit = d->c.d.commit});
-}
-
-/* All that are asked to prepare do. */
-static void prepare(struct desk *d)
-{
-	uint64_t id[SAID];
-	uint32_t count = d->c.next.count;
-
-	for (uint32_t i = 0; i < count; i++)
-		id[i] = d->c.next.entry[i].id;
-	for (uint32_t i = 0; i < count; i++)
-		status(d, id[i], d->c.d.term, true);
-}
-
-static void leave(struct desk *d, uint64_t id)
-{
-	hear(d, &(struct ft_msg){.type = FT_LEAVE,
-				 .id = id,
-				 .term = d->c.d.term,
-				 .active = d->c.d.active.epoch});
-}
+enum { CROWD = 8 };
 
 /* Two members, an epoch that is on. */
 static void desk_of_two(struct desk *d)
 {
 	desk_open(d, 2, 1);
-	join(d, 1, 1, 0);
-	join(d, 2, 2, 0);
-	prepare(d);
+	desk_join(d, 1, 1, 0);
+	desk_join(d, 2, 2, 0);
+	desk_prepare(d);
 	if (d->c.state != FT_COORD_STEADY || d->c.d.active.count != 2)
 		tap_bail("there is no epoch of two");
 	d->count = 0;
@@ -157,31 +34,31 @@ static void test_newcomers(void)
 
 	desk_of_two(&d);
 	later = ft_term_above(d.c.d.term, 9);
-	join(&d, 3, 3, later);
+	desk_join(&d, 3, 3, later);
 	tap_ok(d.c.state == FT_COORD_STEADY,
 	       "a newcomer that follows a later term ends nothing by asking in");
 	tap_is_int(desk_fenced(&d, 3), FT_REASON_TERM,
 		   "and is told why it is not let in");
-	hear(&d, &(struct ft_msg){.type = FT_REFUSED, .id = 3, .term = later});
-	status(&d, 4, later, false);
+	desk_hear(&d, &(struct ft_msg){.type = FT_REFUSED, .id = 3, .term = later});
+	desk_status(&d, 4, later, false);
 	tap_ok(d.c.state == FT_COORD_STEADY, "nor by refusing, nor who never asked in");
 	d.now += 200 * MS;
 	ft_coord_tick(&d.c, d.now);
 	tap_ok(d.c.state == FT_COORD_STEADY, "no epoch is prepared for it");
 
 	/* One that promises while it is asked to prepare. */
-	join(&d, 5, 5, 0);
+	desk_join(&d, 5, 5, 0);
 	d.now += 200 * MS;
-	status(&d, 1, d.c.d.term, false);
-	status(&d, 2, d.c.d.term, false);
-	join(&d, 5, 5, 0);
+	desk_status(&d, 1, d.c.d.term, false);
+	desk_status(&d, 2, d.c.d.term, false);
+	desk_join(&d, 5, 5, 0);
 	ft_coord_tick(&d.c, d.now);
 	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 3,
 	       "a newcomer is waited for");
-	hear(&d, &(struct ft_msg){.type = FT_REFUSED, .id = 5, .term = later});
+	desk_hear(&d, &(struct ft_msg){.type = FT_REFUSED, .id = 5, .term = later});
 	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 2,
 	       "it refuses, and the others go on without it");
-	prepare(&d);
+	desk_prepare(&d);
 	tap_ok(d.c.state == FT_COORD_STEADY && d.c.d.active.count == 2, "at once");
 	ft_coord_fini(&d.c);
 }
@@ -191,9 +68,9 @@ static void test_members(void)
 	struct desk d;
 
 	desk_of_two(&d);
-	hear(&d, &(struct ft_msg){.type = FT_REFUSED,
-				  .id = 2,
-				  .term = ft_term_above(d.c.d.term, 9)});
+	desk_hear(&d, &(struct ft_msg){.type = FT_REFUSED,
+				       .id = 2,
+				       .term = ft_term_above(d.c.d.term, 9)});
 	tap_ok(d.c.state == FT_COORD_OVER,
 	       "a member that follows a later term says that another took over");
 	ft_coord_fini(&d.c);
@@ -207,24 +84,24 @@ static void test_forming(void)
 
 	desk_open(&d, 2, 1);
 	later = ft_term_above(ft_term_above(d.c.d.term, 9), 9);
-	join(&d, 1, 1, later);
-	join(&d, 2, 2, 0);
+	desk_join(&d, 1, 1, later);
+	desk_join(&d, 2, 2, 0);
 	tap_ok(d.c.state == FT_COORD_FORM, "one of the first two cannot follow yet");
 	d.now += 10000 * MS;
 	ft_coord_tick(&d.c, d.now);
 	tap_ok(d.c.d.term > later, "the coordinator takes a later term still");
-	join(&d, 2, 2, 0);
-	join(&d, 1, 1, later);
+	desk_join(&d, 2, 2, 0);
+	desk_join(&d, 1, 1, later);
 	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 2, "both are asked");
 	/* And where it hears of it late. */
 	later = ft_term_above(d.c.d.term, 9);
-	hear(&d, &(struct ft_msg){.type = FT_REFUSED, .id = 1, .term = later});
+	desk_hear(&d, &(struct ft_msg){.type = FT_REFUSED, .id = 1, .term = later});
 	tap_ok(d.c.state == FT_COORD_FORM, "a refusal does not end it");
 	d.now += 100000 * MS;
 	ft_coord_tick(&d.c, d.now);
-	join(&d, 1, 1, later);
-	join(&d, 2, 2, 0);
-	prepare(&d);
+	desk_join(&d, 1, 1, later);
+	desk_join(&d, 2, 2, 0);
+	desk_prepare(&d);
 	tap_ok(d.c.state == FT_COORD_STEADY && d.c.d.active.count == 2,
 	       "the first epoch is on");
 	ft_coord_fini(&d.c);
@@ -236,40 +113,40 @@ static void test_groups(void)
 
 	desk_open(&d, 4, 2);
 	for (uint64_t id = 1; id <= 4; id++)
-		join(&d, id, (uint32_t)(id + 1) / 2, 0);
-	prepare(&d);
+		desk_join(&d, id, (uint32_t)(id + 1) / 2, 0);
+	desk_prepare(&d);
 	tap_ok(d.c.state == FT_COORD_STEADY && d.c.d.active.count == 4,
 	       "two groups of two");
 	/* One of a group dies: the other one is out. */
 	ft_coord_lost(&d.c, 3, d.now);
 	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 2,
 	       "a group with a dead member is not in the next epoch");
-	prepare(&d);
+	desk_prepare(&d);
 	tap_ok(d.c.state == FT_COORD_STEADY && d.c.d.active.count == 2 &&
 		       desk_fenced(&d, 4) == FT_REASON_EXCLUDED,
 	       "who is left of it is told that it is out");
 	/* Half a group waits, a whole one comes in. */
-	join(&d, 5, 7, 0);
+	desk_join(&d, 5, 7, 0);
 	d.now += 200 * MS;
-	status(&d, 1, d.c.d.term, false);
-	status(&d, 2, d.c.d.term, false);
+	desk_status(&d, 1, d.c.d.term, false);
+	desk_status(&d, 2, d.c.d.term, false);
 	ft_coord_tick(&d.c, d.now);
 	tap_ok(d.c.state == FT_COORD_STEADY, "half a group is not let in");
-	join(&d, 6, 7, 0);
+	desk_join(&d, 6, 7, 0);
 	d.now += 200 * MS;
-	status(&d, 1, d.c.d.term, false);
-	status(&d, 2, d.c.d.term, false);
-	join(&d, 5, 7, 0);
-	join(&d, 6, 7, 0);
+	desk_status(&d, 1, d.c.d.term, false);
+	desk_status(&d, 2, d.c.d.term, false);
+	desk_join(&d, 5, 7, 0);
+	desk_join(&d, 6, 7, 0);
 	ft_coord_tick(&d.c, d.now);
 	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 4, "a whole one is");
-	prepare(&d);
+	desk_prepare(&d);
 	tap_ok(d.c.d.active.count == 4, "four again");
-	leave(&d, 1);
-	prepare(&d);
+	desk_leave(&d, 1);
+	desk_prepare(&d);
 	/* Half of an epoch has to be in the next: group 1 is the other half. */
 	ft_coord_tick(&d.c, d.now);
-	prepare(&d);
+	desk_prepare(&d);
 	tap_ok(d.c.d.active.count == 2 && ft_roster_find(&d.c.d.active, 1) < 0 &&
 		       ft_roster_find(&d.c.d.active, 2) < 0 &&
 		       desk_said(&d, FT_FENCED, 2),
@@ -296,8 +173,8 @@ static void desk_of_groups(struct desk *d, uint32_t groups, uint32_t group_size)
 
 	desk_open(d, size, group_size);
 	for (uint32_t i = 0; i < size; i++)
-		join(d, i + 1, i / group_size, 0);
-	prepare(d);
+		desk_join(d, i + 1, i / group_size, 0);
+	desk_prepare(d);
 	if (d->c.state != FT_COORD_STEADY || d->c.d.active.count != size)
 		tap_bail("there is no epoch of %u groups", groups);
 	d->count = 0;
@@ -309,9 +186,9 @@ static void settle(struct desk *d)
 	for (int i = 0; i < 100 && d->c.state < FT_COORD_DONE; i++) {
 		const struct ft_epoch before = d->c.d.active.epoch;
 
-		prepare(d);
+		desk_prepare(d);
 		for (uint32_t k = 0; k < d->c.d.active.count; k++)
-			status(d, d->c.d.active.entry[k].id, d->c.d.term, false);
+			desk_status(d, d->c.d.active.entry[k].id, d->c.d.term, false);
 		d->now += 10 * MS;
 		ft_coord_tick(&d->c, d->now);
 		if (d->c.state == FT_COORD_STEADY &&
@@ -326,24 +203,24 @@ static void test_last_group(void)
 	struct desk d;
 
 	desk_of_groups(&d, 1, 2);
-	leave(&d, 2);
+	desk_leave(&d, 2);
 	settle(&d);
 	tap_ok(d.c.state == FT_COORD_DONE && desk_fenced(&d, 2) == FT_REASON_LEFT,
 	       "one of the last group leaves: it is let go");
 	tap_is_int(desk_fenced(&d, 1), FT_REASON_EXCLUDED, "and the group with it");
 	d.count = 0;
-	leave(&d, 1);
+	desk_leave(&d, 1);
 	tap_is_int(desk_fenced(&d, 1), FT_REASON_LEFT, "who did not hear it asks again");
 	d.count = 0;
-	status(&d, 1, d.c.d.term, false);
+	desk_status(&d, 1, d.c.d.term, false);
 	tap_is_int(desk_fenced(&d, 1), FT_REASON_EXCLUDED, "or shows that it lives");
 	ft_coord_fini(&d.c);
 
 	/* Its last word comes while too few live. */
 	desk_of_groups(&d, 2, 1);
 	ft_coord_lost(&d.c, 2, d.now);
-	prepare(&d);
-	leave(&d, 1);
+	desk_prepare(&d);
+	desk_leave(&d, 1);
 	settle(&d);
 	tap_ok(d.c.state == FT_COORD_DONE && desk_fenced(&d, 1) == FT_REASON_LEFT,
 	       "the last one leaves after the others died");
@@ -352,10 +229,10 @@ static void test_last_group(void)
 	for (uint64_t id = 2; id <= 6; id += 2)
 		ft_coord_lost(&d.c, id, d.now);
 	tap_ok(d.c.state == FT_COORD_STALLED, "no group is whole any more");
-	leave(&d, 1);
-	leave(&d, 3);
+	desk_leave(&d, 1);
+	desk_leave(&d, 3);
 	tap_ok(d.c.state == FT_COORD_STALLED, "it waits for the third one's other half");
-	leave(&d, 5);
+	desk_leave(&d, 5);
 	tap_ok(d.c.state == FT_COORD_DONE && desk_fenced(&d, 1) == FT_REASON_LEFT &&
 		       desk_fenced(&d, 3) == FT_REASON_LEFT &&
 		       desk_fenced(&d, 5) == FT_REASON_LEFT,
@@ -387,9 +264,9 @@ static bool leaving(uint64_t seed)
 
 		left[at] = left[i - 1];
 		left[i - 1] = id;
-		leave(&d, id);
+		desk_leave(&d, id);
 		if (below(2))
-			prepare(&d);
+			desk_prepare(&d);
 		if (below(2)) {
 			d.now += 10 * MS;
 			ft_coord_tick(&d.c, d.now);
@@ -429,8 +306,8 @@ static void crowd_open(struct desk *d, uint32_t size)
 {
 	desk_open(d, size, 1);
 	for (uint64_t id = 1; id <= size; id++)
-		join(d, id, (uint32_t)id, 0);
-	prepare(d);
+		desk_join(d, id, (uint32_t)id, 0);
+	desk_prepare(d);
 	if (d->c.state != FT_COORD_STEADY || d->c.d.active.count != size)
 		tap_bail("there is no epoch of %u", size);
 	d->count = 0;
@@ -444,15 +321,15 @@ static bool takes_part(const struct desk *d, uint64_t id)
 /* What became of the step that is on. suspect: with NO, whom it waited for. */
 static void vote(struct desk *d, uint64_t id, enum ft_answer answer, uint64_t suspect)
 {
-	hear(d, &(struct ft_msg){.type = FT_STATUS,
-				 .id = id,
-				 .term = d->c.d.term,
-				 .active = d->c.d.active.epoch,
-				 .commit = d->c.d.commit,
-				 .vote = {.epoch = d->c.d.active.epoch,
-					  .step = d->c.d.commit.step + 1,
-					  .suspect = suspect,
-					  .answer = answer}});
+	desk_hear(d, &(struct ft_msg){.type = FT_STATUS,
+				      .id = id,
+				      .term = d->c.d.term,
+				      .active = d->c.d.active.epoch,
+				      .commit = d->c.d.commit,
+				      .vote = {.epoch = d->c.d.active.epoch,
+					       .step = d->c.d.commit.step + 1,
+					       .suspect = suspect,
+					       .answer = answer}});
 }
 
 /* The members of the epoch in any order, the two first. */
@@ -499,12 +376,12 @@ static void step_fails(struct desk *d, uint64_t a, uint64_t b, uint64_t *next_id
 	d->now += 200 * MS;
 	for (uint32_t i = 0; i < before; i++) {
 		if (d->c.state == FT_COORD_STEADY)
-			status(d, d->c.d.active.entry[i].id, d->c.d.term, false);
+			desk_status(d, d->c.d.active.entry[i].id, d->c.d.term, false);
 	}
 	ft_coord_tick(&d->c, d->now);
-	prepare(d);
+	desk_prepare(d);
 	for (uint32_t i = d->c.d.active.count; i < before; i++) {
-		join(d, *next_id, (uint32_t)*next_id, 0);
+		desk_join(d, *next_id, (uint32_t)*next_id, 0);
 		++*next_id;
 	}
 	d->count = 0;
@@ -543,7 +420,7 @@ static bool parted(uint64_t seed)
 	/* Only now the newcomer is let in. */
 	good &= d.c.d.commit.step == 1 && d.c.state == FT_COORD_PREPARE &&
 		d.c.next.count == CROWD;
-	prepare(&d);
+	desk_prepare(&d);
 	good &= takes_part(&d, 100) && d.c.d.active.count == CROWD;
 	if (!good)
 		tap_diag("seed %" PRIu64 ": %" PRIu64 " and %" PRIu64
@@ -607,7 +484,7 @@ static void test_blame(void)
 		tap_ok(d.c.state == FT_COORD_STEADY, "the fourth may speak still");
 		d.now += 60 * MS;
 		ft_coord_tick(&d.c, d.now);
-		prepare(&d);
+		desk_prepare(&d);
 	}
 	tap_ok(d.c.d.active.count == 3 && !takes_part(&d, 1),
 	       "who says nothing is out, not who waited for others that wait");
@@ -615,7 +492,7 @@ static void test_blame(void)
 	for (int i = 0; i < 5; i++) {
 		for (uint64_t id = 2; id <= 4; id++)
 			vote(&d, id, FT_VOTE_NO, 0);
-		prepare(&d);
+		desk_prepare(&d);
 	}
 	tap_is_int(d.c.d.active.count, 3, "without a suspect nobody is out");
 	step_counts(&d);
@@ -623,12 +500,12 @@ static void test_blame(void)
 	vote(&d, 2, FT_VOTE_NO, 3);
 	vote(&d, 3, FT_VOTE_NO, 2);
 	vote(&d, 4, FT_VOTE_NO, 2);
-	prepare(&d);
+	desk_prepare(&d);
 	step_counts(&d);
 	vote(&d, 2, FT_VOTE_NO, 3);
 	vote(&d, 3, FT_VOTE_NO, 2);
 	vote(&d, 4, FT_VOTE_NO, 2);
-	prepare(&d);
+	desk_prepare(&d);
 	tap_is_int(d.c.d.active.count, 3, "nor who was to blame for another step");
 	ft_coord_fini(&d.c);
 }

@@ -68,6 +68,35 @@ static void golden(void)
 	ft_inbox_fini(&inbox);
 }
 
+/* Who missed an epoch is told who is in it. */
+static void both_lists(void)
+{
+	struct ft_entry entry[2];
+	struct ft_roster list = two(entry);
+	struct ft_msg got, msg = {.type = FT_PREPARE,
+				  .id = 5,
+				  .term = 3,
+				  .active = {3, 9},
+				  .pending = {3, 10},
+				  .active_list = &list,
+				  .pending_list = &list};
+	struct ft_inbox inbox = {0};
+	uint8_t buf[FT_HDR_LEN + 4 * FT_ENTRY_LEN];
+
+	tap_is_int((int64_t)ft_wire_len(&msg), sizeof(buf), "the length of two lists");
+	ft_wire_put(buf, &msg, job);
+	tap_is_int(ft_wire_get(buf, sizeof(buf), job, &got, &inbox), FT_FAULT_NONE,
+		   "to prepare may say who is in the epoch before");
+	tap_ok(got.active_list->count == 2 && got.pending_list->count == 2 &&
+		       ft_epoch_same(got.active_list->epoch, msg.active),
+	       "and both lists arrive");
+	msg.active = (struct ft_epoch){0, 0};
+	ft_wire_put(buf, &msg, job);
+	tap_is_int(ft_wire_get(buf, sizeof(buf), job, &got, &inbox), FT_FAULT_LIST,
+		   "but not where there was none");
+	ft_inbox_fini(&inbox);
+}
+
 /* Whether the message with one byte changed is refused as it should be. */
 static enum ft_fault damaged(size_t at, uint8_t value, size_t len)
 {
@@ -123,6 +152,7 @@ static void refused(void)
 int main(void)
 {
 	golden();
+	both_lists();
 	refused();
 	return tap_done();
 }

@@ -61,6 +61,12 @@ static void newcomers(struct world *w)
 		node_start(w, group);
 }
 
+static void wants_out(struct node *n)
+{
+	n->wants_out = true;
+	ft_member_leave(&n->m);
+}
+
 /* A member leaves, or dies at a message; at times its whole group does at once. */
 static void lose(struct world *w, struct node *n, bool leave)
 {
@@ -73,7 +79,7 @@ static void lose(struct world *w, struct node *n, bool leave)
 				o->m.attr.self.group == n->m.attr.self.group))
 			continue;
 		if (leave)
-			ft_member_leave(&o->m);
+			wants_out(o);
 		else
 			fuse_light(w, &o->fuse);
 	}
@@ -133,6 +139,18 @@ static void chaos(struct world *w)
 		chaos_coordinator(w);
 }
 
+/* The job ends: all leave, or most of them, each at some moment. */
+static void end_job(struct world *w)
+{
+	const int stay = world_chance(w, 300) ? 150 : 0;
+
+	world_trace(w, "the job ends");
+	for (int i = 0; i < NODES; i++) {
+		if (w->node[i].used && w->node[i].up && !world_chance(w, stay))
+			world_after(w, world_below(w, 600 * MS), EV_LEAVE, i);
+	}
+}
+
 static void heal(struct world *w)
 {
 	world_trace(w, "all is healed");
@@ -153,6 +171,8 @@ static void heal(struct world *w)
 		if (!ft_epoch_none(w->counted[s]))
 			w->healed_step = (uint64_t)s;
 	}
+	if (world_chance(w, 150))
+		end_job(w);
 }
 
 /* Events. */
@@ -220,7 +240,13 @@ static void node_event(struct world *w, const struct event *e)
 		world_after(w, BEAT, EV_NODE_TICK, e->who);
 		break;
 	case EV_BEGIN:
-		ft_member_begin(&n->m);
+		if (n->wants_out)
+			ft_member_leave(&n->m);
+		else
+			ft_member_begin(&n->m);
+		break;
+	case EV_LEAVE:
+		wants_out(n);
 		break;
 	default:
 		ring(w, e);
@@ -268,7 +294,7 @@ static bool node_lives(const struct node *n)
 
 static bool node_stays(const struct node *n)
 {
-	return node_lives(n) && !n->m.leaving;
+	return node_lives(n) && !n->wants_out;
 }
 
 /* Members of groups that live, or stay, as a whole: of any other none can be in the next
@@ -335,7 +361,7 @@ static bool went_on(const struct world *w)
 	       !ft_epoch_none(w->counted[w->healed_step + 4]);
 }
 
-/* One that wants out and was not told that it is; or NULL. */
+/* One that has said that it leaves, and was not told that it is out; or NULL. */
 static const struct node *kept_in(const struct world *w)
 {
 	for (int i = 0; i < NODES; i++) {
@@ -347,15 +373,13 @@ static const struct node *kept_in(const struct world *w)
 	return NULL;
 }
 
-/* Whether it must be: steps go on without it, or enough of the epoch that is on live for
- * another one, were it of those who leave. */
+/* Whether it must be: enough of the epoch that is on live for another one, were it of
+ * those who leave, and the coordinator knows the epoch. */
 static bool must_let_go(struct world *w)
 {
 	const struct ft_roster *last = &w->slot[0].file.active;
 
-	if (went_on(w))
-		return true;
-	return w->kept_always && !w->two && last->count &&
+	return (went_on(w) || (w->kept_always && !w->two)) && last->count &&
 	       whole(w, last, node_lives) >= (last->count + 1) / 2;
 }
 

@@ -27,6 +27,7 @@ enum kind {
 	EV_NODE_TICK,
 	EV_SLOT_TICK,
 	EV_BEGIN,
+	EV_LEAVE,
 	EV_RING,
 	EV_CHAOS,
 };
@@ -62,6 +63,7 @@ struct slot {
 struct node {
 	struct world *w;
 	bool used, up;
+	bool wants_out; /* leaves at the end of its step */
 	struct ft_member m;
 	struct fuse fuse;
 	int home, answer_to;
