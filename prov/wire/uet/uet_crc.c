@@ -127,88 +127,11 @@ FAST static uint64_t by_thirds(uint64_t sum, const uint8_t *at, const struct thi
 }
 
 #if defined(__x86_64__)
-/* 64 bytes at a time, where the processor multiplies four pairs of words at once: what
- * was read so far is moved over what comes next, and what is left in the end has the same
- * remainder as all of it. Each 128 bits are moved as two words by two factors: x to the
- * power of as many bits, plus and less 32, reflected, one bit higher. */
-#define WIDE __attribute__((target("sse4.2,avx512f,vpclmulqdq")))
-
-typedef long long lanes __attribute__((vector_size(64)));
-typedef long long lanes_at __attribute__((vector_size(64), aligned(1), may_alias));
-
-#define STRIDE (4 * sizeof(lanes))
-
-#define FACTORS(a, b)                  \
-	{                              \
-		a, b, a, b, a, b, a, b \
-	}
-
-static const lanes over_four = FACTORS(0xdcb17aa4, 0xb9e02b86);
-static const lanes over_one = FACTORS(0x740eef02, 0x9e4addf8);
-
-WIDE static inline lanes lanes_moved(lanes sum, lanes by)
-{
-	return (lanes)_mm512_clmulepi64_epi128((__m512i)sum, (__m512i)by, 0x00) ^
-	       (lanes)_mm512_clmulepi64_epi128((__m512i)sum, (__m512i)by, 0x11);
-}
-
-WIDE static inline lanes lanes_from(const uint8_t *at)
-{
-	return *(const lanes_at *)(const void *)at;
-}
-
-/* At least STRIDE bytes; says how many it took. */
-WIDE static uint32_t by_lanes(uint32_t crc, const uint8_t *at, size_t len, size_t *took)
-{
-	lanes a = lanes_from(at) ^ (lanes) { crc }, b = lanes_from(at + 64);
-	lanes c = lanes_from(at + 128), d = lanes_from(at + 192);
-	uint64_t sum = 0;
-	size_t done = STRIDE;
-
-	for (; len - done >= STRIDE; done += STRIDE) {
-		a = lanes_moved(a, over_four) ^ lanes_from(at + done);
-		b = lanes_moved(b, over_four) ^ lanes_from(at + done + 64);
-		c = lanes_moved(c, over_four) ^ lanes_from(at + done + 128);
-		d = lanes_moved(d, over_four) ^ lanes_from(at + done + 192);
-	}
-	b ^= lanes_moved(a, over_one);
-	c ^= lanes_moved(b, over_one);
-	d ^= lanes_moved(c, over_one);
-	for (; len - done >= sizeof(lanes); done += sizeof(lanes))
-		d = lanes_moved(d, over_one) ^ lanes_from(at + done);
-	for (unsigned i = 0; i < 8; i++)
-		sum = __builtin_ia32_crc32di(sum, (uint64_t)d[i]);
-	*took = done;
-	return (uint32_t)sum;
-}
-
-static bool processor_is_wide(void)
-{
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
-}
-
-static size_t wide_first(uint32_t *crc, const uint8_t *at, size_t len)
-{
-	size_t took = 0;
-
-	if (len >= STRIDE && processor_is_wide())
-		*crc = by_lanes(*crc, at, len, &took);
-	return took;
-}
-
 static bool processor_can(void)
 {
 	return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
 }
 #else
-static size_t wide_first(uint32_t *crc, const uint8_t *at, size_t len)
-{
-	(void)crc;
-	(void)at;
-	(void)len;
-	return 0;
-}
-
 static bool processor_can(void)
 {
 	const unsigned long both = HWCAP_CRC32 | HWCAP_PMULL;
@@ -219,11 +142,8 @@ static bool processor_can(void)
 
 FAST static uint32_t by_processor(uint32_t crc, const uint8_t *at, size_t len)
 {
-	size_t took = wide_first(&crc, at, len);
 	uint64_t sum = crc;
 
-	at += took;
-	len -= took;
 	for (unsigned i = 0; i < sizeof(thirds) / sizeof(thirds[0]); i++) {
 		size_t step = 3 * thirds[i].len;
 
@@ -249,11 +169,146 @@ static bool processor_can(void)
 }
 #endif
 
+#if defined(__x86_64__)
+/* 64 bytes at a time, where the processor multiplies four pairs of words at once: what
+ * was read so far is moved over what comes next, and what is left in the end has the same
+ * remainder as all of it. Each 128 bits are moved as two words by two factors: x to the
+ * power of as many bits, plus and less 32, reflected, one bit higher. */
+#define WIDE __attribute__((target("sse4.2,avx512f,avx512bw,avx512vbmi2,vpclmulqdq")))
+
+typedef long long lanes __attribute__((vector_size(64)));
+typedef long long lanes_at __attribute__((vector_size(64), aligned(1), may_alias));
+
+#define STRIDE (4 * sizeof(lanes))
+/* Four lanes, and what may come before them. */
+#define WIDE_LEAST (5 * sizeof(lanes))
+
+#define FACTORS(a, b)                  \
+	{                              \
+		a, b, a, b, a, b, a, b \
+	}
+
+static const lanes over_four = FACTORS(0xdcb17aa4, 0xb9e02b86);
+static const lanes over_one = FACTORS(0x740eef02, 0x9e4addf8);
+
+WIDE static inline lanes lanes_moved(lanes sum, lanes by)
+{
+	return (lanes)_mm512_clmulepi64_epi128((__m512i)sum, (__m512i)by, 0x00) ^
+	       (lanes)_mm512_clmulepi64_epi128((__m512i)sum, (__m512i)by, 0x11);
+}
+
+/* The bytes there; copied, if there is a place for them. */
+WIDE static inline lanes lanes_take(uint8_t *to, const uint8_t *from, size_t at)
+{
+	lanes v = *(const lanes_at *)(const void *)(from + at);
+
+	if (to)
+		*(lanes_at *)(void *)(to + at) = v;
+	return v;
+}
+
+/* The first bytes, fewer than a vector has, and what was summed up before them; as if
+ * only zeros had been before, which don't count. Whole vectors follow, so that more of
+ * them may be read and written. */
+WIDE static inline lanes lanes_first(uint8_t *to, const uint8_t *from, size_t len,
+				     uint32_t crc)
+{
+	lanes v = lanes_take(to, from, 0) ^ (lanes) { crc };
+
+	return (lanes)_mm512_maskz_expand_epi8(~UINT64_C(0) << (sizeof(lanes) - len),
+					       (__m512i)v);
+}
+
+/* At least WIDE_LEAST bytes. What makes no whole vector comes first: at the end it would
+ * be taken word by word. */
+WIDE static inline uint32_t by_lanes(uint32_t crc, uint8_t *to, const uint8_t *from,
+				     size_t len)
+{
+	size_t at = len % sizeof(lanes);
+	lanes before = {0};
+	lanes a, b, c, d;
+	uint64_t sum = 0;
+
+	if (at)
+		before = lanes_first(to, from, at, crc);
+	crc = at < sizeof(crc) ? crc >> 8 * at : 0;
+	a = lanes_take(to, from, at) ^ (lanes) { crc } ^ lanes_moved(before, over_one);
+	b = lanes_take(to, from, at + 64);
+	c = lanes_take(to, from, at + 128);
+	d = lanes_take(to, from, at + 192);
+	for (at += STRIDE; len - at >= STRIDE; at += STRIDE) {
+		a = lanes_moved(a, over_four) ^ lanes_take(to, from, at);
+		b = lanes_moved(b, over_four) ^ lanes_take(to, from, at + 64);
+		c = lanes_moved(c, over_four) ^ lanes_take(to, from, at + 128);
+		d = lanes_moved(d, over_four) ^ lanes_take(to, from, at + 192);
+	}
+	b ^= lanes_moved(a, over_one);
+	c ^= lanes_moved(b, over_one);
+	d ^= lanes_moved(c, over_one);
+	for (; at < len; at += sizeof(lanes))
+		d = lanes_moved(d, over_one) ^ lanes_take(to, from, at);
+	for (unsigned i = 0; i < 8; i++)
+		sum = __builtin_ia32_crc32di(sum, (uint64_t)d[i]);
+	return (uint32_t)sum;
+}
+
+WIDE static uint32_t wide_look(uint32_t crc, const uint8_t *at, size_t len)
+{
+	return by_lanes(crc, NULL, at, len);
+}
+
+WIDE static uint32_t wide_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t len)
+{
+	return by_lanes(crc, to, from, len);
+}
+
+static bool is_wide(size_t len)
+{
+	return len >= WIDE_LEAST && __builtin_cpu_supports("vpclmulqdq") &&
+	       __builtin_cpu_supports("avx512vbmi2") &&
+	       __builtin_cpu_supports("avx512bw");
+}
+#else
+static bool is_wide(size_t len)
+{
+	(void)len;
+	return false;
+}
+
+static uint32_t wide_look(uint32_t crc, const uint8_t *at, size_t len)
+{
+	(void)at;
+	(void)len;
+	return crc;
+}
+
+static uint32_t wide_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t len)
+{
+	(void)to;
+	(void)from;
+	(void)len;
+	return crc;
+}
+#endif
+
 uint32_t uet_crc(uint32_t crc, const void *data, size_t len)
 {
 	crc = ~crc;
-	crc = processor_can() ? by_processor(crc, data, len) : by_table(crc, data, len);
+	if (is_wide(len))
+		crc = wide_look(crc, data, len);
+	else
+		crc = processor_can() ? by_processor(crc, data, len)
+				      : by_table(crc, data, len);
 	return ~crc;
+}
+
+uint32_t uet_crc_copy(uint32_t crc, void *to, const void *from, size_t len)
+{
+	if (is_wide(len))
+		return ~wide_copy(~crc, to, from, len);
+	if (len)
+		memcpy(to, from, len);
+	return uet_crc(crc, to, len);
 }
 
 uint32_t uet_crc_plain(uint32_t crc, const void *data, size_t len)

@@ -11,7 +11,10 @@
 
 /* crc: 0, or what it gave for the bytes before these. */
 uint32_t uet_crc(uint32_t crc, const void *data, size_t len);
-/* The same, without the processor's help. */
+/* The same, and the bytes are copied to where nothing of them is yet: one look at them
+ * does for both. */
+uint32_t uet_crc_copy(uint32_t crc, void *to, const void *from, size_t len);
+/* As uet_crc, without the processor's help. */
 uint32_t uet_crc_plain(uint32_t crc, const void *data, size_t len);
 
 #endif

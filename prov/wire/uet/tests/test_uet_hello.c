@@ -158,11 +158,37 @@ static void test_crc(void)
 	tap_is_int(missed, 0, "the fast way says what the plain one does, of any length");
 }
 
+/* Each length to twice what the fast way takes at once, from and to odd places. */
+static void test_crc_copy(void)
+{
+	enum { LONGEST = 700, ROOM = LONGEST + 2 * 64 };
+	static uint8_t from[ROOM], to[ROOM];
+	unsigned other_sum = 0, other_bytes = 0, beside = 0;
+
+	for (unsigned i = 0; i < sizeof(from); i++)
+		from[i] = (uint8_t)(i * i + i / 251);
+	for (unsigned len = 0; len <= LONGEST; len++) {
+		const uint8_t *source = from + len % 61;
+		uint8_t *at = to + 32 + len % 31;
+
+		memset(to, 0xa5, sizeof(to));
+		other_sum += uet_crc_copy(len * 77, at, source, len) !=
+			     uet_crc_plain(len * 77, source, len);
+		other_bytes += memcmp(at, source, len) != 0;
+		for (const uint8_t *b = to; b < to + sizeof(to); b++)
+			beside += (b < at || b >= at + len) && *b != 0xa5;
+	}
+	tap_is_int(other_sum, 0, "what is copied has the sum that it had");
+	tap_is_int(other_bytes, 0, "and all its bytes");
+	tap_is_int(beside, 0, "and nothing beside it is written");
+}
+
 int main(void)
 {
 	test_golden();
 	test_rails();
 	test_mutations();
 	test_crc();
+	test_crc_copy();
 	return tap_done();
 }
