@@ -95,7 +95,9 @@ struct weft_fi_lane {
  *	made; that were there already; that were of memory freed or mapped anew meanwhile;
  *	that had to make room; that came to nothing
  *   hmem.dmabuf, hmem.staged   of those made: a NIC can be given it; it goes by the host
- *   hmem.under_128us, hmem.under_1ms, hmem.under_16ms, hmem.longer   what making took
+ *   hmem.exported, hmem.imported   pieces that processes of this host were given, and
+ *were mapped of theirs hmem.under_128us, hmem.under_1ms, hmem.under_16ms, hmem.longer
+ *what making took
  */
 struct weft_fi_count_ops {
 	size_t size; /* of this structure, as the provider knows it */

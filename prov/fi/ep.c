@@ -291,6 +291,7 @@ int wfi_ep_door(struct wfi_ep *ep)
 					 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW),
 		.atomics = ep->atomic_caps,
 		.devices = ep->devices,
+		.no_imports = ep->hmem_p2p == FI_HMEM_P2P_DISABLED,
 		/* What its device does no other may. */
 		.atomic_access = ep->domain->native ? 0 : ep->atomic_access,
 	};

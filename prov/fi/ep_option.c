@@ -125,6 +125,9 @@ static int p2p_set(struct wfi_ep *ep, const union value *v)
 		if (ep->devices && ep->domain->entry.wire->key_add) {
 			return -FI_EOPNOTSUPP;
 		}
+		if (ep->devices && ep->proto) { /* peers may have mapped some */
+			return -FI_EOPBADSTATE;
+		}
 		/* fallthrough */
 	case FI_HMEM_P2P_ENABLED:
 	case FI_HMEM_P2P_PREFERRED:

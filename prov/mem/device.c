@@ -33,7 +33,7 @@ struct made {
 /* A region's part in one. */
 struct mem_device {
 	struct itree_node node;
-	const struct reg_entry *entry;
+	const struct reg_entry *entry; /* NULL: imported */
 	int device;
 	struct gpu_range first; /* the piece with its first byte */
 };
@@ -47,6 +47,7 @@ static struct gpu *gpu;
 static struct reg *reg;
 static pthread_rwlock_t tree_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct itree tree;
+static _Atomic(uint64_t) imports, exports;
 
 /* ---- the GPU */
 
@@ -181,6 +182,22 @@ static int range_check(const void *addr, size_t len, int device, struct gpu_rang
 	return 0;
 }
 
+static void enter(struct mem_device *mem)
+{
+	pthread_rwlock_wrlock(&tree_lock);
+	itree_add(&tree, &mem->node);
+	pthread_rwlock_unlock(&tree_lock);
+	atomic_fetch_add(&mem_device_count, 1);
+}
+
+static void leave(struct mem_device *mem)
+{
+	pthread_rwlock_wrlock(&tree_lock);
+	itree_take(&tree, &mem->node);
+	pthread_rwlock_unlock(&tree_lock);
+	atomic_fetch_sub(&mem_device_count, 1);
+}
+
 int mem_device_add(const void *addr, size_t len, int device, struct mem_device **out)
 {
 	struct mem_device *mem;
@@ -208,10 +225,7 @@ int mem_device_add(const void *addr, size_t len, int device, struct mem_device *
 	mem->first = r;
 	mem->node.start = (uintptr_t)addr;
 	mem->node.end = (uintptr_t)addr + len;
-	pthread_rwlock_wrlock(&tree_lock);
-	itree_add(&tree, &mem->node);
-	pthread_rwlock_unlock(&tree_lock);
-	atomic_fetch_add(&mem_device_count, 1);
+	enter(mem);
 	path = mem_device_path(mem, &why);
 	FI_INFO(&weft_provider, FI_LOG_MR, "%zu bytes at %p of GPU %d: %s%s%s\n", len,
 		addr, device, path, *why ? ": " : "", why);
@@ -221,10 +235,7 @@ int mem_device_add(const void *addr, size_t len, int device, struct mem_device *
 
 void mem_device_drop(struct mem_device *mem)
 {
-	pthread_rwlock_wrlock(&tree_lock);
-	itree_take(&tree, &mem->node);
-	pthread_rwlock_unlock(&tree_lock);
-	atomic_fetch_sub(&mem_device_count, 1);
+	leave(mem);
 	reg_put(reg, mem->entry);
 	free(mem);
 }
@@ -244,6 +255,83 @@ const char *mem_device_path(const struct mem_device *mem, const char **why)
 {
 	*why = mem->entry->made.why;
 	return reg_path_name(mem->entry->made.path);
+}
+
+/* ---- other processes of this host */
+
+_Static_assert(sizeof(struct gpu_ipc) <= MEM_DEVICE_NAME, "it fits");
+
+int mem_device_export(const void *addr, struct mem_device_name *name, int *fd)
+{
+	struct gpu_ipc ipc;
+	int ret = gpu_ipc_export(gpu, addr, &ipc, fd);
+
+	if (ret) {
+		FI_INFO(&weft_provider, FI_LOG_MR, "for processes of this host: %s\n",
+			gpu_error(gpu));
+		return ret == -EINVAL ? -FI_EINVAL : -FI_ENOSYS;
+	}
+	*name = (struct mem_device_name){.base = ipc.base, .len = ipc.len};
+	memcpy(name->bytes, &ipc, sizeof(ipc));
+	atomic_fetch_add(&exports, 1);
+	return 0;
+}
+
+/* The GPU that has it, or another one where that isn't seen here, which then says no. */
+static int device_of(const struct gpu_ipc *ipc)
+{
+	for (int i = 0; i < gpu->devices; i++)
+		if (memcmp(gpu->device[i].uuid, ipc->uuid, GPU_UUID_LEN) == 0)
+			return i;
+	return 0;
+}
+
+int mem_device_import(const struct mem_device_name *name, int fd, struct mem_device **out)
+{
+	struct mem_device *mem;
+	struct gpu_ipc ipc;
+	void *base;
+	int ret;
+
+	memcpy(&ipc, name->bytes, sizeof(ipc));
+	if (ipc.base != name->base || ipc.len != name->len)
+		return -FI_EINVAL;
+	if (!mem_device_open())
+		return -FI_EACCES;
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return -FI_ENOMEM;
+	mem->device = device_of(&ipc);
+	ret = gpu_ipc_import(gpu, mem->device, &ipc, fd, &base);
+	if (!ret && gpu_query(gpu, base, ipc.len, &mem->first) != 0) {
+		gpu_ipc_release(gpu, base);
+		ret = -EIO;
+	}
+	if (ret) {
+		FI_INFO(&weft_provider, FI_LOG_MR, "memory of another process: %s\n",
+			gpu_error(gpu));
+		free(mem);
+		return ret == -EINVAL ? -FI_EINVAL : -FI_EACCES;
+	}
+	mem->device = mem->first.device >= 0 ? mem->first.device : mem->device;
+	mem->node.start = (uintptr_t)base;
+	mem->node.end = (uintptr_t)base + ipc.len;
+	enter(mem);
+	atomic_fetch_add(&imports, 1);
+	*out = mem;
+	return 0;
+}
+
+void *mem_device_at(const struct mem_device *mem)
+{
+	return (void *)(uintptr_t)mem->node.start;
+}
+
+void mem_device_release(struct mem_device *mem)
+{
+	leave(mem);
+	gpu_ipc_release(gpu, mem_device_at(mem));
+	free(mem);
 }
 
 /* ---- what is where */
@@ -320,6 +408,8 @@ uint32_t mem_device_counters(struct wire_counter *at, uint32_t max)
 		{"hmem.failed", s.failed},
 		{"hmem.dmabuf", s.paths[REG_PATH_DMABUF]},
 		{"hmem.staged", s.paths[REG_PATH_STAGED]},
+		{"hmem.exported", atomic_load(&exports)},
+		{"hmem.imported", atomic_load(&imports)},
 		{"hmem.under_128us", took(&s, 0, 8)},
 		{"hmem.under_1ms", took(&s, 8, 11)},
 		{"hmem.under_16ms", took(&s, 11, 15)},

@@ -50,7 +50,30 @@ bool mem_device_dmabuf(const struct mem_device *mem, struct mem_dmabuf *dmabuf);
 /* How NICs reach it: "dma-buf", "staged", ...; and why not better, or "". */
 const char *mem_device_path(const struct mem_device *mem, const char **why);
 
-/* Registrations that are open in this process. */
+/*
+ * Memory of a GPU in another process of this host. `name` is what it takes to reach one
+ * piece (an allocation, or a mapped piece) from there: plain bytes, not trusted by who
+ * gets them. Exporting may give a descriptor as well (*fd, the caller's; -1: none), which
+ * then goes with the name. -FI_EINVAL, -FI_ENOSYS: not of a kind that can be reached.
+ */
+#define MEM_DEVICE_NAME 144
+
+struct mem_device_name {
+	uint64_t base, len; /* of the piece, in its owner */
+	unsigned char bytes[MEM_DEVICE_NAME];
+};
+
+int mem_device_export(const void *addr, struct mem_device_name *name, int *fd);
+
+/* Maps such a piece: its owner's `base` is at mem_device_at then, which mem_copy takes as
+ * memory of a GPU. It stays mapped, whatever its owner does, until it is dropped. fd
+ * stays the caller's. -FI_EINVAL: nonsense; -FI_EACCES: not to be reached from here. */
+int mem_device_import(const struct mem_device_name *name, int fd,
+		      struct mem_device **out);
+void *mem_device_at(const struct mem_device *mem);
+void mem_device_release(struct mem_device *mem);
+
+/* Registrations and imports that are open in this process. */
 extern _Atomic(uint32_t) mem_device_count;
 
 /* For those below. */

@@ -194,6 +194,7 @@ int proto_ep_open(const struct proto_attr *attr, struct proto_ep **out)
 				  .incarnation = attr->incarnation,
 				  .keys = attr->keys,
 				  .arena = attr->arena,
+				  .no_imports = !attr->devices || attr->no_imports,
 				  .near = attr->near,
 				  .far = attr->far,
 				  .events = &events};

@@ -116,6 +116,7 @@ struct proto_attr {
 	bool order_after_put;	  /* RAW, WAW or SAW granted: of what sees a write */
 	bool atomics;		  /* atomic operations will be posted */
 	bool devices;		  /* memory of GPUs will be used */
+	bool no_imports;	  /* ... and never be mapped by peers, nor theirs here */
 	uint64_t atomic_access;	  /* FI_REMOTE_READ, FI_REMOTE_WRITE: what atomics of
 				   * peers may do here */
 };

@@ -150,13 +150,14 @@ static int piece_make(struct xfer *x, struct mem_regcache *regs, bool local, siz
 	return 0;
 }
 
-static size_t next_len(const struct xfer *x, const struct wire_caps *caps, size_t budget)
+static size_t next_len(const struct xfer *x, const struct wire_caps *caps, size_t budget,
+		       size_t most)
 {
 	size_t len = x->remote[x->remote_at].len - x->remote_off;
 
 	len = len < x->total - x->issued ? len : x->total - x->issued;
 	len = len < budget ? len : budget;
-	len = len < STAGE_PIECE ? len : STAGE_PIECE;
+	len = len < most ? len : most;
 	return len < caps->max_segment ? len : caps->max_segment;
 }
 
@@ -189,6 +190,34 @@ static int piece_give(struct xfer *x, struct wire_link *link)
 	return x->put ? b->ops->put(link, &seg) : b->ops->get(link, &seg);
 }
 
+/* Straight between two GPUs, where the link can. 1: done; 0: not so; else it failed. */
+static int straight(struct xfer *x, struct wire_link *link, size_t *budget)
+{
+	const struct wire_link_base *b = wire_link_base(link);
+	const struct xfer_remote *r = &x->remote[x->remote_at];
+	size_t len = next_len(x, &b->caps, *budget, XFER_STEP);
+	struct iovec local[XFER_IOV_MAX];
+	void *handles[XFER_IOV_MAX];
+	const struct wire_segment seg = {
+		.local = local,
+		.handles = handles,
+		.local_count = xfer_slice(x, len, local, handles),
+		.remote = {.addr = r->addr + x->remote_off, .key = r->key, .raw = x->raw},
+		.len = len,
+		.placed = x->placed,
+		.cookie = x};
+	int ret = b->ops->move_device(link, &seg, x->put);
+
+	if (ret == -FI_EPERM) {
+		return 0;
+	}
+	if (ret > 0) {
+		*budget -= len;
+		xfer_advance(x, len);
+	}
+	return ret;
+}
+
 /* One segment. 1: started; -FI_EAGAIN: not now; else it failed. */
 static int step(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 		size_t *budget)
@@ -198,8 +227,15 @@ static int step(struct xfer *x, struct wire_link *link, struct mem_regcache *reg
 	int ret = 0;
 
 	xfer_skip_used(x);
+	if (!x->waiting && x->inflight == 0 && wire_link_base(link)->ops->move_device) {
+		ret = straight(x, link, budget);
+		if (ret) {
+			return ret;
+		}
+	}
 	if (!x->waiting) {
-		ret = piece_make(x, regs, caps->local, next_len(x, caps, *budget));
+		ret = piece_make(x, regs, caps->local,
+				 next_len(x, caps, *budget, STAGE_PIECE));
 	}
 	if (ret) {
 		return ret;

@@ -2,7 +2,8 @@
 /*
  * Transfers of memory that the wire can't touch, a GPU's, through pinned memory of the
  * host: one endpoint has a few pieces of it. Each segment has a piece of its own, so that
- * one is filled or emptied while others are on the wire.
+ * one is filled or emptied while others are on the wire. Where the link can move bytes
+ * between two GPUs by itself (wire_ops.move_device), it does.
  *
  * Endpoint lock held. Copies are waited for (prov/mem/device.h).
  */

@@ -75,8 +75,7 @@ static bool is_inlined(const struct xfer *x, const struct wire_link_base *b)
 /* ---- segments */
 
 /* The local pieces of the next `len` bytes. Does not move the cursor. */
-static uint32_t local_slice(const struct xfer *x, size_t len, struct iovec *out,
-			    void **handles)
+uint32_t xfer_slice(const struct xfer *x, size_t len, struct iovec *out, void **handles)
 {
 	uint32_t n = 0;
 	size_t off = x->local_off;
@@ -174,7 +173,7 @@ int xfer_run(struct xfer *x, struct wire_link *link, struct mem_regcache *regs,
 		len = len < XFER_STEP ? len : XFER_STEP;
 		len = len < b->caps.max_segment ? len : b->caps.max_segment;
 		seg.len = len;
-		seg.local_count = local_slice(x, len, local, handles);
+		seg.local_count = xfer_slice(x, len, local, handles);
 		seg.remote.addr = r->addr + x->remote_off;
 		seg.remote.key = r->key;
 		seg.remote.raw = x->raw;
@@ -215,7 +214,7 @@ bool xfer_notify(struct xfer *x, struct wire_link *link, struct mem_regcache *re
 	if (b->caps.local && !is_inlined(x, b) && (x->err = xfer_hold(x, regs))) {
 		return true;
 	}
-	seg.local_count = local_slice(x, x->total, local, handles);
+	seg.local_count = xfer_slice(x, x->total, local, handles);
 	ret = b->ops->put_notify(link, &seg, n);
 	if (ret == -FI_EAGAIN) {
 		xfer_let_go(x);

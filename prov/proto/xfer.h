@@ -94,6 +94,8 @@ void xfer_let_go(struct xfer *x);
 /* For stage.c: steps over pieces that are used up; `len` bytes are under way. */
 void xfer_skip_used(struct xfer *x);
 void xfer_advance(struct xfer *x, size_t len);
+/* The local pieces of the next len bytes, at most XFER_IOV_MAX; how many. */
+uint32_t xfer_slice(const struct xfer *x, size_t len, struct iovec *out, void **handles);
 
 /* Copies between memory and pieces, from `offset` of the pieces on. The caller has
  * checked that it fits. Pieces may be a GPU's: errors are those of mem_copy. */

@@ -196,8 +196,9 @@ struct wire_ep_attr {
 	struct mem_arena *arena; /* memory that some of them are in; NULL: none */
 	const struct wire_events *events;
 	void *arg;
-	bool no_cma;	/* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
-	bool no_bulk;	/* as if memory for bulk slots were refused */
+	bool no_cma;	 /* shm: as if cross-memory attach were refused (FI_WEFT_CMA=0) */
+	bool no_bulk;	 /* as if memory for bulk slots were refused */
+	bool no_imports; /* memory of peers' GPUs isn't mapped here, nor ours there */
 	bool port_held; /* the port of addr is this process's: somebody else listens at it
 			 */
 	const struct wire_ops *near; /* joined.h: for peers on this host */
@@ -281,6 +282,14 @@ struct wire_ops {
 	 */
 	int (*put)(struct wire_link *link, const struct wire_segment *seg);
 	int (*get)(struct wire_link *link, const struct wire_segment *seg);
+
+	/*
+	 * One segment between memory of GPUs of this process and of the peer, by key,
+	 * without the host: 1, done; -FI_EPERM: not this way, or not yet; else it failed.
+	 * In the order of the calls, as put and get. NULL: no link has it.
+	 */
+	int (*move_device)(struct wire_link *link, const struct wire_segment *seg,
+			   bool write);
 
 	/*
 	 * Where caps.notify: a put that the target hears of by `arrived`, in one call

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/fi_atomic.h>
@@ -29,6 +30,23 @@
 static const char *kind(bool device)
 {
 	return device ? "device" : "host";
+}
+
+static uint64_t counted(struct pair *p, const char *name)
+{
+	struct weft_fi_count_ops *ops;
+	struct weft_fi_count counts[64];
+	size_t count = 64;
+
+	pair_must(p,
+		  fi_open_ops(&p->domain->fid, WEFT_FI_COUNT_OPS, 0, (void **)&ops, NULL),
+		  "fi_open_ops");
+	pair_must(p, ops->read(p->domain, counts, &count), "counts");
+	for (size_t i = 0; i < count && i < 64; i++) {
+		if (strcmp(counts[i].name, name) == 0)
+			return counts[i].value;
+	}
+	return UINT64_MAX;
 }
 
 /* ---- messages */
@@ -214,6 +232,43 @@ static void moves(struct pair *p, int kinds, int pieces)
 	buffer_put(p, &b);
 }
 
+/* Processes of one host: until the target's memory is mapped here, and then once more. */
+static void mapped(struct pair *p, int pieces)
+{
+	uint64_t before = 0;
+	struct buffer b;
+	struct target t;
+	bool good = true;
+	time_t start = time(NULL);
+
+	buffer_get(p, &b, true, (size_t)4 << 20, pieces);
+	t = target_of(p, &b);
+	buffer_fill(p, &b, 0, b.len, p->rank ? 1 : 2);
+	pair_both(p, true);
+	if (p->rank == 0) {
+		uint64_t want = pieces ? 2 : 1;
+
+		before = counted(p, "hmem.imported");
+		while (good && counted(p, "hmem.imported") < before + want &&
+		       time(NULL) - start < 60)
+			good = rma(p, &b, &t, ((size_t)1 << 21) - 4, 8, true) == 0;
+		pair_say(p, counted(p, "hmem.imported") == before + want,
+			 "memory %sof the target is mapped", pieces ? "in pieces " : "");
+		good = good && rma(p, &b, &t, 0, b.len, true) == 0;
+	}
+	pair_both(p, true);
+	good = pair_both(p, good && buffer_has(p, &b, 0, b.len, 2));
+	pair_say(p, good, "a put into it");
+	if (p->rank == 0)
+		buffer_fill(p, &b, 0, b.len, 3);
+	if (p->rank == 0)
+		good = rma(p, &b, &t, 0, b.len, false) == 0 &&
+		       buffer_has(p, &b, 0, b.len, 2);
+	good = pair_both(p, good);
+	pair_say(p, good, "a get from it");
+	buffer_put(p, &b);
+}
+
 /* ---- atomics */
 
 static bool sums(struct pair *p, struct buffer *word, struct buffer *result,
@@ -302,28 +357,15 @@ static void all(struct pair *p)
 	for (int kinds = 1; kinds < 4; kinds++)
 		moves(p, kinds, 0);
 	moves(p, 3, 2);
+	if (strcmp(p->info->domain_attr->name, "shm") == 0) {
+		mapped(p, 0);
+		mapped(p, 2);
+	}
 	atomics(p);
 	pair_close(p);
 }
 
 /* ---- bad input */
-
-static uint64_t counted(struct pair *p, const char *name)
-{
-	struct weft_fi_count_ops *ops;
-	struct weft_fi_count counts[64];
-	size_t count = 64;
-
-	pair_must(p,
-		  fi_open_ops(&p->domain->fid, WEFT_FI_COUNT_OPS, 0, (void **)&ops, NULL),
-		  "fi_open_ops");
-	pair_must(p, ops->read(p->domain, counts, &count), "counts");
-	for (size_t i = 0; i < count && i < 64; i++) {
-		if (strcmp(counts[i].name, name) == 0)
-			return counts[i].value;
-	}
-	return UINT64_MAX;
-}
 
 static int reg(struct pair *p, uint64_t at, size_t len, int device, struct fid_mr **mr)
 {
@@ -524,9 +566,37 @@ static void bad(struct pair *p)
 	_exit(0); /* of rank 0's device nothing can be closed any more */
 }
 
+/* Memory that can't be exported goes the other way. */
+static void not_mapped(struct pair *p)
+{
+	uint64_t refused;
+	bool good = true;
+	struct buffer b;
+	struct target t;
+
+	pair_gpu(p);
+	app_knob(p->app, "ipc", 0);
+	pair_open(p);
+	buffer_get(p, &b, true, 65536, 0);
+	t = target_of(p, &b);
+	buffer_fill(p, &b, 0, b.len, p->rank ? 1 : 2);
+	pair_both(p, true);
+	refused = counted(p, "hmem.exported");
+	for (int i = 0; p->rank == 0 && good && i < 100; i++)
+		good = rma(p, &b, &t, 0, b.len, true) == 0;
+	pair_both(p, true);
+	good = good && counted(p, "hmem.imported") == 0 && refused == 0 &&
+	       counted(p, "hmem.exported") == 0;
+	good = pair_both(p, good && buffer_has(p, &b, 0, b.len, 2));
+	pair_say(p, good, "100 puts into memory that can't be exported");
+	buffer_put(p, &b);
+	pair_close(p);
+}
+
 static void options(struct pair *p)
 {
 	int p2p = FI_HMEM_P2P_REQUIRED;
+	struct fid_ep *ep;
 	bool no = false;
 
 	pair_gpu(p);
@@ -538,8 +608,14 @@ static void options(struct pair *p)
 	p2p = FI_HMEM_P2P_DISABLED;
 	pair_say(p,
 		 fi_setopt(&p->ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p,
+			   sizeof(p2p)) == -FI_EOPBADSTATE,
+		 "that nothing does is said before the endpoint is reached");
+	pair_must(p, fi_endpoint(p->domain, p->info, &ep, NULL), "fi_endpoint");
+	pair_say(p,
+		 fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p,
 			   sizeof(p2p)) == 0,
-		 "that nothing does can");
+		 "then it can be");
+	pair_must(p, fi_close(&ep->fid), "close");
 	pair_say(p,
 		 fi_setopt(&p->ep->fid, FI_OPT_ENDPOINT, 10, &no, sizeof(no)) ==
 			 -FI_EOPNOTSUPP,
@@ -613,6 +689,7 @@ int main(void)
 			run("shm without attach", all);
 			unsetenv("FI_WEFT_CMA");
 			run("options", options);
+			run("not exported", not_mapped);
 			run("bad input", bad);
 		}
 	}

@@ -4,6 +4,7 @@ PROV_SOURCES += \
 	%D%/shm_bulk.c %D%/shm_bulk.h \
 	%D%/shm_cma.c %D%/shm_cma.h \
 	%D%/shm_connect.c %D%/shm_connect.h \
+	%D%/shm_device.c %D%/shm_device.h \
 	%D%/shm_door.c %D%/shm_door.h \
 	%D%/shm_ep.c %D%/shm_ep.h \
 	%D%/shm_fork.c %D%/shm_fork.h \

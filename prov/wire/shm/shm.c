@@ -32,6 +32,7 @@ const struct wire_ops shm_wire_ops = {
 	.pkt_commit = shm_pkt_commit,
 	.put = shm_put,
 	.get = shm_get,
+	.move_device = shm_move_device,
 	.events = shm_events,
 	.put_now = shm_put_now,
 	.get_now = shm_get_now,

@@ -70,6 +70,7 @@ static struct shm_ep *ep_alloc(const struct wire_ep_attr *attr)
 	ep->keys = attr->keys;
 	ep->arena = attr->arena;
 	ep->cma = attr->no_cma ? PROV_CMA_OFF : (enum prov_cma)prov_params()->cma;
+	ep->no_imports = attr->no_imports;
 	ep->pid = getpid();
 	list_init(&ep->graveyard);
 	list_init(&ep->news);

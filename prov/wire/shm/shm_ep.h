@@ -33,6 +33,7 @@ struct shm_ep {
 	const struct wire_events *events;
 	void *arg;
 	uint64_t incarnation;
+	bool no_imports;   /* wire_ep_attr */
 	enum prov_cma cma; /* what the user wants of cross-memory attach */
 	bool warned_user;  /* mutex: another user's process was told of */
 	int pid;	   /* whose endpoint it is: not a forked child's */

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "prov/mem/device.h"
 #include "prov/wire/addr.h"
 
 #define SHM_CACHE_LINE 64
@@ -94,6 +95,23 @@ struct shm_share_msg {
 };
 
 static_assert(sizeof(struct shm_share_msg) == 8, "no holes");
+
+/* Memory of GPUs that a key names: told by its length from the others. */
+enum shm_device_kind {
+	SHM_DEVICE_ASK = 0x64766131, /* the piece with `addr` under `key`, please */
+	SHM_DEVICE_GIVE = 0x64766731 /* here it is (a descriptor may travel along); of no
+				      * length: it can't be had */
+};
+
+struct shm_device_msg {
+	uint32_t kind;
+	uint32_t incarnation; /* of the key's registration */
+	uint64_t key;
+	uint64_t addr;		     /* remote address */
+	struct mem_device_name name; /* GIVE */
+};
+
+static_assert(sizeof(struct shm_device_msg) == 24 + 16 + MEM_DEVICE_NAME, "no holes");
 
 /* ---- packet ring, one direction ---------------------------------------------------- */
 

@@ -251,16 +251,24 @@ static ssize_t link_recv(struct shm_link *link, void *bytes, size_t size, int *f
  * would stay open as long as it lies here. */
 LOCK_HELD(lock_wire) static void link_bells(struct shm_ep *ep, struct shm_link *link)
 {
-	struct shm_share_msg msg[2]; /* one more: longer is noticed */
+	union {
+		struct shm_share_msg share;
+		struct shm_device_msg device;
+		char more[sizeof(struct shm_device_msg) + 8]; /* longer is noticed */
+	} msg;
 	int bells = 0, fd;
 
 	for (int i = 0; i < HELPER_BELLS; i++) {
-		ssize_t n = link_recv(link, msg, sizeof(msg), &fd);
+		ssize_t n = link_recv(link, &msg, sizeof(msg), &fd);
 
 		if (n <= 0 && fd < 0)
 			break;
-		if (n == (ssize_t)sizeof(msg[0])) {
-			shm_share_message(link, msg, fd);
+		if (n == (ssize_t)sizeof(msg.share)) {
+			shm_share_message(link, &msg.share, fd);
+			continue;
+		}
+		if (n == (ssize_t)sizeof(msg.device)) {
+			shm_device_message(link, &msg.device, fd);
 			continue;
 		}
 		if (fd >= 0)

@@ -121,6 +121,7 @@ static void link_release_peer(struct shm_link *link)
 	shm_bulk_unmap(link->peer_bulk);
 	link->peer_bulk = NULL;
 	shm_share_fini(&link->share);
+	shm_device_fini(link->imports);
 	shm_service_tx_free(link->service_tx);
 	link->service_tx = NULL;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "prov/mem/keytab.h"
+#include "prov/wire/shm/shm_device.h"
 #include "prov/wire/shm/shm_format.h"
 #include "prov/wire/shm/shm_handshake.h"
 #include "prov/wire/shm/shm_hub.h"
@@ -61,7 +62,9 @@ struct shm_link {
 	struct list grave;		      /* in ep->graveyard: DOWN, to be freed */
 
 	struct shm_share share; /* the peer's shared memory for applications */
-	uint32_t joint_used;	/* bit per joint cell of ours that is in use */
+	struct shm_import imports[SHM_IMPORTS]; /* memory of its GPUs */
+	uint64_t import_uses;			/* so far */
+	uint32_t joint_used; /* bit per joint cell of ours that is in use */
 	uint32_t joint_turn;
 	struct shm_route routes[SHM_ROUTES]; /* to regions that were used last */
 

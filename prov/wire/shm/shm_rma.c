@@ -52,7 +52,7 @@ static int move_raw(struct shm_link *link, const struct wire_segment *seg, bool 
 	return ret == -FI_EPERM ? -FI_EACCES : ret;
 }
 
-/* No errno: memory of the peer that only the peer's own process moves. */
+/* No errno: memory of a GPU of the peer that isn't mapped here. */
 #define SHM_DEVICE 2
 
 /* By load and store where the memory is shared, else by attach. -FI_EPERM: by neither. */
@@ -65,7 +65,9 @@ static int move_keyed(struct shm_link *link, const struct wire_segment *seg, boo
 	ret = mem_keyview_locate(link->keys, seg->remote.key, seg->remote.addr, seg->len,
 				 write ? FI_REMOTE_WRITE : FI_REMOTE_READ, &place);
 	if (ret == 0 && place.device) {
-		ret = SHM_DEVICE;
+		ret = shm_service_busy(link) ? -FI_EPERM
+					     : shm_device_copy(link, &place, seg, write);
+		ret = ret == -FI_EPERM ? SHM_DEVICE : ret;
 	} else if (ret == 0) {
 		if (place.count && place.share[0] &&
 		    shm_share_copy(link, &place, seg, write))

@@ -21,14 +21,13 @@
 /* ---- messages -----------------------------------------------------------------------
  */
 
-/* Non-blocking; a message that can't be sent is lost. */
-static void message_send(int sock, const struct shm_share_msg *msg, int fd)
+void shm_share_send(int sock, const void *msg, size_t len, int fd)
 {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg)};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)msg, .iov_len = len};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	if (fd >= 0) {
@@ -55,7 +54,7 @@ static void share_answer(struct shm_link *link, const struct shm_share_msg *ask)
 	if (link->ep->arena)
 		fd = mem_arena_fd(link->ep->arena, ask->segment, &size);
 	if (fd >= 0)
-		message_send(link->sock, &give, fd);
+		shm_share_send(link->sock, &give, sizeof(give), fd);
 }
 
 static void share_take(struct shm_link *link, uint32_t segment, int fd)
@@ -113,7 +112,7 @@ uint8_t *shm_share_find(struct shm_link *link, uint64_t word, size_t len)
 		struct shm_share_msg ask = {.kind = SHM_SHARE_ASK, .segment = segment};
 
 		if (link->share.missed[segment]++ % SHARE_ASK_EVERY == 0)
-			message_send(link->sock, &ask, -1);
+			shm_share_send(link->sock, &ask, sizeof(ask), -1);
 		return NULL;
 	}
 	return offset <= s->size && len <= s->size - offset ? map + offset : NULL;

@@ -74,6 +74,9 @@ bool shm_share_copy(struct shm_link *link, const struct mem_place *place,
  * came along (-1: none), which is taken over. */
 LOCK_HELD(lock_wire)
 void shm_share_message(struct shm_link *link, const struct shm_share_msg *msg, int fd);
+/* A message on a link's socket, with a descriptor or -1. Never blocks; one that can't be
+ * sent is lost. */
+void shm_share_send(int sock, const void *msg, size_t len, int fd);
 /* Nobody uses them any more. */
 void shm_share_fini(struct shm_share *share);
 
