@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # bench/p2p over uet: loopback, or the two network namespaces of fabtests/netns/run, where the
 # second process is in the other one. Variables of the script that sources this: peer, lat,
-# bw, putbw; it gets groups, any, where, away, remark, and for UCX ucx_tls, ucx_to, ucx_on,
-# ucx_first.
+# bw, putbw; it gets groups, any, where, away, remark, and for UCX ucx_tls, ucx_to, ucx_at,
+# ucx_on, ucx_first.
 # shellcheck disable=SC2034,SC2153,SC2154
 
 uet_prepare()
@@ -19,7 +19,13 @@ uet_prepare()
 		[ "${WEFT_NETNS_RATE:-0}" = 0 ] || where+=", $WEFT_NETNS_RATE Mbit/s"
 		where+=')'
 		ucx_to=10.99.0.1
-		ucx_on=(nsenter --net="$away")
+		# UCX looks for devices in /sys, which shows those of the namespace that it was
+		# mounted in: the one outside of these two.
+		# shellcheck disable=SC2016 # the inner shell's
+		ucx_at=(unshare --mount sh -c 'mount -t sysfs none /sys && exec "$@"' sh)
+		ucx_on=(nsenter --net="$away" "${ucx_at[@]}")
+		[ "$peer" != ucx ] || "${ucx_on[@]}" true 2>/dev/null ||
+			die 2 "UCX finds no device in a namespace whose /sys can't be mounted, as here"
 		if [ "${WEFT_NETNS#* }" = 0 ]; then
 			:
 		elif [ "${WEFT_NETNS_BATCHES:-no}" = yes ]; then

@@ -6,8 +6,9 @@
 # What UCX is fast with between two processes of one host; nothing else is changed. A
 # value that the user has set stays.
 ucx_tls=${UCX_TLS:-posix,cma,self}
-# Where the server is, and what puts the client elsewhere.
+# Where the server is, what it is run by, and what puts the client elsewhere.
 ucx_to=127.0.0.1
+ucx_at=()
 ucx_on=()
 # Iterations of a first run that says how many a measurement takes, where its way may be a
 # hundred times slower than shared memory; 0: none is needed.
@@ -58,7 +59,7 @@ ucx_once()
 	local port=$((20000 + RANDOM % 20000)) tries server line
 
 	# shellcheck disable=SC2154 # set by the script that sources this
-	env UCX_TLS="$ucx_tls" timeout -k 5 60 ucx_perftest -p $port -c "$cpu_a" \
+	"${ucx_at[@]}" env UCX_TLS="$ucx_tls" timeout -k 5 60 ucx_perftest -p $port -c "$cpu_a" \
 		>"$scratch/ucx.server" 2>&1 &
 	server=$!
 	for ((tries = 0; tries < 100; tries++)); do

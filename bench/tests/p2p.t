@@ -59,5 +59,6 @@ ok 'uet: writes to a target that calls have rows of their own' \
 	grep -qE '^write, completion, target calls 8 B +[0-9.]+ +[0-9.]+ ' "$tmp/out"
 over_uet veth tcp 8 ', write 8B polled [0-9.]+' "$top/fabtests/netns/run"
 over_uet loopback ucx 8 ', write 8B polled [0-9.]+' env
+over_uet veth ucx 8 ', write 8B polled [0-9.]+' "$top/fabtests/netns/run"
 
 done_testing
