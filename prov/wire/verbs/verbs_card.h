@@ -19,7 +19,7 @@
 #include "prov/wire/addr.h"
 #include "topo/fabric/place.h"
 
-#define VERBS_CARD_VERSION 1
+#define VERBS_CARD_VERSION 2
 
 #define VERBS_CARD_RAILS DQPLB_RAILS_MAX
 /* Control queue pair and first data lanes: at most one for each rail, and the control's.

@@ -207,13 +207,12 @@ static inline bool post(struct verbs_link *link, struct ibv_send_wr *wr,
 
 /* Says what was heard, and how far the peer may go, in the last moment. */
 static inline bool post_bytes(struct verbs_link *link, const struct verbs_buf *buf,
-			      char *mem, uint32_t len, enum verbs_chan_cookie cookie)
+			      char *mem, uint32_t len, enum verbs_ctl_kind kind,
+			      uint64_t number, enum verbs_chan_cookie cookie)
 {
 	struct verbs_chan *c = &link->chan;
-	struct verbs_ctl_head *head = (void *)mem;
 
-	head->ack = le64_of(verbs_ctl_tell(&c->ctl));
-	head->window = (uint8_t)c->ctl.grant;
+	verbs_ctl_write(mem, kind, c->ctl.grant, number, verbs_ctl_tell(&c->ctl));
 	c->sge.addr = (uintptr_t)mem;
 	c->sge.length = len;
 	/* Bytes that go with the request need no key. */
@@ -236,6 +235,7 @@ static void send_queued(struct verbs_link *link)
 		const struct verbs_ctl_head *head = (const void *)buf->bytes;
 
 		if (post_bytes(link, buf, buf->bytes, c->len[number % VERBS_CREDITS],
+			       head->kind, number,
 			       head->kind == VERBS_CTL_BYE ? VERBS_CHAN_BYE
 							   : VERBS_CHAN_PACKET))
 			continue;
@@ -258,9 +258,8 @@ void verbs_chan_flush(struct verbs_link *link)
 		return;
 	mem = c->qp->scratch->bytes + CHAN_ACKS_AT +
 	      c->acks++ % VERBS_CHAN_ACKS * CHAN_ACK_SIZE;
-	verbs_ctl_write(mem, VERBS_CTL_ACK, 0, 0, 0);
 	post_bytes(link, c->qp->scratch, mem, sizeof(struct verbs_ctl_head),
-		   VERBS_CHAN_PACKET);
+		   VERBS_CTL_ACK, 0, VERBS_CHAN_PACKET);
 }
 
 bool verbs_chan_ready(struct verbs_link *link, enum verbs_ctl_class cls)
@@ -324,17 +323,20 @@ static inline __attribute__((always_inline)) void commit(struct verbs_link *link
 	struct verbs_buf *buf = c->slot[number % VERBS_CREDITS];
 	uint32_t whole = (uint32_t)(sizeof(struct verbs_ctl_head) + len);
 
-	verbs_ctl_write(buf->bytes, kind, (uint32_t)len, number, 0);
 	c->len[number % VERBS_CREDITS] = whole;
 	/* As a rule nothing waits before it. */
 	if (__builtin_expect(state == VERBS_LINK_UP && c->ctl.sent == number &&
 				     can_post(c) && kind != VERBS_CTL_BYE,
 			     1)) {
 		verbs_ctl_next(&c->ctl, &number);
-		if (!post_bytes(link, buf, buf->bytes, whole, VERBS_CHAN_PACKET))
+		if (!post_bytes(link, buf, buf->bytes, whole, kind, number,
+				VERBS_CHAN_PACKET))
 			verbs_ctl_unsent(&c->ctl);
-	} else if (state == VERBS_LINK_UP || state == VERBS_LINK_CLOSING) {
-		send_queued(link);
+	} else {
+		/* The rest of its head is said when it leaves. */
+		verbs_ctl_write(buf->bytes, kind, 0, number, 0);
+		if (state == VERBS_LINK_UP || state == VERBS_LINK_CLOSING)
+			send_queued(link);
 	}
 	slot_show(link, state);
 }
@@ -477,12 +479,10 @@ static int packet_take(struct verbs_link *link, const struct verbs_ctl_said *sai
 	}
 }
 
-/* What the peer heard is never sent again: others may have the memory. */
-static inline int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
+/* What the peer heard, from `una` on, is never sent again: others may have the memory. */
+static inline void slots_release(struct verbs_link *link, uint64_t una)
 {
 	struct verbs_chan *c = &link->chan;
-	uint64_t una = c->ctl.una;
-	int ret = verbs_ctl_acked(&c->ctl, ack, window);
 
 	for (; una < c->ctl.una; una++) {
 		struct verbs_buf **slot = &c->slot[una % VERBS_CREDITS];
@@ -492,6 +492,14 @@ static inline int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
 	}
 	if (link->slot.room < 0)
 		slot_show(link, link->state);
+}
+
+static int acked(struct verbs_link *link, uint64_t ack, uint32_t window)
+{
+	uint64_t una = link->chan.ctl.una;
+	int ret = verbs_ctl_acked(&link->chan.ctl, ack, window);
+
+	slots_release(link, una);
 	return ret;
 }
 
@@ -506,7 +514,7 @@ static int take(struct verbs_link *link, const char *bytes, size_t len)
 {
 	struct verbs_chan *c = &link->chan;
 	struct verbs_ctl_said said;
-	int ret = verbs_ctl_parse(bytes, len, &said);
+	int ret = verbs_ctl_parse(&c->ctl, bytes, len, &said);
 
 	if (ret == 0)
 		ret = acked(link, said.ack, said.window);
@@ -522,15 +530,14 @@ static int take(struct verbs_link *link, const char *bytes, size_t len)
 	return packet_take(link, &said, bytes + sizeof(struct verbs_ctl_head));
 }
 
-void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
-			 const struct ibv_wc *wc)
+/* Whatever it is. */
+static __attribute__((noinline)) void received_any(struct verbs_link *link,
+						   struct verbs_qp *qp,
+						   const struct ibv_wc *wc,
+						   struct verbs_buf *buf)
 {
 	struct verbs_chan *c = &link->chan;
 	enum verbs_link_state state;
-	struct verbs_buf *buf =
-		verbs_buf_at(&link->ep->receives, wc->wr_id & VERBS_WR_SHARED
-							  ? (uint32_t)(wc->wr_id >> 32)
-							  : wc->wr_id & VERBS_WR_INDEX);
 
 	if (wc->status != IBV_WC_SUCCESS) {
 		if (qp->srq)
@@ -548,15 +555,50 @@ void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
 		const struct verbs_ctl_head *head = (const void *)buf->bytes;
 
 		FI_WARN(&weft_provider, FI_LOG_EP_CTRL,
-			"control channel: no such packet: kind %u, number %llu, "
-			"ack %llu, %u bytes\n",
-			head->kind, (unsigned long long)le64_get(head->number),
-			(unsigned long long)le64_get(head->ack), wc->byte_len);
+			"control channel: no such packet: kind %u, number ..%04x, "
+			"ack ..%04x, %u bytes; numbers before %llx were heard, those "
+			"before %llx sent\n",
+			head->kind, le16_get(head->number), le16_get(head->ack),
+			wc->byte_len,
+			(unsigned long long)atomic_load_explicit(&c->ctl.heard,
+								 memory_order_relaxed),
+			(unsigned long long)c->ctl.high);
 		verbs_link_fault(link, -EPROTO);
 	}
 	/* A shared queue is others' too, whatever became of the link. */
 	if ((qp->srq || (link->state == VERBS_LINK_UP && qp->state == VERBS_QP_READY)) &&
 	    receive_post(qp, buf) && link->state == VERBS_LINK_UP)
+		chan_break(link);
+}
+
+void verbs_chan_received(struct verbs_link *link, struct verbs_qp *qp,
+			 const struct ibv_wc *wc)
+{
+	struct verbs_chan *c = &link->chan;
+	struct verbs_buf *buf =
+		verbs_buf_at(&link->ep->receives, wc->wr_id & VERBS_WR_SHARED
+							  ? (uint32_t)(wc->wr_id >> 32)
+							  : wc->wr_id & VERBS_WR_INDEX);
+	uint64_t una = c->ctl.una, heard;
+
+	heard = atomic_load_explicit(&c->ctl.heard, memory_order_relaxed);
+	if (__builtin_expect(
+		    wc->status != IBV_WC_SUCCESS || c->odd || link->faulty || !qp->srq ||
+			    wc->byte_len < sizeof(struct verbs_ctl_head) ||
+			    atomic_load_explicit(&link->state, memory_order_relaxed) !=
+				    VERBS_LINK_UP ||
+			    heard >= c->grow_at || !verbs_ctl_plain(&c->ctl, buf->bytes),
+		    0)) {
+		received_any(link, qp, wc, buf);
+		return;
+	}
+	c->passed = true;
+	slots_release(link, una);
+	link->ep->events->packet(link->ep->arg, (struct wire_link *)(void *)link,
+				 buf->bytes + sizeof(struct verbs_ctl_head),
+				 wc->byte_len - (uint32_t)sizeof(struct verbs_ctl_head));
+	if (__builtin_expect(verbs_srq_post(qp->srq, buf), 0) &&
+	    link->state == VERBS_LINK_UP)
 		chan_break(link);
 }
 

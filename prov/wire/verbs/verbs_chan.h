@@ -32,8 +32,16 @@ struct verbs_chan {
 	uint64_t grow_at; /* so many heard: the peer may have a larger window */
 	bool bye_sent;	  /* and nothing behind it */
 	bool bye_done;	  /* it has arrived */
-	bool bye_heard;
-	bool hold; /* answerer: the dialler must be heard before anything is sent (C7) */
+	union {
+		struct {
+			bool bye_heard;
+			/* Answerer: the dialler must be heard before anything is sent
+			 * (C7).
+			 */
+			bool hold;
+		};
+		uint16_t odd; /* either of them */
+	};
 	bool broken; /* its queue pair is of no use any more */
 	bool passed; /* something got through since that was last asked */
 	bool probed; /* a read that nobody needs is under way */

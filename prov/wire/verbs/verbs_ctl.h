@@ -40,16 +40,19 @@ enum verbs_ctl_kind {
 	VERBS_CTL_KINDS
 };
 
+/* One word: each byte of a packet costs devices of software as much as instructions do.
+ * Numbers are their last 16 bits: what is on its way, or was seen before, is within a
+ * window of what is expected. How much follows is what the queue pair says. */
 struct verbs_ctl_head {
 	uint8_t kind;
-	uint8_t window; /* numbers from `ack` on that may be sent; 0: as before */
+	uint8_t window;	    /* numbers from `ack` on that may be sent; 0: as before */
+	struct le16 number; /* ACK: 0 */
+	struct le16 ack;    /* every number before this one was heard */
 	uint8_t zero[2];
-	struct le32 len;    /* bytes that follow */
-	struct le64 number; /* ACK: 0 */
-	struct le64 ack;    /* every number before this one was heard */
 };
 
-_Static_assert(sizeof(struct verbs_ctl_head) == 24, "verbs_ctl_head");
+_Static_assert(sizeof(struct verbs_ctl_head) == 8, "verbs_ctl_head");
+_Static_assert(VERBS_CTL_WINDOW_MAX < 1u << 14, "16 bits tell numbers apart");
 
 /* How much of the window each may use. */
 enum verbs_ctl_class {
@@ -114,49 +117,58 @@ static inline void verbs_ctl_unsent(struct verbs_ctl *c)
 	c->sent--;
 }
 
-/* A packet's head: 0 and *head in host order of what was read once; -EPROTO: short, long,
+/* The number with these last 16 bits that is nearest to `near`. Before 0: near the end of
+ * all numbers, where none ever is. */
+static inline uint64_t verbs_ctl_near(uint64_t near, uint64_t low)
+{
+	return near + (uint64_t)(int64_t)(int16_t)(uint16_t)(low - near);
+}
+
+/* A packet's head: 0 and *said in host order of what was read once; -EPROTO: short,
  * unknown. `bytes` may change meanwhile. */
 struct verbs_ctl_said {
 	enum verbs_ctl_kind kind;
 	uint32_t window;
-	uint32_t len;
+	uint32_t len; /* bytes that follow */
 	uint64_t number;
 	uint64_t ack;
 };
-static inline int verbs_ctl_parse(const void *bytes, size_t len,
-				  struct verbs_ctl_said *said)
+static inline int verbs_ctl_parse(const struct verbs_ctl *c, const void *bytes,
+				  size_t len, struct verbs_ctl_said *said)
 {
-	struct verbs_ctl_head head;
+	struct le64 head;
+	uint64_t word;
 
 	if (len < sizeof(head))
 		return -EPROTO;
 	memcpy(&head, bytes, sizeof(head));
-	if (head.zero[0] || head.zero[1])
+	/* The compiler must not read again what the peer may change meanwhile. */
+	__asm__("" : "+r"(head.v));
+	word = le64_get(head);
+	if (word >> 48)
 		return -EPROTO;
-	said->kind = head.kind;
-	said->window = head.window;
-	said->len = le32_get(head.len);
-	said->number = le64_get(head.number);
-	said->ack = le64_get(head.ack);
-	if (said->len != len - sizeof(head))
-		return -EPROTO;
+	said->kind = (uint8_t)word;
+	said->window = (uint8_t)(word >> 8);
+	said->len = (uint32_t)(len - sizeof(head));
+	said->number = verbs_ctl_near(
+		atomic_load_explicit(&c->heard, memory_order_relaxed), word >> 16);
+	said->ack = verbs_ctl_near(c->una, word >> 32);
 	/* Of most there is nothing more to be asked. */
-	if (__builtin_expect(head.kind == VERBS_CTL_PACKET, 1))
+	if (__builtin_expect(said->kind == VERBS_CTL_PACKET, 1))
 		return 0;
-	if (head.kind == 0 || head.kind >= VERBS_CTL_KINDS)
+	if (said->kind == 0 || said->kind >= VERBS_CTL_KINDS)
 		return -EPROTO;
-	if ((head.kind == VERBS_CTL_ACK || head.kind == VERBS_CTL_BYE) && said->len)
+	if ((said->kind == VERBS_CTL_ACK || said->kind == VERBS_CTL_BYE) && said->len)
 		return -EPROTO;
-	return head.kind == VERBS_CTL_ACK && said->number ? -EPROTO : 0;
+	return said->kind == VERBS_CTL_ACK && (uint16_t)(word >> 16) ? -EPROTO : 0;
 }
 
-static inline void verbs_ctl_write(void *bytes, enum verbs_ctl_kind kind, uint32_t len,
+static inline void verbs_ctl_write(void *bytes, enum verbs_ctl_kind kind, uint32_t window,
 				   uint64_t number, uint64_t ack)
 {
-	struct verbs_ctl_head head = {.kind = (uint8_t)kind,
-				      .len = le32_of(len),
-				      .number = le64_of(number),
-				      .ack = le64_of(ack)};
+	const struct le64 head =
+		le64_of((uint64_t)kind | (uint64_t)(uint8_t)window << 8 |
+			(uint64_t)(uint16_t)number << 16 | (uint64_t)(uint16_t)ack << 32);
 
 	memcpy(bytes, &head, sizeof(head));
 }
@@ -196,6 +208,32 @@ static inline int verbs_ctl_arrived(struct verbs_ctl *c, uint64_t number)
 		return -EPROTO;
 	atomic_store_explicit(&c->heard, heard + 1, memory_order_release);
 	return 1;
+}
+
+#define VERBS_CTL_WORD_PLAIN UINT64_C(0xffff0000ffff00ff) /* kind, number, zeros */
+
+/* As most packets are, in few steps: the next one of the layer above, with an
+ * acknowledgement that says no more than verbs_ctl_acked would take. False: nothing has
+ * happened, and verbs_ctl_parse and the others find out what it is. */
+static inline bool verbs_ctl_plain(struct verbs_ctl *c, const void *bytes)
+{
+	uint64_t heard = atomic_load_explicit(&c->heard, memory_order_relaxed);
+	struct le64 head;
+	uint64_t word, more;
+
+	memcpy(&head, bytes, sizeof(head));
+	/* The compiler must not read again what the peer may change meanwhile. */
+	__asm__("" : "+r"(head.v));
+	word = le64_get(head);
+	more = (uint16_t)((word >> 32) - c->una);
+	if ((word & VERBS_CTL_WORD_PLAIN) !=
+		    (VERBS_CTL_PACKET | (uint64_t)(uint16_t)heard << 16) ||
+	    (uint8_t)(word >> 8) > c->window || more > c->sent - c->una ||
+	    heard - c->told >= c->grant)
+		return false;
+	c->una += more;
+	atomic_store_explicit(&c->heard, heard + 1, memory_order_release);
+	return true;
 }
 
 /* Whether an acknowledgement should travel alone. */

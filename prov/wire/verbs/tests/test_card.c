@@ -13,7 +13,7 @@
 
 /* Bytes of a card, in the order that they travel in. */
 static const char golden[] = "57547663"
-			     "0100"
+			     "0200"
 			     "b801"
 			     "02000000"
 			     "02030600" /* head */

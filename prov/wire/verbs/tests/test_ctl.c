@@ -30,13 +30,14 @@ static uint32_t dice(uint32_t sides)
 
 /* One direction of a queue pair: what is on its way, in order. */
 struct flight {
-	struct verbs_ctl_said what[4 * WINDOW];
+	uint64_t what[4 * WINDOW]; /* heads */
 	uint32_t first, count;
 };
 
 struct end {
 	struct verbs_ctl ctl;
 	struct flight out; /* to the other end */
+	uint64_t begins;   /* number of its first packet */
 	uint64_t delivered;
 	uint64_t queued;
 	uint32_t acks_lying; /* that the other hasn't looked at */
@@ -47,6 +48,7 @@ struct end {
 };
 
 static bool broken;
+static uint32_t plain; /* packets that were taken in few steps */
 
 static void flight_add(struct end *e, enum verbs_ctl_kind kind, uint64_t number)
 {
@@ -56,11 +58,8 @@ static void flight_add(struct end *e, enum verbs_ctl_kind kind, uint64_t number)
 		broken = true;
 		return;
 	}
-	f->what[(f->first + f->count++) % (4 * WINDOW)] =
-		(struct verbs_ctl_said){.kind = kind,
-					.number = number,
-					.ack = verbs_ctl_tell(&e->ctl),
-					.window = e->ctl.grant};
+	verbs_ctl_write(&f->what[(f->first + f->count++) % (4 * WINDOW)], kind,
+			e->ctl.grant, number, verbs_ctl_tell(&e->ctl));
 	if (++e->lying > e->room + VERBS_CTL_SPARE)
 		e->crowded = true;
 	if (kind == VERBS_CTL_ACK && ++e->acks_lying > e->acks_most)
@@ -72,7 +71,7 @@ static void send_some(struct end *e)
 	uint64_t number;
 
 	if (e->queued < PACKETS && verbs_ctl_room(&e->ctl, VERBS_CTL_DATA)) {
-		if (verbs_ctl_take(&e->ctl) != e->queued)
+		if (verbs_ctl_take(&e->ctl) != e->begins + e->queued)
 			broken = true;
 		e->queued++;
 	}
@@ -87,23 +86,35 @@ static void arrive(struct end *from, struct end *to)
 {
 	struct flight *f = &from->out;
 	struct verbs_ctl_said said;
+	const uint64_t *head;
 	int ret;
 
 	if (f->count == 0)
 		return;
-	said = f->what[f->first];
+	head = &f->what[f->first];
+	if (verbs_ctl_parse(&to->ctl, head, sizeof(*head), &said)) {
+		broken = true;
+		return;
+	}
 	f->first = (f->first + 1) % (4 * WINDOW);
 	f->count--;
 	from->acks_lying -= said.kind == VERBS_CTL_ACK;
 	from->lying--;
-	if (verbs_ctl_acked(&to->ctl, said.ack, said.window))
+	ret = dice(2) && verbs_ctl_plain(&to->ctl, head);
+	plain += (uint32_t)ret;
+	if (ret == 0) {
+		if (verbs_ctl_acked(&to->ctl, said.ack, said.window))
+			broken = true;
+		if (said.kind == VERBS_CTL_ACK)
+			return;
+		ret = verbs_ctl_arrived(&to->ctl, said.number);
+	} else if (said.kind != VERBS_CTL_PACKET ||
+		   (int64_t)(to->ctl.una - said.ack) < 0) {
 		broken = true;
-	if (said.kind == VERBS_CTL_ACK)
-		return;
-	ret = verbs_ctl_arrived(&to->ctl, said.number);
+	}
 	if (ret < 0)
 		broken = true;
-	if (ret == 1 && said.number != to->delivered++)
+	if (ret == 1 && said.number != from->begins + to->delivered++)
 		broken = true;
 }
 
@@ -135,6 +146,17 @@ static void grow(struct end *from, struct end *to)
 	to->room = more;
 }
 
+/* As if so many packets had gone before: the 16 bits that travel wrap on the way. */
+static void begin(struct end *from, struct end *to, uint64_t begins)
+{
+	struct verbs_ctl *c = &from->ctl;
+
+	from->begins = begins;
+	c->una = c->sent = c->high = c->nxt = begins;
+	to->ctl.told = begins;
+	atomic_store(&to->ctl.heard, begins);
+}
+
 static void test_replay(uint32_t window)
 {
 	static struct end a, b;
@@ -144,6 +166,8 @@ static void test_replay(uint32_t window)
 	memset(&b, 0, sizeof(b));
 	verbs_ctl_init(&a.ctl, window, window);
 	verbs_ctl_init(&b.ctl, window, window);
+	begin(&a, &b, dice(3) * 65536u + 65536u - dice(PACKETS));
+	begin(&b, &a, dice(2) * dice(PACKETS));
 	a.room = b.room = window;
 	while ((a.delivered < PACKETS || b.delivered < PACKETS) && !broken &&
 	       ++steps < 100 * PACKETS) {
@@ -167,6 +191,8 @@ static void test_replay(uint32_t window)
 	tap_is_int((long long)b.delivered, PACKETS, "B1: all of the other's");
 	tap_ok(deaths > 10 && a.ctl.replays > 0, "B1: %u deaths, %llu sent again", deaths,
 	       (unsigned long long)a.ctl.replays);
+	tap_ok(plain > PACKETS / 4, "%u packets were taken in few steps", plain);
+	plain = 0;
 	tap_ok(a.acks_most <= VERBS_CTL_SPARE && b.acks_most <= VERBS_CTL_SPARE,
 	       "acknowledgements fit the spare receives (%u, %u)", a.acks_most,
 	       b.acks_most);
@@ -228,9 +254,50 @@ static void test_small(void)
 	tap_is_int(c.window, VERBS_CTL_WINDOW_MAX, "and none shrinks");
 }
 
+static bool plain_is(struct verbs_ctl *c, enum verbs_ctl_kind kind, uint32_t window,
+		     uint64_t number, uint64_t ack, int wrong)
+{
+	uint8_t b[8];
+
+	verbs_ctl_write(b, kind, window, number, ack);
+	if (wrong >= 0)
+		b[wrong] ^= 1;
+	return verbs_ctl_plain(c, b);
+}
+
+/* Nothing but the usual is taken in few steps. c: WINDOW both ways, fresh. */
+static void test_plain(struct verbs_ctl *c)
+{
+	uint64_t number;
+	int taken = 0;
+
+	verbs_ctl_take(c);
+	verbs_ctl_next(c, &number);
+	for (int at = 6; at < 8; at++)
+		taken += plain_is(c, VERBS_CTL_PACKET, WINDOW, 0, 0, at);
+	for (int kind = 0; kind < 256; kind++)
+		taken += kind != VERBS_CTL_PACKET &&
+			 plain_is(c, (enum verbs_ctl_kind)kind, WINDOW, 0, 0, -1);
+	taken += plain_is(c, VERBS_CTL_PACKET, WINDOW + 1, 0, 0, -1);
+	taken += plain_is(c, VERBS_CTL_PACKET, WINDOW, 1, 0, -1);
+	taken += plain_is(c, VERBS_CTL_PACKET, WINDOW, UINT64_MAX, 0, -1);
+	taken += plain_is(c, VERBS_CTL_PACKET, WINDOW, 0, 2, -1);
+	taken += plain_is(c, VERBS_CTL_PACKET, WINDOW, 0, UINT64_MAX, -1);
+	tap_is_int(taken, 0, "what is unusual, or can't be, isn't taken in few steps");
+	tap_ok(c->una == 0 && atomic_load(&c->heard) == 0, "and changes nothing");
+	tap_ok(plain_is(c, VERBS_CTL_PACKET, WINDOW, 0, 1, -1) && c->una == 1 &&
+		       atomic_load(&c->heard) == 1,
+	       "what is usual is");
+	for (uint64_t i = 1; i < WINDOW; i++)
+		taken += plain_is(c, VERBS_CTL_PACKET, WINDOW, i, 1, -1);
+	tap_is_int(taken, WINDOW - 1, "all that was let go");
+	tap_ok(!plain_is(c, VERBS_CTL_PACKET, WINDOW, WINDOW, 1, -1), "A7: and no more");
+}
+
 static void test_bytes(void)
 {
 	uint8_t b[64] = {0};
+	struct verbs_ctl c;
 	struct verbs_ctl_said said;
 	struct verbs_msg m = {.op = VERBS_MSG_OPEN,
 			      .lane = 3,
@@ -241,15 +308,32 @@ static void test_bytes(void)
 			 back;
 	int wrong = 0;
 
-	verbs_ctl_write(b, VERBS_CTL_PACKET, 8, 5, 4);
-	tap_is_int(verbs_ctl_parse(b, 32, &said), 0, "a head");
+	verbs_ctl_init(&c, WINDOW, WINDOW);
+	verbs_ctl_write(b, VERBS_CTL_PACKET, 32, 5, 4);
+	tap_is_int(verbs_ctl_parse(&c, b, 16, &said), 0, "a head");
 	tap_ok(said.kind == VERBS_CTL_PACKET && said.len == 8 && said.number == 5 &&
-		       said.ack == 4,
+		       said.ack == 4 && said.window == 32,
 	       "says what was written");
-	tap_is_int(verbs_ctl_parse(b, 31, &said), -EPROTO, "another length");
-	tap_is_int(verbs_ctl_parse(b, 8, &said), -EPROTO, "short");
-	b[0] = VERBS_CTL_KINDS;
-	tap_is_int(verbs_ctl_parse(b, 32, &said), -EPROTO, "unknown kind");
+	tap_is_int(verbs_ctl_parse(&c, b, 7, &said), -EPROTO, "short");
+	verbs_ctl_write(b, VERBS_CTL_PACKET, 0, UINT64_MAX, UINT64_MAX);
+	tap_ok(verbs_ctl_parse(&c, b, 8, &said) == 0 &&
+		       verbs_ctl_acked(&c, said.ack, 0) == -EPROTO &&
+		       verbs_ctl_arrived(&c, said.number) == -EPROTO,
+	       "nothing was before the first number");
+	verbs_ctl_write(b, VERBS_CTL_ACK, 0, 0, 0);
+	tap_is_int(verbs_ctl_parse(&c, b, 9, &said), -EPROTO,
+		   "nothing follows an acknowledgement");
+	verbs_ctl_write(b, VERBS_CTL_ACK, 0, 1, 0);
+	tap_is_int(verbs_ctl_parse(&c, b, 8, &said), -EPROTO, "and it has no number");
+	for (int at = 6; at < 8; at++) {
+		verbs_ctl_write(b, VERBS_CTL_PACKET, 0, 0, 0);
+		b[at] = 1;
+		tap_is_int(verbs_ctl_parse(&c, b, 16, &said), -EPROTO,
+			   "what nobody has a meaning for");
+	}
+	test_plain(&c);
+	verbs_ctl_write(b, VERBS_CTL_KINDS, 0, 0, 0);
+	tap_is_int(verbs_ctl_parse(&c, b, 16, &said), -EPROTO, "unknown kind");
 	verbs_msg_write(b, &m);
 	tap_is_int(verbs_msg_read(b, sizeof(struct verbs_msg_bytes), &back), 0,
 		   "a message about a lane");
