@@ -12,6 +12,8 @@
  * queue is read once, which gives nothing: some providers land the bytes there.
  * writedata: a write with remote data; the target's queue gives its completion.
  * inject: a write without completion; both queues are read once.
+ * turn: a message has arrived; the read of its completion and the injected reply, which
+ * is what a half round trip has of the library between the device and the device.
  *
  * Options: safe, endpoint, completion (FI_THREAD_..., else FI_THREAD_DOMAIN), data
  * (tagged messages carry remote data), directed (receives name their source), ignore
@@ -210,6 +212,39 @@ static void inject_once(struct pair *p, struct end *a, struct end *b)
 	end_drive(b);
 }
 
+static void recv_now(struct pair *p, struct end *e)
+{
+	while (again(p,
+		     fi_trecv(e->node.ep, e->in, p->size, e->region.desc, e->node.peer,
+			      TAG, 0, NULL),
+		     "fi_trecv"))
+		;
+}
+
+static void inject_now(struct pair *p, struct end *e)
+{
+	while (again(p, fi_tinject(e->node.ep, e->out, p->size, e->node.peer, TAG),
+		     "fi_tinject"))
+		;
+}
+
+/* Of a turn the only part that is counted: bench/instructions names it to the tool. */
+__attribute__((noinline)) static void counted_turn(struct pair *p, struct end *a,
+						   struct end *b)
+{
+	await_one(p, a, b, 0);
+	inject_now(p, a);
+}
+
+static void turn_once(struct pair *p, struct end *a, struct end *b)
+{
+	recv_now(p, a);
+	recv_now(p, b);
+	inject_now(p, b);
+	counted_turn(p, a, b);
+	await_one(p, b, a, 0);
+}
+
 /* ---- a crowd ----------------------------------------------------------------------- */
 
 /* Progress for a while; completions are those of the crowd's sends. */
@@ -307,7 +342,7 @@ static const struct {
 	once_fn *once;
 } operations[] = {
 	{"tagged", tagged_once},       {"write", write_once},	{"read", read_once},
-	{"writedata", writedata_once}, {"inject", inject_once},
+	{"writedata", writedata_once}, {"inject", inject_once}, {"turn", turn_once},
 };
 
 static once_fn *operation_find(const char *name)

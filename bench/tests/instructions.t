@@ -45,6 +45,15 @@ if [ -e "$emu" ]; then
 	ok "without what the emulation does" grep -qE \
 		'^instructions 8B tagged: weft [0-9]+ \(without the emulation\)$' "$tmp/out"
 	ok "of which nothing is named" test -z "$(grep emu_post "$tmp/out")"
+	WEFT_TOP_BUILDDIR=$build "$top/fabtests/emuverbs/run" --config 1x1 \
+		"$top/bench/instructions" --wire verbs --quick --operation turn --size 8 \
+		>"$tmp/turn" 2>"$tmp/err"
+	ok "what is between a message and its reply" test $? = 0 ||
+		diag "$(tail -n 5 "$tmp/err")"
+	last=$(grep -oE '^instructions 8B turn: weft [0-9]+' "$tmp/turn")
+	# A message more would be far above: its emulation alone is some thousand.
+	ok "is counted by itself" test "${last##* }" -gt 100 -a "${last##* }" -lt 5000
+	ok "and without the emulation" test -z "$(grep -F libibverbs "$tmp/turn")"
 fi
 
 done_testing
