@@ -21,7 +21,9 @@
  * provider shares, where it has some), patient (a pause before each look for a
  * completion: a device delivers in its own time, and reads in vain are not what is
  * counted); posted=N, waiting=N (each end has N receives, or messages, of that kind that
- * nothing fits). Prints how many reads of a queue found nothing.
+ * nothing fits); timed (the median time of one is printed, of a turn likewise of what is
+ * counted: in a machine whose clock counts instructions, all of them, the kernel's too).
+ * Prints how many reads of a queue found nothing.
  */
 #include "config.h"
 
@@ -45,6 +47,7 @@ enum {
 	IGNORE = 0xff00,
 	DATA = 99,
 	PAUSE_NS = 300000,
+	LAPS = 16384, /* the last so many are timed */
 };
 
 /* Options. */
@@ -55,6 +58,7 @@ enum {
 	OPT_COUNTER = 8,
 	OPT_SHARED = 16,
 	OPT_PATIENT = 32,
+	OPT_TIMED = 64,
 };
 
 struct end {
@@ -75,6 +79,7 @@ struct pair {
 	unsigned options;
 	uint64_t posted, waiting; /* that nothing fits */
 	uint64_t empty;		  /* reads that found nothing */
+	uint64_t took; /* ns of the last turn; 0: the operation has no such part */
 };
 
 /* Without the C library's wrapper, whose instructions would be counted. */
@@ -238,10 +243,16 @@ __attribute__((noinline)) static void counted_turn(struct pair *p, struct end *a
 
 static void turn_once(struct pair *p, struct end *a, struct end *b)
 {
+	uint64_t begin = 0;
+
 	recv_now(p, a);
 	recv_now(p, b);
 	inject_now(p, b);
+	if (p->options & OPT_TIMED)
+		begin = bench_now_ns();
 	counted_turn(p, a, b);
+	if (p->options & OPT_TIMED)
+		p->took = bench_now_ns() - begin;
 	await_one(p, b, a, 0);
 }
 
@@ -307,6 +318,31 @@ __attribute__((noinline)) static void counted_loop(struct pair *p, once_fn *once
 		once(p, &p->end[i % 2], &p->end[1 - i % 2]);
 }
 
+static int lap_order(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void timed_loop(struct pair *p, once_fn *once, uint64_t count)
+{
+	uint64_t *laps = calloc(LAPS, sizeof(*laps)), begin;
+	size_t n = count < LAPS ? (size_t)count : LAPS;
+
+	if (!laps)
+		bench_die("no memory for %d times", LAPS);
+	for (uint64_t i = 0; i < count; i++) {
+		p->took = 0;
+		begin = bench_now_ns();
+		once(p, &p->end[i % 2], &p->end[1 - i % 2]);
+		laps[i % LAPS] = p->took ? p->took : bench_now_ns() - begin;
+	}
+	qsort(laps, n, sizeof(*laps), lap_order);
+	printf("median %" PRIu64 " ns\n", laps[n / 2]);
+	free(laps);
+}
+
 static void end_open(struct end *e, const char *provider, size_t size, uint64_t key,
 		     const struct node_wants *wants, bool shared)
 {
@@ -368,6 +404,7 @@ static const struct {
 	{"counter", 0, OPT_COUNTER},
 	{"shared", 0, OPT_SHARED},
 	{"patient", 0, OPT_PATIENT},
+	{"timed", 0, OPT_TIMED},
 };
 
 static bool option_take(const char *name, struct node_wants *wants, struct pair *p)
@@ -437,7 +474,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < WARM; i++)
 		once(&p, &p.end[i % 2], &p.end[1 - i % 2]);
 	p.empty = 0;
-	counted_loop(&p, once, count);
+	if (p.options & OPT_TIMED)
+		timed_loop(&p, once, count);
+	else
+		counted_loop(&p, once, count);
 	printf("%" PRIu64 " empty reads in %" PRIu64 "\n", p.empty, count);
 	if ((p.options & OPT_SHARED) && !p.end[0].shared)
 		printf("the provider shares no memory of its own\n");

@@ -53,11 +53,13 @@ net_options()
 # vm_start NAME NUMBER: machine a is 1, b is 2.
 vm_start()
 {
-	local name=$1 number=$2 options words
+	local name=$1 number=$2 options words accel=tcg,thread=multi
 
+	# Instructions are counted on one thread only.
+	[ "$counted" = no ] || accel=tcg,thread=single
 	words="console=ttyS0 loglevel=4 panic=-1 no_timer_check softroce.name=$name"
 	words+=" softroce.main=$softroce/guest/main softroce.deadline=$deadline"
-	options=(-name "softroce-$name" -accel tcg,thread=multi -cpu max -smp "$processors"
+	options=(-name "softroce-$name" -accel "$accel" -cpu max -smp "$processors"
 		-m "$memory" -nodefaults -no-user-config -display none -no-reboot
 		-serial "file:$name.console" -kernel "$kernel_dir/vmlinuz" -initrd initrd
 		-append "$words"
@@ -65,6 +67,7 @@ vm_start()
 		-device virtio-9p-pci,fsdev=root,mount_tag=root
 		-fsdev local,id=job,path=job,security_model=none
 		-device virtio-9p-pci,fsdev=job,mount_tag=job)
+	[ "$counted" = no ] || options+=(-icount 'shift=0,sleep=on,align=off')
 	[ "$hosts" = 1 ] || net_options "$number" $((3 - number)) 0 1 9
 	(
 		cd "$scratch" && exec {life}>&- && exec setpriv --pdeathsig KILL \

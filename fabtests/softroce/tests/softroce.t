@@ -34,6 +34,9 @@ ok 'a list in one guest' refused 2 'for two guests' --hosts 1 ci
 ok 'a list with loss' refused 2 'losses of their own' --loss 1 ci
 ok 'a choice of a command' refused 2 'for lists' --only x true
 ok 'a deadline of nothing' refused 2 '--deadline wants' --deadline 0 true
+ok 'a counted list' refused 2 'and no list' --counted ci
+ok 'two counted guests' refused 2 'in one guest' --counted --hosts 2 true
+ok 'two counted processors' refused 2 'of one processor' --counted --processors 2 true
 ok 'an interface for no packet' refused 2 '--mtu wants' --mtu 80 true
 ok 'a provider that is none' refused 2 "no provider's name" --provider 'a b' ci
 # shellcheck disable=SC2016 # for the inner shell
