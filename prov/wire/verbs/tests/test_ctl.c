@@ -298,7 +298,7 @@ static void test_bytes(void)
 {
 	uint8_t b[64] = {0};
 	struct verbs_ctl c;
-	struct verbs_ctl_said said;
+	struct verbs_ctl_said said = {0};
 	struct verbs_msg m = {.op = VERBS_MSG_OPEN,
 			      .lane = 3,
 			      .incarnation = 7,
