@@ -3,7 +3,7 @@
 bin_PROGRAMS += weft
 # version.c is in libweft.so itself, not in the convenience library.
 weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
-	%D%/usage.h %D%/usage.c %D%/check_plans.c %D%/parse.h %D%/parse.c \
+	%D%/usage.h %D%/usage.c %D%/place.h %D%/place.c %D%/check_plans.c %D%/parse.h %D%/parse.c \
 	%D%/run.c %D%/run_job.h %D%/run_job.c %D%/run_child.h %D%/run_child.c \
 	%D%/run_out.h %D%/run_out.c %D%/run_bind.h %D%/run_bind.c \
 	%D%/run_guard.h %D%/run_guard.c \
@@ -67,3 +67,17 @@ EXTRA_DIST += %D%/tests/sim.t
 
 TESTS += %D%/tests/topo.t
 EXTRA_DIST += %D%/tests/topo.t
+
+check_PROGRAMS += %D%/tests/test_place
+TESTS += %D%/tests/test_place
+%C%_tests_test_place_SOURCES = %D%/tests/test_place.c %D%/place.c
+
+# bash looks for it under the name of the command.
+completiondir = $(datadir)/bash-completion/completions
+install-data-local:
+	$(MKDIR_P) "$(DESTDIR)$(completiondir)"
+	$(INSTALL_DATA) $(srcdir)/%D%/completion/weft.bash "$(DESTDIR)$(completiondir)/weft"
+uninstall-local:
+	rm -f "$(DESTDIR)$(completiondir)/weft"
+TESTS += %D%/tests/completion.t
+EXTRA_DIST += %D%/tests/completion.t %D%/completion/weft.bash

@@ -7,6 +7,7 @@
 
 #include "cli/cmd.h"
 #include "cli/entry.h"
+#include "cli/place.h"
 #include "cli/usage.h"
 
 const struct cmd cmd_table[] = {
@@ -71,6 +72,7 @@ int main(int argc, char **argv)
 	const struct cmd *c;
 
 	entry_descriptors();
+	place_provider();
 	if (argc < 2) {
 		usage(stderr);
 		return 2;

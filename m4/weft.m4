@@ -237,6 +237,11 @@ weft_expanded=`test "x$prefix" != xNONE || prefix=$ac_default_prefix
   test "x$exec_prefix" != xNONE || exec_prefix=$prefix
   eval "weft_e=$providerdir"; eval "weft_e=$weft_e"; eval "echo $weft_e"`
 AC_DEFINE_UNQUOTED([WEFT_PROVIDERDIR], ["$weft_expanded"], [Where the provider is installed.])
+AC_DEFINE_UNQUOTED([WEFT_FABRICDIR], ["$weft_looks"], [Where libfabric looks for providers by itself; empty: not known.])
+weft_bin=`test "x$prefix" != xNONE || prefix=$ac_default_prefix
+  test "x$exec_prefix" != xNONE || exec_prefix=$prefix
+  eval "weft_e=$bindir"; eval "echo $weft_e"`
+AC_DEFINE_UNQUOTED([WEFT_BINDIR], ["$weft_bin"], [Where the command is installed.])
 AS_IF([test "x$weft_expanded" = "x$weft_looks"],
   [WEFT_ROW([provider], [found], [libfabric looks in $weft_expanded by itself])],
   [WEFT_ROW([provider], [by path], [goes to $weft_expanded, where libfabric does not look by itself:])

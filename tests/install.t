@@ -26,6 +26,8 @@ ok "pkg-config file" test -f "$dest$libdir/pkgconfig/weft.pc"
 for page in man1/weft.1 man3/weft.3 man7/fi_weft.7; do
 	ok "manual page ${page#*/}" test -f "$dest$prefix/share/man/$page"
 done
+ok "completion for bash, by the name of the command" \
+	test -f "$dest$prefix/share/bash-completion/completions/weft"
 ok "nothing outside the prefix" \
 	is_empty "$(find "$dest" -type f -not -path "$dest$prefix/*" \
 	-not -path "$dest$providerdir/*")"
@@ -53,6 +55,10 @@ ok "a program builds with the pkg-config flags" built
 ok "it runs, and the versions agree" test \
 	"$(LD_LIBRARY_PATH=$dest$libdir "$tmp/prog")" = "$(pc --modversion weft)"
 
+# Who only builds programs has no development files of libfabric.
+ok "the flags need no other pkg-config file" env PKG_CONFIG_LIBDIR="$dest$libdir/pkgconfig" \
+	PKG_CONFIG_PATH='' pkg-config --cflags --libs weft
+
 rpath() {
 	built_with="-Wl,-rpath,$dest$libdir" built && [ "$("$tmp/prog")" = "$(pc --modversion weft)" ]
 }
@@ -65,6 +71,30 @@ else
 	ok "and the installed provider is found by its folder" env FI_PROVIDER=weft \
 		FI_PROVIDER_PATH="$dest$providerdir" timeout 60 "$dest$prefix/bin/weft" run -n 2 \
 		"$dest$prefix/bin/weft" perf barrier --iters 5
+fi
+
+# All of it can be moved: nothing but the folder of the command says where the rest is.
+moved=$tmp/else/where
+if is_sanitized "$dest$providerdir/libweft-fi.so"; then
+	skip 3 "libfabric cannot load a module that was built with sanitizers"
+elif [ "$(pkg-config --variable=libdir libfabric)/libfabric" = "$providerdir" ]; then
+	skip 3 "configured for the folder that libfabric looks in by itself"
+else
+	mkdir -p "${moved%/*}"
+	cp -a "$dest$prefix" "$moved"
+	at=$moved${providerdir#"$prefix"}
+	uses_moved() {
+		env -u FI_PROVIDER -u FI_PROVIDER_PATH "$moved/bin/weft" info >"$tmp/moved"
+		cat "$tmp/moved"
+		grep -qF "FI_PROVIDER_PATH=$at" "$tmp/moved" && grep -q '^  weft  .*; used' "$tmp/moved"
+	}
+	ok "moved elsewhere, the command finds the provider beside it" uses_moved
+	ok "and so do the ranks that it starts" env -u FI_PROVIDER_PATH FI_PROVIDER=weft timeout 60 \
+		"$moved/bin/weft" run -n 2 "$moved/bin/weft" perf barrier --iters 5
+	keeps() {
+		FI_PROVIDER_PATH=$tmp "$moved/bin/weft" info | grep -qxF "  FI_PROVIDER_PATH=$tmp"
+	}
+	ok "but FI_PROVIDER_PATH is left as it is given" keeps
 fi
 
 # The header alone, as strict as a user's compiler may be.
