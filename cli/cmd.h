@@ -27,6 +27,7 @@ int cmd_coordinator(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "cli/info.h"
 #include "cli/info_gpus.h"
+#include "cli/info_more.h"
 #include "cli/json.h"
 #include "coll/algo/algo.h"
 #include "coll/exec/reduce.h"
@@ -46,12 +47,6 @@ enum { FEATURES = sizeof(feature_table) / sizeof(feature_table[0]) };
 
 /* ---- variables -------------------------------------------------------------------- */
 
-static bool is_secret(const char *entry)
-{
-	return strncmp(entry, "WEFT_JOB=", 9) == 0 ||
-	       strncmp(entry, "FI_WEFT_AUTH_KEY=", 17) == 0;
-}
-
 /* A variable of ours or libfabric's; *value begins after the '='. The secret stays one.
  */
 static bool variable_of(const char *entry, int *name_len, const char **value)
@@ -61,7 +56,7 @@ static bool variable_of(const char *entry, int *name_len, const char **value)
 	if (!eq || (strncmp(entry, "WEFT_", 5) != 0 && strncmp(entry, "FI_", 3) != 0))
 		return false;
 	*name_len = (int)(eq - entry);
-	*value = is_secret(entry) ? "(a secret)" : eq + 1;
+	*value = info_is_secret(entry) ? "(a secret)" : eq + 1;
 	return true;
 }
 
@@ -88,6 +83,8 @@ static const char *weft_missing(const struct info *info)
 		       "set FI_PROVIDER=weft";
 	if (filter && !strstr(filter, "weft"))
 		return "FI_PROVIDER leaves it out: set FI_PROVIDER=weft, or unset it";
+	if (info->vars.has_weft)
+		return "It is loaded and has no way to anybody: its wires say why";
 	return "libfabric does not find it: set FI_PROVIDER_PATH to the folder that "
 	       "libweft-fi.so is in (make install puts it into " WEFT_PROVIDERDIR
 	       "; in a build tree it is prov/)";
@@ -168,6 +165,8 @@ void info_show_text(const struct info *info)
 	printf("  %-16s %-20s %s\n", "reductions", info->kernels,
 	       "the best instruction set of this CPU that Weft has");
 	text_providers(info);
+	if (info->vars.has_weft)
+		info_wires_text();
 	text_variables(info);
 	printf("\nalgorithms (a: start-up time, b: time per byte, m: bytes, n: ranks)\n");
 	for (size_t i = 0; i < algo_count; i++)
@@ -280,7 +279,11 @@ void info_show_json(const struct info *info)
 	json_text(&j, "kernels", info->kernels);
 	json_text(&j, "libfabric", fabric);
 	json_providers(&j, info);
+	if (info->vars.has_weft)
+		info_wires_json(&j);
 	json_variables(&j, info);
+	info_config_json(&j, &info->vars);
+	info_protocols_json(&j, &info->vars);
 	json_array_begin(&j, "algorithms");
 	for (size_t i = 0; i < algo_count; i++) {
 		json_object_begin(&j, NULL);
@@ -290,6 +293,7 @@ void info_show_json(const struct info *info)
 		json_object_end(&j);
 	}
 	json_array_end(&j);
+	info_algorithms_json(&j);
 	json_reductions(&j);
 	json_host(&j, &info->host);
 	info_gpus_json(&j, info->gpu);

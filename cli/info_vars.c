@@ -18,13 +18,46 @@
 #include "coll/tune/tune.h"
 
 /* Those that the library and this command read or set. */
-static const char *const own_names[] = {
-	"WEFT_RANK",	      "WEFT_SIZE",	 "WEFT_ROOT",	       "WEFT_ROOT_FD",
-	"WEFT_JOB",	      "WEFT_LOCAL_RANK", "WEFT_LOCAL_SIZE",    "WEFT_TTY",
-	"WEFT_ALGO",	      "WEFT_PROGRESS",	 "WEFT_PROGRESS_CPUS", "WEFT_NODES",
-	"WEFT_TUNE",	      "WEFT_TRACE",	 "WEFT_LINES",	       "WEFT_STATS",
-	"WEFT_STATS_SECONDS", "WEFT_GPU_LIB",	 "WEFT_GPU_KERNELS",   "WEFT_GPU_HOLD",
+static const struct info_var own[] = {
+	{"WEFT_ALGO", "COLLECTIVE=ALGORITHM[:BYTES],...", "the library's choice",
+	 "algorithms for collectives, the same on all ranks"},
+	{"WEFT_TUNE", "a file of weft tune, or measure", "built-in limits",
+	 "what algorithms are chosen by, the same on all ranks"},
+	{"WEFT_NODES", "1 or more ranks", "ranks of one kernel",
+	 "so many ranks after one another are taken for those of a host"},
+	{"WEFT_LINES", "auto, on, short, off", "auto",
+	 "whether calls of ranks of one host go by memory that they share"},
+	{"WEFT_PROGRESS", "caller, thread", "caller",
+	 "who goes on with what was started, where the program does not say"},
+	{"WEFT_PROGRESS_CPUS", "CPUs, as in 3 or 0,2-4", "where the caller may run",
+	 "where such a thread may run"},
+	{"WEFT_TRACE", "a folder", "none",
+	 "where events are written when a call fails, at SIGUSR2 and at a crash"},
+	{"WEFT_STATS", "a folder", "none", "where counters for Prometheus are written"},
+	{"WEFT_STATS_SECONDS", "0.1 to 86400", "10", "how often"},
+	{"WEFT_GPU_LIB", "a file, or none", "libweft-gpu.so", "the library for GPUs"},
+	{"WEFT_GPU_KERNELS", "a file", "what the library brings",
+	 "the code that runs on GPUs"},
+	{"WEFT_GPU_HOLD", "memops, kernel", "the faster, which is tried",
+	 "what holds a stream until a collective in it is done"},
+	{"WEFT_RANK", "0 to size - 1", "by the launcher", "this process's rank"},
+	{"WEFT_SIZE", "1 or more", "by the launcher", "how many ranks there are"},
+	{"WEFT_ROOT", "HOST:PORT", "by the launcher",
+	 "where rank 0 listens while ranks find each other"},
+	{"WEFT_ROOT_FD", "a descriptor", "none", "rank 0's, which listens already"},
+	{"WEFT_JOB", "a text of 1 to 64 bytes", "by the launcher",
+	 "a secret: who does not know it is refused"},
+	{"WEFT_LOCAL_RANK", "0 or more", "none",
+	 "this process's rank on its host, for programs"},
+	{"WEFT_LOCAL_SIZE", "1 or more", "none", "ranks of this host, for programs"},
+	{"WEFT_TTY", "0, 1", "none", "1 where standard error of weft run is a terminal"},
 };
+
+const struct info_var *info_vars_own(size_t *count)
+{
+	*count = sizeof(own) / sizeof(own[0]);
+	return own;
+}
 
 static bool is_ours(const char *name)
 {
@@ -53,17 +86,7 @@ void info_vars_fini(struct info_vars *vars)
 
 /* ---- values ----------------------------------------------------------------------- */
 
-/*
- * What Weft's provider accepts is told by the end of a parameter's help, which is all
- * that libfabric passes on: "... (0 to 1048576 bytes; default: 8192)" or "... (auto, 0,
- * 1; default: auto)".
- */
-struct accepted {
-	char range[96];
-	char initial[32];
-};
-
-static bool accepted_read(struct accepted *a, const char *help)
+bool info_vars_accepted(struct accepted *a, const char *help)
 {
 	const char *open = help ? strrchr(help, '(') : NULL;
 
@@ -104,13 +127,23 @@ static const char *judge_value(const struct fi_param *param, const char *value,
 	struct accepted a;
 	bool numbers;
 
-	if (!accepted_read(&a, param->help_string))
+	if (!info_vars_accepted(&a, param->help_string))
 		return NULL;
 	numbers = strstr(a.range, " to ") != NULL;
 	if (numbers ? in_range(a.range, value) : is_word_of(a.range, value))
 		return NULL;
 	snprintf(text, INFO_NOTE_TEXT, "not accepted: %s%s; the default is used, %s",
 		 numbers ? "" : "one of ", a.range, a.initial);
+	return text;
+}
+
+static const char *judge_progress(const char *value, char text[INFO_NOTE_TEXT])
+{
+	if (is_word_of("caller, thread", value))
+		return NULL;
+	snprintf(text, INFO_NOTE_TEXT,
+		 "refused when a context is opened: want caller or "
+		 "thread");
 	return text;
 }
 
@@ -160,8 +193,8 @@ static const char *judge_algo(const char *value, char text[INFO_NOTE_TEXT])
 
 static const char *judge_own(const char *name)
 {
-	for (size_t i = 0; i < sizeof(own_names) / sizeof(own_names[0]); i++)
-		if (strcmp(own_names[i], name) == 0)
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strcmp(own[i].name, name) == 0)
 			return NULL;
 	return "not known: nothing of Weft reads it";
 }
@@ -175,6 +208,8 @@ const char *info_vars_judge(const struct info_vars *vars, const char *name,
 		return judge_tune(value, text);
 	if (strcmp(name, "WEFT_NODES") == 0)
 		return judge_nodes(value, text);
+	if (strcmp(name, "WEFT_PROGRESS") == 0)
+		return judge_progress(value, text);
 	if (strcmp(name, "WEFT_LINES") == 0)
 		return judge_lines(value, text);
 	if (strncmp(name, "FI_", 3) != 0)

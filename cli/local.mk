@@ -12,8 +12,11 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/analyze.h %D%/analyze.c %D%/coordinator.c %D%/perf_measure.c %D%/perf_stages.h %D%/perf_stages.c \
 	%D%/perf_counts.h %D%/perf_counts.c %D%/perf_memory.h %D%/perf_memory.c %D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_gpus.h %D%/info_gpus.c %D%/info_host.h %D%/info_host.c \
-	%D%/info_rails.h %D%/info_rails.c \
+	%D%/info_rails.h %D%/info_rails.c %D%/info_more.h %D%/info_config.c %D%/info_choices.c \
+	%D%/info_wires.c \
 	%D%/sim.h %D%/sim.c %D%/sim_args.c \
+	%D%/findings.h %D%/findings.c %D%/doctor.h %D%/doctor.c %D%/doctor_host.c \
+	%D%/doctor_devices.c %D%/doctor_job.c \
 	%D%/info_vars.h %D%/info_vars.c %D%/topo.h %D%/topo.c %D%/topo_show.c
 # (its own flags: its own objects, version.c is in libweft.so as well)
 weft_CFLAGS = $(AM_CFLAGS)
@@ -81,3 +84,15 @@ uninstall-local:
 	rm -f "$(DESTDIR)$(completiondir)/weft"
 TESTS += %D%/tests/completion.t
 EXTRA_DIST += %D%/tests/completion.t %D%/completion/weft.bash
+
+TESTS += %D%/tests/doctor.t
+EXTRA_DIST += %D%/tests/doctor.t
+
+check_PROGRAMS += %D%/tests/json_schema
+TEST_HELPERS += %D%/tests/json_schema
+%C%_tests_json_schema_SOURCES = %D%/tests/json_schema.c
+schemadir = $(datadir)/weft
+dist_schema_DATA = %D%/schema/info.schema.json %D%/schema/perf.schema.json \
+	%D%/schema/doctor.schema.json
+TESTS += %D%/tests/schema.t %D%/tests/info.t
+EXTRA_DIST += %D%/tests/schema.t %D%/tests/info.t

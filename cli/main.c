@@ -23,6 +23,8 @@ const struct cmd cmd_table[] = {
 	 false},
 	{"topo", "this host's cores, GPUs and NICs, and which for which rank", cmd_topo,
 	 false},
+	{"doctor", "what of this host, or of a job's hosts, is not as it should be",
+	 cmd_doctor, false},
 	{"info", "what this build can do on this host", cmd_info, false},
 	{NULL, NULL, NULL, false},
 };

@@ -14,6 +14,7 @@
 #include "cli/perf_data.h"
 #include "cli/perf_memory.h"
 #include "coll/algo/algo.h"
+#include "coll/tune/cost.h"
 #include "weft/weft.h"
 
 /* From the command line. */
@@ -155,6 +156,10 @@ const char *perf_algorithm(struct perf *p, const struct perf_op *op, uint64_t co
 /* Whether a table (weft tune) that names this algorithm for the call would count. */
 bool perf_table_counts(const struct perf *p, const struct perf_op *op, uint64_t count,
 		       const struct algo *algo);
+
+/* What the model of costs says that the algorithm takes; 0: nothing. */
+double perf_model_us(const struct perf *p, const struct perf_op *op, uint64_t count,
+		     const struct algo *algo, const struct cost_terms *terms);
 
 /* Says why a call failed. */
 void perf_say_error(const struct perf *p, const char *what, enum weft_result result);

@@ -248,6 +248,15 @@ bool perf_table_counts(const struct perf *p, const struct perf_op *op, uint64_t 
 	return tune_counts(algo, &call);
 }
 
+double perf_model_us(const struct perf *p, const struct perf_op *op, uint64_t count,
+		     const struct algo *algo, const struct cost_terms *terms)
+{
+	const struct plan_call call = plan_call_of(p, op, count);
+	const uint64_t ps = terms->alpha_ps ? cost_of(terms, algo, &call) : COST_NONE;
+
+	return ps == COST_NONE ? 0 : (double)ps / 1e6;
+}
+
 /* Who chose it, and by what the library goes. */
 static void algorithm_why(const struct perf *p, const struct perf_op *op, uint64_t count,
 			  const char *algorithm, char *text, size_t len)
