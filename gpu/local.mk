@@ -24,7 +24,8 @@ EXTRA_DIST += %D%/libweft-gpu.map %D%/README.md
 # library. Its streams are threads, so who loaded it does not unload it.
 check_LTLIBRARIES += gpu/mock/libcuda.la
 gpu_mock_libcuda_la_SOURCES = %D%/mock/mock.c %D%/mock/mock.h %D%/mock/mock_api.h \
-	%D%/mock/mock_graph.c %D%/mock/mock_int.h %D%/mock/mock_map.c %D%/mock/mock_mem.c %D%/mock/place.h \
+	%D%/mock/mock_graph.c %D%/mock/mock_idle.c %D%/mock/mock_int.h %D%/mock/mock_map.c \
+	%D%/mock/mock_mem.c %D%/mock/place.h \
 	%D%/mock/mock_stream.c %D%/mock/mock_table.c %D%/mock/mock_work.c
 gpu_mock_libcuda_la_LIBADD = -lpthread -ldl
 gpu_mock_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0 -Wl,-z,nodelete

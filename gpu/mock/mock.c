@@ -23,6 +23,7 @@ struct mock mock = {
 			[MOCK_IPC] = 1,
 			[MOCK_SYNC_MEMOPS] = 1,
 			[MOCK_HOST] = 1,
+			[MOCK_IDLE_MS] = 30000,
 		},
 };
 
@@ -46,6 +47,7 @@ static const char *const knob_names[MOCK_KNOBS] = {
 	[MOCK_ERROR] = "error",
 	[MOCK_NEW_IDS] = "new-ids",
 	[MOCK_HOST] = "host",
+	[MOCK_IDLE_MS] = "idle-ms",
 };
 
 static _Thread_local CUcontext current;
@@ -163,6 +165,7 @@ CUresult mock_current(int *device)
 	if (!current)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*device = current->device;
+	mock_turn(*device);
 	return CUDA_SUCCESS;
 }
 
@@ -380,6 +383,19 @@ CUresult mock_primary_ctx_release(CUdevice device)
 		mock.ctx[device].refs--;
 	pthread_mutex_unlock(&mock.lock);
 	return rc;
+}
+
+CUresult mock_primary_ctx_get_state(CUdevice device, unsigned *flags, int *active)
+{
+	const CUresult rc = device_check(device);
+
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	pthread_mutex_lock(&mock.lock);
+	*flags = 0;
+	*active = mock.ctx[device].refs > 0;
+	pthread_mutex_unlock(&mock.lock);
+	return CUDA_SUCCESS;
 }
 
 CUresult mock_ctx_get_current(CUcontext *ctx)

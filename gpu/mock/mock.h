@@ -35,6 +35,9 @@ enum mock_knob {
 	MOCK_NEW_IDS,	  /* set: every buffer gets a new id */
 	MOCK_HOST,	  /* 1: the host can touch devices' memory that is made from now
 			   * on; 0: it can't, as on a device, and nor can kernels */
+	MOCK_IDLE_MS,	  /* 30000: calls that wait until a device is idle end the process
+			   * with a message when it isn't for so long; 0: they don't wait
+			   */
 	MOCK_KNOBS
 };
 

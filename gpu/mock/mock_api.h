@@ -23,6 +23,7 @@ CUresult mock_device_get_pci_bus_id(char *id, int len, CUdevice device);
 CUresult mock_device_can_access_peer(int *can, CUdevice device, CUdevice peer);
 CUresult mock_primary_ctx_retain(CUcontext *ctx, CUdevice device);
 CUresult mock_primary_ctx_release(CUdevice device);
+CUresult mock_primary_ctx_get_state(CUdevice device, unsigned *flags, int *active);
 CUresult mock_ctx_get_current(CUcontext *ctx);
 CUresult mock_ctx_set_current(CUcontext ctx);
 CUresult mock_ctx_enable_peer_access(CUcontext peer, unsigned flags);

@@ -141,6 +141,7 @@ CUresult mock_module_load(CUmodule *module, const char *file)
 	rc = mock_current(&device);
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	mock_idle(device, "cuModuleLoad");
 	handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return CUDA_ERROR_FILE_NOT_FOUND;

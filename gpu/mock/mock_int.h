@@ -138,6 +138,8 @@ struct mock {
 	uint64_t last_id, last_capture;
 	struct CUstream_st *streams;
 	struct mock_capture *captures;
+	bool idling[MOCK_DEVICES_MAX];	   /* a call waits until it is idle, and... */
+	pthread_t idler[MOCK_DEVICES_MAX]; /* ...this is the thread that made it */
 };
 
 extern struct mock mock;
@@ -191,6 +193,14 @@ void mock_event_put(struct CUevent_st *event);
  * the thread has said that it does not care. Breaks it, then. */
 bool mock_unsafe(void);
 void mock_capture_put(struct mock_capture *capture);
+
+/* mock_idle.c */
+/* What such a call of the driver does first: waits until all that is on streams of the
+ * device, or of all devices (-1), is done, with the context in its hands. `call` is its
+ * name, for the message of one that waits too long. */
+void mock_idle(int device, const char *call);
+/* Waits until no other thread's call has the device's context in its hands. */
+void mock_turn(int device);
 
 /* mock_graph.c */
 void mock_graph_put(struct CUgraph_st *graph);

@@ -200,6 +200,7 @@ static CUresult alloc(CUdeviceptr *addr, size_t len, enum mock_kind kind)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (mock_fails(MOCK_FAIL_ALLOC) || len > ARENA)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	mock_idle(device, "cuMemAlloc");
 	pthread_mutex_lock(&mock.lock);
 	phys = mock_phys_new(-1, (len + 4095) & ~(size_t)4095, device);
 	if (phys) {
@@ -240,6 +241,7 @@ CUresult mock_mem_free(CUdeviceptr addr)
 		rc = unsafe_check();
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	mock_idle(-1, "cuMemFree");
 	pthread_mutex_lock(&mock.lock);
 	p = mock_piece_at(addr);
 	if (!p || p->addr != addr || !p->phys || p->mapped || p->opened) {
@@ -266,6 +268,7 @@ CUresult mock_mem_host_alloc(void **addr, size_t len, unsigned flags)
 		rc = unsafe_check();
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	mock_idle(-1, "cuMemHostAlloc");
 	if (mock_fails(MOCK_FAIL_ALLOC) || posix_memalign(&host, 4096, len) != 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	memset(host, 0xa5, len);
@@ -290,6 +293,7 @@ static CUresult forget(void *addr, enum mock_kind kind, CUresult other)
 		rc = unsafe_check();
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	mock_idle(-1, kind == MOCK_MEM_HOST ? "cuMemFreeHost" : "cuMemHostUnregister");
 	pthread_mutex_lock(&mock.lock);
 	p = mock_piece_at((uintptr_t)addr);
 	if (!p || p->addr != (uintptr_t)addr || p->kind != kind)
@@ -323,6 +327,7 @@ CUresult mock_mem_host_register(void *addr, size_t len, unsigned flags)
 		return rc;
 	if (!addr || len == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	mock_idle(-1, "cuMemHostRegister");
 	mock_pause(MOCK_PIN_MS);
 	if (mock_fails(MOCK_FAIL_PIN))
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -51,6 +51,8 @@ static CUresult stream_of(CUstream stream, struct CUstream_st **s)
 	const CUresult rc = stream ? mock_ready() : mock_current(&device);
 
 	*s = mock_stream(stream, device);
+	if (rc == CUDA_SUCCESS && stream)
+		mock_turn(stream->device);
 	return rc;
 }
 
@@ -154,6 +156,7 @@ CUresult mock_stream_create(CUstream *stream, unsigned flags)
 	rc = mock_current(&device);
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	mock_idle(device, "cuStreamCreate");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;

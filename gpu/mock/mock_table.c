@@ -26,6 +26,7 @@ static const struct {
 	{"cuDeviceCanAccessPeer", 4000, (any_fn *)mock_device_can_access_peer},
 	{"cuDevicePrimaryCtxRetain", 7000, (any_fn *)mock_primary_ctx_retain},
 	{"cuDevicePrimaryCtxRelease", 11000, (any_fn *)mock_primary_ctx_release},
+	{"cuDevicePrimaryCtxGetState", 7000, (any_fn *)mock_primary_ctx_get_state},
 	{"cuCtxGetCurrent", 4000, (any_fn *)mock_ctx_get_current},
 	{"cuCtxSetCurrent", 4000, (any_fn *)mock_ctx_set_current},
 	{"cuCtxEnablePeerAccess", 4000, (any_fn *)mock_ctx_enable_peer_access},
