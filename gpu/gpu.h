@@ -35,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPU_ABI	     1	 /* of struct gpu_ops; a library of another one is not taken */
+#define GPU_ABI	     2	 /* of struct gpu_ops; a library of another one is not taken */
 #define GPU_WHY_LEN  512 /* a reason with its zero byte */
 #define GPU_NAME_LEN 128
 #define GPU_UUID_LEN 16
@@ -71,6 +71,7 @@ struct gpu_device {
 	int blocks;		    /* multiprocessors */
 	uint64_t memory;	    /* bytes */
 	enum gpu_hold hold;
+	char hold_why[GPU_NAME_LEN]; /* NONE: why; "" where streams can be held */
 	enum gpu_flush flush;
 	bool dmabuf; /* gpu_dmabuf_export() of its memory */
 	bool rdma;   /* a NIC may reach its memory at all */
@@ -287,6 +288,7 @@ struct gpu_ops {
 	void (*close)(struct gpu *gpu);
 	const char *(*error)(struct gpu *gpu);
 	int (*thread_init)(struct gpu *gpu);
+	bool (*device_active)(struct gpu *gpu, int device);
 	int (*device_use)(struct gpu *gpu, int device);
 	int (*device_error)(struct gpu *gpu, int device);
 
@@ -357,6 +359,13 @@ static inline const char *gpu_error(struct gpu *gpu)
 static inline int gpu_thread_init(struct gpu *gpu)
 {
 	return gpu->ops->thread_init(gpu);
+}
+
+/* Whether something in this process uses the device already, so that its context is there
+ * and preparing it takes only what Weft adds. Never waits. */
+static inline bool gpu_device_active(struct gpu *gpu, int device)
+{
+	return gpu->ops->device_active(gpu, device);
 }
 
 /* Prepares a device: its context (hundreds of MiB of its memory), its kernels, loaded now

@@ -1,7 +1,7 @@
 # Device memory and streams: libgpu.la is what the provider and the collectives link, and
 # knows no GPU; the backend is a library of its own, loaded where a GPU is wanted.
 noinst_LTLIBRARIES += gpu/libgpu.la
-gpu_libgpu_la_SOURCES = %D%/gpu.c %D%/gpu.h %D%/gate.c %D%/gate.h \
+gpu_libgpu_la_SOURCES = %D%/gpu.c %D%/gpu.h %D%/gate.c %D%/gate.h %D%/quiet.c %D%/quiet.h \
 	%D%/itree.c %D%/itree.h %D%/reg.c %D%/reg.h \
 	%D%/null/null.c %D%/null/null.h
 gpu_libgpu_la_LIBADD = -ldl

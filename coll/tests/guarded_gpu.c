@@ -458,6 +458,12 @@ static int g_thread_init(struct gpu *gpu)
 	return 0;
 }
 
+static bool g_device_active(struct gpu *gpu, int device)
+{
+	(void)gpu;
+	return device == 0;
+}
+
 static int g_device_use(struct gpu *gpu, int device)
 {
 	(void)gpu;
@@ -477,6 +483,7 @@ static const struct gpu_ops guarded_ops = {
 	.close = g_close,
 	.error = g_error,
 	.thread_init = g_thread_init,
+	.device_active = g_device_active,
 	.device_use = g_device_use,
 	.device_error = g_device_error,
 	.query = g_query,

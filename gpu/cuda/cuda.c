@@ -40,6 +40,7 @@ static const struct gpu_ops ops = {
 	.close = cuda_close,
 	.error = cuda_error,
 	.thread_init = cuda_thread_init,
+	.device_active = cuda_device_active,
 	.device_use = cuda_device_use,
 	.device_error = cuda_device_error,
 	.query = cuda_query,

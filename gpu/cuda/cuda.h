@@ -85,6 +85,7 @@ void cuda_leave(struct cuda *cuda, const struct cuda_scope *scope);
 
 /* cuda_prepare.c */
 int cuda_device_use(struct gpu *gpu, int device);
+bool cuda_device_active(struct gpu *gpu, int device);
 void cuda_device_fini(struct cuda *cuda, int device);
 
 /* Keeps "WHAT: CUDA_ERROR_X (n), the driver's words" as this thread's error; returns the

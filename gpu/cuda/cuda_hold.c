@@ -6,6 +6,7 @@
  * multiprocessor. What is there is tried, and of two that work the faster is taken.
  */
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -92,21 +93,55 @@ static uint64_t try_hold(struct cuda *cuda, int device, enum gpu_hold hold,
 	return took[ROUNDS / 2] ? took[ROUNDS / 2] : 1;
 }
 
+/* What WEFT_GPU_HOLD allows. False: it says what nobody knows. */
+static bool hold_named(const char *named, bool *memops, bool *kernel)
+{
+	*memops = !named || strcmp(named, "memops") == 0;
+	*kernel = !named || strcmp(named, "kernel") == 0;
+	return *memops || *kernel;
+}
+
+/* Why none of those that were wanted works. */
+static enum gpu_hold hold_none(struct gpu_device *info, const char *named, bool kernels)
+{
+	if (named)
+		snprintf(info->hold_why, sizeof(info->hold_why),
+			 "WEFT_GPU_HOLD is \"%.32s\", which does not work here: unset it",
+			 named);
+	else
+		snprintf(info->hold_why, sizeof(info->hold_why),
+			 "no memory waits of the driver work, and %s",
+			 kernels ? "the kernel that waits does not either"
+				 : "there are no kernels");
+	return GPU_HOLD_NONE;
+}
+
 enum gpu_hold cuda_hold_choose(struct cuda *cuda, int device)
 {
-	const struct gpu_device *info = &cuda->gpu.device[device];
+	struct gpu_device *info = &cuda->gpu.device[device];
 	const char *named = getenv("WEFT_GPU_HOLD");
+	const bool kernels = cuda->dev[device].module != NULL;
 	uint64_t memops = 0, kernel = 0;
 	bool want_memops, want_kernel;
 	void *words = NULL;
 
-	want_memops = !named || strcmp(named, "kernel") != 0;
-	want_kernel = !named || strcmp(named, "memops") != 0;
+	if (named && !*named)
+		named = NULL;
+	if (!hold_named(named, &want_memops, &want_kernel)) {
+		snprintf(info->hold_why, sizeof(info->hold_why),
+			 "WEFT_GPU_HOLD is \"%.32s\": it must be memops or kernel, or "
+			 "unset",
+			 named);
+		return GPU_HOLD_NONE;
+	}
 	if (cuda->drv.mem_host_alloc(&words, sizeof(struct trial),
 				     CU_MEMHOSTALLOC_PORTABLE |
-					     CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
+					     CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) {
+		snprintf(info->hold_why, sizeof(info->hold_why),
+			 "no pinned memory to try it with");
 		return GPU_HOLD_NONE;
-	if (want_kernel && cuda->dev[device].module)
+	}
+	if (want_kernel && kernels)
 		kernel = try_hold(cuda, device, GPU_HOLD_KERNEL, GPU_HOLD_KERNEL, words);
 	if (want_memops && info->hold == GPU_HOLD_MEMOPS)
 		memops = try_hold(cuda, device, GPU_HOLD_MEMOPS,
@@ -116,5 +151,5 @@ enum gpu_hold cuda_hold_choose(struct cuda *cuda, int device)
 		cuda->drv.mem_free_host(words);
 	if (kernel && (!memops || kernel < memops))
 		return GPU_HOLD_KERNEL;
-	return memops ? GPU_HOLD_MEMOPS : GPU_HOLD_NONE;
+	return memops ? GPU_HOLD_MEMOPS : hold_none(info, named, kernels);
 }

@@ -62,6 +62,19 @@ static int prepare(struct cuda *cuda, int device)
 	return 0;
 }
 
+bool cuda_device_active(struct gpu *gpu, int device)
+{
+	struct cuda *cuda = cuda_of(gpu);
+	unsigned flags;
+	int active = 0;
+
+	if (device < 0 || device >= gpu->devices)
+		return false;
+	return cuda->drv.primary_ctx_get_state(cuda->dev[device].dev, &flags, &active) ==
+		       CUDA_SUCCESS &&
+	       active;
+}
+
 int cuda_device_use(struct gpu *gpu, int device)
 {
 	struct cuda *cuda = cuda_of(gpu);

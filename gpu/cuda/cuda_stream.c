@@ -108,10 +108,9 @@ int cuda_stream_words(struct gpu *gpu, int device, void *stream,
 		ret = cuda_word_kernel(cuda, device, stream, ops, count);
 		break;
 	case GPU_HOLD_NONE:
-		ret = cuda_refuse(-ENOSYS,
-				  "GPU %d has no memory waits, and there is no kernel to "
-				  "hold a stream: %s",
-				  device, gpu->kernels_why);
+		ret = cuda_refuse(-ENOSYS, "holding a stream of GPU %d: %s%s%s", device,
+				  gpu->device[device].hold_why,
+				  *gpu->kernels_why ? ": " : "", gpu->kernels_why);
 		break;
 	}
 	cuda_leave(cuda, &scope);

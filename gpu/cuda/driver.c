@@ -41,6 +41,7 @@ static const struct row rows[] = {
 	{"cuDeviceCanAccessPeer", 4000, AT(device_can_access_peer), false},
 	{"cuDevicePrimaryCtxRetain", 7000, AT(primary_ctx_retain), false},
 	{"cuDevicePrimaryCtxRelease", 11000, AT(primary_ctx_release), false},
+	{"cuDevicePrimaryCtxGetState", 7000, AT(primary_ctx_get_state), false},
 	{"cuCtxGetCurrent", 4000, AT(ctx_get_current), false},
 	{"cuCtxSetCurrent", 4000, AT(ctx_set_current), false},
 	{"cuCtxEnablePeerAccess", 4000, AT(ctx_enable_peer_access), false},

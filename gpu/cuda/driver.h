@@ -216,6 +216,7 @@ struct driver {
 	CUresult (*device_can_access_peer)(int *can, CUdevice device, CUdevice peer);
 	CUresult (*primary_ctx_retain)(CUcontext *ctx, CUdevice device);
 	CUresult (*primary_ctx_release)(CUdevice device);
+	CUresult (*primary_ctx_get_state)(CUdevice device, unsigned *flags, int *active);
 	CUresult (*ctx_get_current)(CUcontext *ctx);
 	CUresult (*ctx_set_current)(CUcontext ctx);
 	CUresult (*ctx_enable_peer_access)(CUcontext peer, unsigned flags);

@@ -32,6 +32,13 @@ static int null_thread_init(struct gpu *gpu)
 	return 0;
 }
 
+static bool null_device_active(struct gpu *gpu, int device)
+{
+	(void)gpu;
+	(void)device;
+	return false;
+}
+
 static int null_device(struct gpu *gpu, int device)
 {
 	(void)device;
@@ -249,6 +256,7 @@ static const struct gpu_ops ops = {
 	.close = null_close,
 	.error = null_error,
 	.thread_init = null_thread_init,
+	.device_active = null_device_active,
 	.device_use = null_device,
 	.device_error = null_device,
 	.query = null_query,

@@ -6,7 +6,7 @@ EXTRA_gpu_tests_libapp_la_DEPENDENCIES = libweft-gpu.la gpu/mock/libcuda.la
 gpu_test_libs = gpu/tests/libapp.la gpu/libgpu.la -lpthread
 
 gpu_tests = gpu/tests/test_calls gpu/tests/test_faults gpu/tests/test_ipc \
-	gpu/tests/test_itree gpu/tests/test_open gpu/tests/test_reach gpu/tests/test_reg \
+	gpu/tests/test_itree gpu/tests/test_open gpu/tests/test_quiet gpu/tests/test_reach gpu/tests/test_reg \
 	gpu/tests/test_stream
 check_PROGRAMS += $(gpu_tests)
 TESTS += $(gpu_tests)
@@ -26,6 +26,8 @@ gpu_tests_test_reg_SOURCES = %D%/test_reg.c
 gpu_tests_test_reg_LDADD = $(gpu_test_libs)
 gpu_tests_test_open_SOURCES = %D%/test_open.c
 gpu_tests_test_open_LDADD = $(gpu_test_libs)
+gpu_tests_test_quiet_SOURCES = %D%/test_quiet.c
+gpu_tests_test_quiet_LDADD = $(gpu_test_libs)
 gpu_tests_test_reach_SOURCES = %D%/test_reach.c
 gpu_tests_test_reach_LDADD = $(gpu_test_libs)
 gpu_tests_test_stream_SOURCES = %D%/test_stream.c
