@@ -40,6 +40,8 @@ static const struct info_var own[] = {
 	 "the code that runs on GPUs"},
 	{"WEFT_GPU_HOLD", "memops, kernel", "the faster, which is tried",
 	 "what holds a stream until a collective in it is done"},
+	{"WEFT_GPU_PINNED", "MiB", "2048",
+	 "what a context pins at most for copies of device memory"},
 	{"WEFT_RANK", "0 to size - 1", "by the launcher", "this process's rank"},
 	{"WEFT_SIZE", "1 or more", "by the launcher", "how many ranks there are"},
 	{"WEFT_ROOT", "HOST:PORT", "by the launcher",

@@ -32,6 +32,8 @@ LOCK_HELD(lock_context) static void persist_free(struct weft_req *req)
 
 	if (p) {
 		persist_unhold(req);
+		if (p->run.device.kept)
+			exec_kept_close(req->comm->ctx->exec, p->run.device.kept);
 		free(p->tables);
 		if (p->run.twin)
 			exec_twin_close(p->run.twin,
@@ -112,8 +114,11 @@ static enum weft_result persist_make(struct weft_comm *comm,
 	persist_buffers(p, call, req->plan->plan);
 	if (call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC)
 		return call_take_dynamic(comm, call, req);
-	if (!call->plan.vector)
-		return WEFT_SUCCESS;
+	/* Its starts hold a stream, when it is too late to pin anything. */
+	if (p->streamed && p->run.device.on)
+		result = exec_kept_open(comm->ctx->exec, &p->run);
+	if (result != WEFT_SUCCESS || !call->plan.vector)
+		return result;
 	result = persist_tables(p, comm, &call->vector);
 	p->bind.disp = p->disp;
 	p->run.bind = &p->bind;

@@ -179,6 +179,8 @@ enum weft_result weft_comm_create(struct weft_ctx *ctx, const struct weft_comm_o
 		return result;
 	ctx_lock(ctx);
 	result = comm_open(ctx, comm_opts_groups(opts), comm);
+	if (result == WEFT_SUCCESS)
+		exec_gpus_warm(ctx->exec);
 	ctx_unlock(ctx);
 	return result == WEFT_SUCCESS ? comm_measure(*comm) : result;
 }

@@ -227,6 +227,25 @@ enum weft_result weft_mem_alloc(struct weft_ctx *ctx, size_t len, void **addr)
 	return result;
 }
 
+enum weft_result weft_gpu_prepare(struct weft_ctx *ctx, int32_t device, uint64_t bytes,
+				  uint32_t buffers)
+{
+	enum weft_result result;
+
+	error_clear();
+	if (!ctx)
+		return error_set(WEFT_ERR_ARG, "weft_gpu_prepare: ctx is NULL");
+	if (bytes > PTRDIFF_MAX)
+		return error_set(WEFT_ERR_ARG,
+				 "weft_gpu_prepare: %llu bytes are more than memory can "
+				 "hold",
+				 (unsigned long long)bytes);
+	ctx_lock(ctx);
+	result = exec_gpu_prepare(ctx->exec, device, bytes, bytes ? buffers : 0);
+	ctx_unlock(ctx);
+	return result;
+}
+
 enum weft_result weft_mem_free(struct weft_ctx *ctx, void *addr)
 {
 	enum weft_result result;

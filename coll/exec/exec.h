@@ -167,6 +167,9 @@ struct exec_follow {
 	bool alike;
 };
 
+/* Memory for the mirrors of a call that is started many times (mirror.h). */
+struct exec_kept;
+
 /* Device memory among the buffers of a call. */
 struct exec_device {
 	bool on;		 /* there is some */
@@ -175,7 +178,22 @@ struct exec_device {
 	bool no_in;		 /* nothing of the source is read (broadcast) */
 	bool no_out;		 /* nothing of the destination is written: its root */
 	bool sparse;		 /* the destination is blocks with room between them */
+	struct exec_kept *kept;	 /* NULL: each start takes what is there */
 };
+
+struct exec_call;
+/* Takes memory that each start of the call will use: run->device.kept. NOMEM, BUSY. */
+LOCK_HELD(lock_context)
+enum weft_result exec_kept_open(struct exec *x, struct exec_call *run);
+LOCK_HELD(lock_context) void exec_kept_close(struct exec *x, struct exec_kept *kept);
+
+/* Prepares a device, and pins memory for `count` buffers of `size` bytes, where fewer are
+ * free. ARG, UNSUPPORTED, BUSY, NOMEM, DEVICE. */
+LOCK_HELD(lock_context)
+enum weft_result exec_gpu_prepare(struct exec *x, int32_t device, size_t size,
+				  uint32_t count);
+/* Prepares the devices that the process uses already, if it uses any. */
+LOCK_HELD(lock_context) void exec_gpus_warm(struct exec *x);
 
 /* Where memory is that is said to be of a kind, and device: *found is the device that has
  * it, or -1. name: what the caller calls it ("src"), for the detail. ARG, UNSUPPORTED (no

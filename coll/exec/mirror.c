@@ -54,42 +54,107 @@ static bool sides_overlap(const struct mirror *m)
 	       src->user < dst->user + dst->len && dst->user < src->user + src->len;
 }
 
-static enum weft_result side_take(struct exec_req *req, struct mirror_side *side,
-				  char *lowest, size_t len)
+/* Nothing is pinned for a call in a stream: what is held may be waited for by the driver,
+ * which cannot go on then. */
+static enum weft_result side_take(struct exec_req *req, const struct exec_call *call,
+				  int which, char *lowest, size_t len)
 {
-	const enum weft_result result = pinned_get(req->x, len, &side->pinned);
+	struct mirror_side *side = &req->mirror->side[which];
+	struct exec_kept *kept = call->device.kept;
+	enum weft_result result = WEFT_SUCCESS;
 
+	if (kept)
+		side->pinned = kept->side[which];
+	else
+		result = pinned_get(req->x, len, !call->passage, &side->pinned);
 	if (result != WEFT_SUCCESS)
 		return result;
 	side->memory = side->pinned->memory + (side->user - lowest);
 	return WEFT_SUCCESS;
 }
 
+/* Of both sides, where they are in place. */
+static size_t sides_span(const struct mirror *m, char **lowest)
+{
+	const struct mirror_side *src = &m->side[PLAN_SRC], *dst = &m->side[PLAN_DST];
+	const char *src_end = src->user + src->len, *dst_end = dst->user + dst->len;
+
+	*lowest = src->user < dst->user ? src->user : dst->user;
+	return (size_t)((src_end > dst_end ? src_end : dst_end) - *lowest);
+}
+
 /* In place both sides are in one mirror, as they are in one memory. */
-static enum weft_result sides_take(struct exec_req *req, struct mirror *m)
+static enum weft_result sides_take(struct exec_req *req, const struct exec_call *call,
+				   struct mirror *m)
 {
 	struct mirror_side *src = &m->side[PLAN_SRC], *dst = &m->side[PLAN_DST];
 	enum weft_result result = WEFT_SUCCESS;
 
 	m->shared = sides_overlap(m);
 	if (m->shared) {
-		char *lowest = src->user < dst->user ? src->user : dst->user;
-		const char *src_end = src->user + src->len,
-			   *dst_end = dst->user + dst->len;
+		char *lowest;
+		const size_t len = sides_span(m, &lowest);
 
-		result = side_take(
-			req, src, lowest,
-			(size_t)((src_end > dst_end ? src_end : dst_end) - lowest));
+		result = side_take(req, call, PLAN_SRC, lowest, len);
 		if (result == WEFT_SUCCESS)
 			dst->memory = src->pinned->memory + (dst->user - lowest);
 		return result;
 	}
 	for (int i = 0; i < 2 && result == WEFT_SUCCESS; i++) {
 		if (m->side[i].device >= 0 && m->side[i].len)
-			result = side_take(req, &m->side[i], m->side[i].user,
-					   m->side[i].len);
+			result = side_take(req, call, i, m->side[i].user, m->side[i].len);
 	}
 	return result;
+}
+
+static void sides_of(const struct exec_call *call, struct mirror *m)
+{
+	m->side[PLAN_SRC] = (struct mirror_side){.device = call->device.src,
+						 .user = call->src,
+						 .len = call->device.src_len};
+	m->side[PLAN_DST] = (struct mirror_side){.device = call->device.dst,
+						 .user = call->dst,
+						 .len = call->device.dst_len};
+}
+
+enum weft_result exec_kept_open(struct exec *x, struct exec_call *run)
+{
+	struct exec_kept *kept = calloc(1, sizeof(*kept));
+	enum weft_result result = WEFT_SUCCESS;
+	struct mirror m = {.in = false};
+	char *lowest;
+
+	if (!kept)
+		return error_set(WEFT_ERR_NOMEM, "no memory for a mirror");
+	sides_of(run, &m);
+	if (sides_overlap(&m)) {
+		result = pinned_get(x, sides_span(&m, &lowest), true,
+				    &kept->side[PLAN_SRC]);
+	} else {
+		for (int i = 0; i < 2 && result == WEFT_SUCCESS; i++) {
+			if (m.side[i].device >= 0 && m.side[i].len)
+				result = pinned_get(x, m.side[i].len, true,
+						    &kept->side[i]);
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		if (kept->side[i])
+			kept->side[i]->kept = true;
+	}
+	if (result == WEFT_SUCCESS)
+		run->device.kept = kept;
+	else
+		exec_kept_close(x, kept);
+	return result;
+}
+
+void exec_kept_close(struct exec *x, struct exec_kept *kept)
+{
+	for (int i = 0; i < 2; i++) {
+		if (kept->side[i])
+			pinned_put(x, kept->side[i]);
+	}
+	free(kept);
 }
 
 static bool table_grow(void **table, size_t *max, size_t count, size_t size)
@@ -174,33 +239,28 @@ static void mirror_count(struct exec_req *req, const struct plan *plan)
 	}
 }
 
-static enum weft_result mirror_queues(struct exec_req *req, struct mirror *m)
+static void mirror_queues(struct exec_req *req, struct mirror *m)
 {
 	for (int i = 0; i < 2; i++) {
 		struct gpus_queues queues;
-		enum weft_result result;
 
 		if (!m->side[i].memory)
 			continue;
-		result = gpus_queues(req->x, m->side[i].device, &queues);
-		if (result != WEFT_SUCCESS)
-			return result;
+		gpus_queues(req->x, m->side[i].device, &queues);
 		m->side[i].queue = i == PLAN_SRC ? queues.in : queues.out;
 	}
-	return WEFT_SUCCESS;
 }
 
 static enum weft_result mirror_make(struct exec_req *req, const struct exec_call *call)
 {
 	struct mirror *m = req->mirror;
-	enum weft_result result = sides_take(req, m);
+	enum weft_result result = sides_take(req, call, m);
 
 	if (result == WEFT_SUCCESS)
 		result = mirror_tables(m);
-	if (result == WEFT_SUCCESS)
-		result = mirror_queues(req, m);
 	if (result != WEFT_SUCCESS)
 		return result;
+	mirror_queues(req, m);
 	m->in = m->side[PLAN_SRC].memory && !call->device.no_in;
 	m->out = m->side[PLAN_DST].memory && !call->device.no_out;
 	m->sparse = call->device.sparse;
@@ -214,7 +274,6 @@ static enum weft_result mirror_make(struct exec_req *req, const struct exec_call
 
 enum weft_result mirror_open(struct exec_req *req, const struct exec_call *call)
 {
-	const struct exec_device *device = &call->device;
 	struct mirror *m = req->mirror_memory;
 	enum weft_result result;
 
@@ -227,10 +286,7 @@ enum weft_result mirror_open(struct exec_req *req, const struct exec_call *call)
 			     .fill_max = m->fill_max,
 			     .writes_max = m->writes_max};
 	list_init(&m->waiting);
-	m->side[PLAN_SRC] = (struct mirror_side){
-		.device = device->src, .user = call->src, .len = device->src_len};
-	m->side[PLAN_DST] = (struct mirror_side){
-		.device = device->dst, .user = call->dst, .len = device->dst_len};
+	sides_of(call, m);
 	req->mirror = m;
 	result = mirror_make(req, call);
 	if (result != WEFT_SUCCESS) {
@@ -249,7 +305,7 @@ void mirror_close(struct exec_req *req)
 	struct mirror *m = req->mirror;
 
 	for (int i = 0; i < 2; i++) {
-		if (m->side[i].pinned)
+		if (m->side[i].pinned && !m->side[i].pinned->kept)
 			pinned_put(req->x, m->side[i].pinned);
 		m->side[i].pinned = NULL;
 	}

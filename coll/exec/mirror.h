@@ -38,6 +38,11 @@ struct mirror_side {
 	size_t grains;
 };
 
+/* Of a call that is started many times, one start at a time. */
+struct exec_kept {
+	struct pinned *side[2]; /* in place: the first is both */
+};
+
 struct mirror {
 	struct mirror_side side[2]; /* PLAN_SRC, PLAN_DST */
 	bool in, out;		    /* the source is read; the destination is written */

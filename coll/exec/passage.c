@@ -10,10 +10,14 @@
 #include "coll/exec/engine.h"
 #include "coll/exec/gpus.h"
 #include "coll/exec/passage.h"
+#include "gpu/quiet.h"
 
-/* The words of a gate with those of leaving, in pinned memory. */
-#define GATE_BYTES 4096
-#define GATE_LEFT  sizeof(struct gate_words)
+/* The words of a gate, and behind them that of leaving. */
+#define GATE_LEFT sizeof(struct gate_words)
+_Static_assert(GATE_LEFT + sizeof(uint64_t) <= WORDS_EACH, "a stream's words have room");
+
+/* How long a call waits for others that wait for the driver. */
+#define QUIET_NS UINT64_C(5000000000)
 
 /* How long closing waits for streams that were let go. */
 #define LEAVE_NAPS   1000
@@ -26,20 +30,56 @@ static enum weft_result gate_fault(struct exec *x, int32_t device, int rc)
 	if (rc == -ENOSYS)
 		return error_set(WEFT_ERR_UNSUPPORTED,
 				 "weft_opts.stream: GPU %d cannot hold a stream: %s",
-				 device, gpu_error(gpu));
+				 device, gpu->device[device].hold_why);
+	if (rc == -EDEADLK)
+		return error_set(WEFT_ERR_BUSY,
+				 "weft_opts.stream, on GPU %d: the driver is asked for "
+				 "something that it waits until the GPU is idle for, "
+				 "and still does",
+				 device);
+	if (rc == -EAGAIN)
+		return error_set(WEFT_ERR_BUSY,
+				 "weft_opts.stream, on GPU %d: %d streams and calls in "
+				 "graphs are in use already",
+				 device, WORDS_COUNT);
 	return error_set(rc == -ENOMEM ? WEFT_ERR_NOMEM : WEFT_ERR_DEVICE,
 			 "weft_opts.stream, on GPU %d: %s", device, gpu_error(gpu));
 }
 
-static void gate_free(struct gpu *gpu, struct stream_gate *g)
+static void gate_free(struct gpus *gpus, struct stream_gate *g)
 {
 	struct list *node;
 
 	while ((node = list_pop_front(&g->idle)))
 		free(container_of(node, struct passage, link));
 	if (g->memory)
-		gpu_pinned_free(gpu, g->memory);
+		words_put(gpus, g->memory);
 	free(g);
+}
+
+static bool gate_is_over(const struct stream_gate *g)
+{
+	return list_empty(&g->passages) &&
+	       atomic_load_explicit(g->left, memory_order_acquire) >= g->issued;
+}
+
+/* Words, where they are all in use those of a stream that has left them. */
+static void *gate_words(struct gpus *gpus)
+{
+	void *words = words_get(gpus);
+
+	if (words)
+		return words;
+	list_foreach (pos, &gpus->gates) {
+		struct stream_gate *g = container_of(pos, struct stream_gate, link);
+
+		if (!gate_is_over(g))
+			continue;
+		list_remove(&g->link);
+		gate_free(gpus, g);
+		return words_get(gpus);
+	}
+	return NULL;
 }
 
 static enum weft_result gate_make(struct exec *x, int32_t device, void *stream,
@@ -47,7 +87,7 @@ static enum weft_result gate_make(struct exec *x, int32_t device, void *stream,
 {
 	struct gpu *gpu = x->gpus->gpu;
 	struct stream_gate *g = calloc(1, sizeof(*g));
-	int rc;
+	int rc = -EAGAIN;
 
 	if (!g)
 		return error_set(WEFT_ERR_NOMEM, "no memory for a stream");
@@ -55,15 +95,13 @@ static enum weft_result gate_make(struct exec *x, int32_t device, void *stream,
 	list_init(&g->idle);
 	g->device = device;
 	g->stream = stream;
-	rc = gpu_pinned_alloc(gpu, GATE_BYTES, &g->memory);
-	if (rc)
-		g->memory = NULL;
-	else
+	g->memory = gate_words(x->gpus);
+	if (g->memory)
 		rc = gate_init(&g->gate, gpu, device, g->memory);
 	if (rc) {
 		const enum weft_result result = gate_fault(x, device, rc);
 
-		gate_free(gpu, g);
+		gate_free(x->gpus, g);
 		return result;
 	}
 	g->left = (_Atomic uint64_t *)(void *)((char *)g->memory + GATE_LEFT);
@@ -152,7 +190,12 @@ enum weft_result passage_open(struct exec *x, int32_t device, void *stream,
 	p = passage_alloc(g);
 	if (!p)
 		return error_set(WEFT_ERR_NOMEM, "no memory for a place in a stream");
-	rc = gate_pass(&g->gate, stream, p->n);
+	rc = hold_begin(QUIET_NS) ? 0 : -EDEADLK;
+	if (!rc) {
+		rc = gate_pass(&g->gate, stream, p->n);
+		if (rc)
+			hold_end();
+	}
 	if (rc) {
 		list_remove(&p->link);
 		list_push_front(&g->idle, &p->link);
@@ -190,6 +233,7 @@ void passage_close(struct passage *passage)
 		list_remove(&first->link);
 		list_push_front(&g->idle, &first->link);
 		gate_open(&g->gate, first->n);
+		hold_end();
 	}
 }
 
@@ -221,7 +265,7 @@ bool passages_close(struct gpus *gpus)
 		struct stream_gate *g = container_of(node, struct stream_gate, link);
 
 		if (gate_is_left(g))
-			gate_free(gpus->gpu, g);
+			gate_free(gpus, g);
 		else
 			all = false;
 	}
@@ -242,12 +286,11 @@ static void replay_gone(void *arg)
 static int replay_put(struct exec *x, int32_t device, void *stream, struct exec_replay *r)
 {
 	struct gpu *gpu = x->gpus->gpu;
-	int rc = gpu_pinned_alloc(gpu, GATE_BYTES, &r->words);
+	int rc;
 
-	if (rc) {
-		r->words = NULL;
-		return rc;
-	}
+	r->words = gate_words(x->gpus);
+	if (!r->words)
+		return -EAGAIN;
 	rc = gate_init(&r->gate, gpu, device, r->words);
 	if (!rc)
 		rc = gate_pass(&r->gate, stream, 0);
@@ -270,12 +313,19 @@ enum weft_result exec_replay_open(struct exec *x, int32_t device, void *stream,
 	r->arg = arg;
 	r->passage.replay = r;
 	list_init(&r->passage.link);
-	rc = replay_put(x, device, stream, r);
+	/* A launch makes the stream wait, and nobody says when: until the graph is gone.
+	 */
+	rc = hold_begin(QUIET_NS) ? 0 : -EDEADLK;
+	if (!rc) {
+		rc = replay_put(x, device, stream, r);
+		if (rc)
+			hold_end();
+	}
 	if (rc) {
 		const enum weft_result result = gate_fault(x, device, rc);
 
 		if (r->words)
-			gpu_pinned_free(x->gpus->gpu, r->words);
+			words_put(x->gpus, r->words);
 		free(r);
 		return result;
 	}
@@ -287,7 +337,8 @@ enum weft_result exec_replay_open(struct exec *x, int32_t device, void *stream,
 void exec_replay_close(struct exec *x, struct exec_replay *replay)
 {
 	list_remove(&replay->link);
-	gpu_pinned_free(x->gpus->gpu, replay->words);
+	words_put(x->gpus, replay->words);
+	hold_end();
 	free(replay);
 }
 
@@ -325,8 +376,10 @@ enum weft_result exec_find_device(struct exec *x, int32_t device)
 	struct gpus *gpus;
 	enum weft_result result = gpus_get(x, "weft_opts.stream is given", &gpus);
 
-	if (result != WEFT_SUCCESS || (device >= 0 && device < gpus->gpu->devices))
+	if (result != WEFT_SUCCESS)
 		return result;
+	if (device >= 0 && device < gpus->gpu->devices)
+		return gpus_use(x, device);
 	return error_set(WEFT_ERR_ARG,
 			 "weft_opts.src_device is %d, of the stream: this process has %d "
 			 "GPUs",

@@ -178,6 +178,12 @@ THREAD_TESTS += %D%/test_graph
 %C%_test_graph_SOURCES = %D%/test_graph.c %D%/ranks.c
 %C%_test_graph_LDADD = coll/libcoll.la gpu/tests/libapp.la -lm
 
-GPU_TESTS += %D%/test_device %D%/test_graph %D%/test_stream
+check_PROGRAMS += %D%/test_hold
+TESTS += %D%/test_hold
+THREAD_TESTS += %D%/test_hold
+%C%_test_hold_SOURCES = %D%/test_hold.c %D%/ranks.c
+%C%_test_hold_LDADD = coll/libcoll.la gpu/tests/libapp.la -lm
+
+GPU_TESTS += %D%/test_device %D%/test_graph %D%/test_hold %D%/test_stream
 EXTRA_%C%_test_device_DEPENDENCIES = %D%/libguarded-gpu.la
 EXTRA_%C%_test_stream_DEPENDENCIES = %D%/libguarded-gpu.la
