@@ -42,7 +42,7 @@ void pair_must(const struct pair *p, int64_t ret, const char *what)
 
 static void child(struct pair *p, void (*fn)(struct pair *p))
 {
-	alarm(2 * LONG_S);
+	alarm(6 * LONG_S);
 	fn(p);
 	close(p->other);
 	close(p->tell);
