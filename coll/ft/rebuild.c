@@ -187,6 +187,23 @@ static const struct ft_roster *last_epoch(const struct ft_coord *c)
 	return latest ? known_find(c, latest->active) : last;
 }
 
+/* Whether its coordinator let go of an epoch that it prepared: later it, or the same one
+ * in another life, which knows what it started, prepared one that follows an earlier. */
+static bool was_dropped(const struct ft_coord *c, const struct ft_roster *roster)
+{
+	const struct ft_epoch e = roster->epoch;
+
+	for (uint32_t i = 0; i < c->peers; i++) {
+		const struct ft_peer *p = &c->peer[i];
+
+		if (p->replied && !ft_epoch_none(p->active) &&
+		    ft_lineage(p->pending.term) == ft_lineage(e.term) &&
+		    ft_epoch_cmp(p->pending, e) > 0 && ft_epoch_cmp(p->active, e) < 0)
+			return true;
+	}
+	return false;
+}
+
 /* Whether an epoch was never started, and never will be: all of its members would have
  * had to prepare for it, and one that answered did not. It has promised a later term, or
  * this one, whose coordinator knows what it started. */
@@ -199,7 +216,7 @@ static bool never_started(struct ft_coord *c, const struct ft_roster *roster)
 		    ft_epoch_cmp(p->active, roster->epoch) < 0)
 			return true;
 	}
-	return false;
+	return was_dropped(c, roster);
 }
 
 static bool majorities(struct ft_coord *c, const struct ft_roster *last)

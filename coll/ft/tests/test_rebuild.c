@@ -84,6 +84,35 @@ static void test_never_started(void)
 	ft_coord_fini(&d.c);
 }
 
+/* Two prepared for an epoch, one of whom died; the other one and two more prepared then
+ * for one of the same coordinator, that follows an earlier one than that. */
+static void test_dropped(void)
+{
+	const struct ft_epoch on = {ft_term_above(0, LATER), 1}, to_be = {on.term, 2};
+	const struct ft_epoch then = {ft_term_above(on.term, LATER), 1};
+	struct ft_entry entry[3][4];
+	const struct ft_roster a =
+		roster_of(on, on, entry[0], 4, (const uint64_t[]){1, 2, 3, 4});
+	const struct ft_roster b =
+		roster_of(to_be, on, entry[1], 2, (const uint64_t[]){1, 2});
+	const struct ft_roster c =
+		roster_of(then, on, entry[2], 3, (const uint64_t[]){1, 3, 4});
+	struct desk d;
+
+	desk_start(&d, 4, 1, false);
+	state(&d, 2, &a, &b);
+	hear_of_term(&d, 2, then.term);
+	state(&d, 1, &a, &c);
+	state(&d, 3, &a, &c);
+	state(&d, 4, &a, &c);
+	d.now += 600 * MS;
+	ft_coord_tick(&d.c, d.now);
+	desk_prepare(&d);
+	tap_ok(d.c.state == FT_COORD_STEADY && d.c.d.active.count == 3,
+	       "nor is one that its own coordinator let go of");
+	ft_coord_fini(&d.c);
+}
+
 /* Two prepared for the epoch that two others are in, missed its start, and prepared for
  * another one then, of which nothing came; as of one of the others later. */
 static void test_missed(void)
@@ -209,6 +238,7 @@ static void test_member_missed(void)
 int main(void)
 {
 	test_never_started();
+	test_dropped();
 	test_missed();
 	test_member_missed();
 	return tap_done();
