@@ -426,6 +426,13 @@ void rx_filled(struct slot *slot);
  * it was to put: it has another length for the pair. */
 void rx_peek(struct exec_req *req, uint64_t from);
 int tx_start(struct slot *slot);
+/* A SEND that waits for READY, and keeps a connection to its peer busy for long. */
+bool tx_is_bulk(const struct slot *slot);
+/* Where a connection keeps messages in order, READY behind a long put waits until that is
+ * through, and so does what the peer could send meanwhile: two ranks that exchange long
+ * blocks would do so one after the other. So places come before bulk, which is started
+ * in the next round where there were some: READY leaves at the end of this one. */
+void tx_bulk_last(struct exec_req *req);
 void tx_ready(struct exec_req *req, struct exec_peer *peer, struct ready *ready);
 bool local_run(struct exec_req *req);
 /* Whether a step is so short that it is done where it is started. */

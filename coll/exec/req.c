@@ -647,34 +647,6 @@ static bool req_works(const struct exec_req *req)
 	return req->state == EXEC_RUNNING && !req->accord.on;
 }
 
-/* A SEND that waits for READY, and keeps a connection to its peer busy for long. */
-static bool slot_is_bulk(const struct slot *slot)
-{
-	return slot->inst.kind == PLAN_SEND && slot->bytes > slot->req->message_max;
-}
-
-/* Where a connection keeps messages in order, READY behind a long put waits until that is
- * through, and so does what the peer could send meanwhile: two ranks that exchange long
- * blocks would do so one after the other. So places come before bulk, which is started
- * in the next round where there were some: READY leaves at the end of this one. */
-static void req_bulk_last(struct exec_req *req)
-{
-	struct list *last = req->runnable.prev, *node = req->runnable.next;
-
-	if (node == last)
-		return;
-	for (bool more = true; more;) {
-		struct list *next = node->next;
-
-		more = node != last;
-		if (slot_is_bulk(container_of(node, struct slot, link))) {
-			list_remove(node);
-			list_push_back(&req->runnable, node);
-		}
-		node = next;
-	}
-}
-
 /* Starts what may start; true when something did. */
 static bool req_start_runnable(struct exec_req *req)
 {
@@ -682,18 +654,18 @@ static bool req_start_runnable(struct exec_req *req)
 	struct list *node;
 
 	if (!list_empty(&req->runnable))
-		req_bulk_last(req);
+		tx_bulk_last(req);
 	while (req_works(req) && (node = list_pop_front(&req->runnable))) {
 		struct slot *slot = container_of(node, struct slot, link);
 		int rc;
 
-		if (slot_is_bulk(slot) && !list_empty(&req->flush)) {
+		if (tx_is_bulk(slot) && !list_empty(&req->flush)) {
 			rx_flush(req);
 			told = true;
 			if (!req_works(req))
 				break;
 		}
-		rc = told && slot_is_bulk(slot) ? -FI_EAGAIN : slot_start(slot);
+		rc = told && tx_is_bulk(slot) ? -FI_EAGAIN : slot_start(slot);
 		if (rc == -FI_EAGAIN)
 			list_push_back(&req->retry, &slot->link);
 		else if (rc)

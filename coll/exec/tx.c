@@ -374,6 +374,29 @@ static struct ready *tx_find_ready(struct exec_peer *peer, uint32_t k)
 	return NULL;
 }
 
+bool tx_is_bulk(const struct slot *slot)
+{
+	return slot->inst.kind == PLAN_SEND && slot->bytes > slot->req->message_max;
+}
+
+void tx_bulk_last(struct exec_req *req)
+{
+	struct list *last = req->runnable.prev, *node = req->runnable.next;
+
+	if (node == last)
+		return;
+	for (bool more = true; more;) {
+		struct list *next = node->next;
+
+		more = node != last;
+		if (tx_is_bulk(container_of(node, struct slot, link))) {
+			list_remove(node);
+			list_push_back(&req->runnable, node);
+		}
+		node = next;
+	}
+}
+
 int tx_start(struct slot *slot)
 {
 	struct exec_req *req = slot->req;
