@@ -1,7 +1,7 @@
 # Benchmarks beside peers: see the README.md. The programs are built with everything else, so
 # that they always compile; coll_mpi.c and mpi_pair.c are built by bench/coll and bench/mpi, with an MPI's compiler.
 bench_scripts = %D%/instructions %D%/p2p %D%/coll %D%/mpi %D%/moe %D%/startup %D%/ftar %D%/trace %D%/overlap %D%/sim
-EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/mpi_pair.c %D%/lib/common.sh %D%/lib/floor.sh %D%/lib/ucx.sh %D%/lib/p2p_uet.sh \
+EXTRA_DIST += $(bench_scripts) %D%/coll_mpi.c %D%/mpi_pair.c %D%/lib/common.sh %D%/lib/spaces.sh %D%/lib/floor.sh %D%/lib/ucx.sh %D%/lib/p2p_uet.sh \
 	%D%/lib/p2p.awk %D%/lib/coll.awk %D%/lib/mpi.awk
 
 bench_say = %D%/say.c %D%/say.h

@@ -36,8 +36,13 @@ EXTRA_DIST += %D%/examples/published.map %D%/examples/ideal.map
 
 noinst_PROGRAMS += %D%/sim/validate
 %C%_sim_validate_SOURCES = %D%/sim/validate.c %D%/sim/validate.h \
-	%D%/sim/validate_closed.c %D%/sim/validate_fair.c
+	%D%/sim/validate_closed.c %D%/sim/validate_fair.c \
+	%D%/sim/validate_real.c %D%/sim/validate_rank.c
+%C%_sim_validate_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DVALIDATE_REAL='"$(abs_top_srcdir)/%D%/sim/real"' \
+	-DVALIDATE_BUILD='"$(abs_top_builddir)"'
 %C%_sim_validate_LDADD = topo/libsim.la coll/libcoll.la -lm
+EXTRA_DIST += %D%/sim/real
 TESTS += %D%/sim/tests/validate.t
 EXTRA_DIST += %D%/sim/tests/validate.t
 
