@@ -14,7 +14,7 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_gpus.h %D%/info_gpus.c %D%/info_host.h %D%/info_host.c \
 	%D%/info_rails.h %D%/info_rails.c %D%/info_more.h %D%/info_config.c %D%/info_choices.c \
 	%D%/info_wires.c \
-	%D%/sim.h %D%/sim.c %D%/sim_args.c \
+	%D%/sim.h %D%/sim.c %D%/sim_args.c %D%/sim_model.c \
 	%D%/findings.h %D%/findings.c %D%/doctor.h %D%/doctor.c %D%/doctor_host.c \
 	%D%/doctor_devices.c %D%/doctor_job.c \
 	%D%/info_vars.h %D%/info_vars.c %D%/topo.h %D%/topo.c %D%/topo_show.c

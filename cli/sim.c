@@ -21,7 +21,8 @@ struct run {
 	const struct fabric_map *map;
 	FILE *csv;
 	struct plot plot;
-	bool terminal; /* stderr: somebody watches */
+	struct model model; /* of the network at hand */
+	bool terminal;	    /* stderr: somebody watches */
 	unsigned results;
 };
 
@@ -191,8 +192,10 @@ static void row_show(struct run *run, const struct sim_net *net,
 	printf("%-15s %-16s %9d %9s %14.3f %14.3f %10" PRIu64 " %8.2f\n", row->algo->coll,
 	       row->algo->name, row->ranks, bytes, row->r.time * 1e6, row->r.first * 1e6,
 	       row->r.messages, row->wall);
-	if (run->ask->explain)
+	if (run->ask->explain) {
 		explain(net, row);
+		sim_terms_show(run->ask, &run->model);
+	}
 	fflush(stdout);
 	csv_row(run->csv, run->ask, row);
 	plot_row(run, row);
@@ -200,9 +203,11 @@ static void row_show(struct run *run, const struct sim_net *net,
 
 /* More messages than anybody waits for: about an hour. */
 #define MESSAGES_MOST UINT64_C(4000000000)
+/* Than anybody does who asked for no algorithm, and has the answer by formula. */
+#define MESSAGES_UNASKED UINT64_C(20000000)
 
-/* What all ranks together send, by what the first one does. */
-static bool too_many(const struct sim_job *job)
+/* What all ranks together send, by what the first one does: more than that? */
+static bool too_many(const struct sim_job *job, uint64_t most)
 {
 	struct plan *plan = NULL;
 	const char *why;
@@ -215,7 +220,7 @@ static bool too_many(const struct sim_job *job)
 			if (plan->step[plan->loop[l].first + i].kind == PLAN_SEND)
 				sends += plan->loop[l].trips;
 	plan_free(plan);
-	return sends * job->call.size > (double)MESSAGES_MOST;
+	return sends * job->call.size > (double)most;
 }
 
 /* By symmetry where that is so, else message by message. */
@@ -234,7 +239,7 @@ static int simulate(const struct sim_ask *ask, const struct sim_net *net,
 		snprintf(why, why_len, "%s", rc == -ENOMEM ? "no memory" : symmetry);
 		return rc;
 	}
-	if (too_many(job)) {
+	if (too_many(job, MESSAGES_MOST)) {
 		snprintf(why, why_len,
 			 "%s/%s, %d ranks: more than 4000 million messages, and no "
 			 "symmetry to spare them (%s); fewer ranks, or larger --chunk",
@@ -279,12 +284,34 @@ static int one(struct run *run, const struct sim_net *net, const struct algo *al
 	return 0;
 }
 
+/* No algorithm was asked for: what formulas say, and the library's choice where that does
+ * not take long. */
+static int unasked(struct run *run, const struct sim_net *net, struct plan_call call,
+		   uint64_t bytes)
+{
+	const struct sim_job job = {.algo = algo_choose(run->ask->coll, &call),
+				    .call = call};
+	const bool said = sim_answer_show(run->ask, &run->model, bytes);
+
+	if (!said || !too_many(&job, MESSAGES_UNASKED))
+		return one(run, net, job.algo, call, bytes);
+	if (run->ask->explain)
+		sim_terms_show(run->ask, &run->model);
+	printf("  not simulated: %s has more than 20 million messages; ask for it by "
+	       "--algorithm\n",
+	       job.algo->name);
+	return 0;
+}
+
 /* All algorithms and lengths at one number of ranks. */
 static int ranks_do(struct run *run, const struct sim_net *net)
 {
 	const struct sim_ask *ask = run->ask;
 	struct plan_nodes *nodes = nodes_of(net);
-	int status = nodes ? 0 : 1;
+	int status = nodes && model_make(net, &run->model) ? 0 : 1;
+
+	if (status)
+		fprintf(stderr, "weft sim: no memory\n");
 
 	for (unsigned i = 0; !status && i < ask->bytes_count; i++) {
 		const uint64_t bytes = ask->bytes[i];
@@ -296,8 +323,7 @@ static int ranks_do(struct run *run, const struct sim_net *net)
 					       .nodes = nodes};
 
 		if (!ask->algos)
-			status =
-				one(run, net, algo_choose(ask->coll, &call), call, bytes);
+			status = unasked(run, net, call, bytes);
 		for (unsigned a = 0; !status && a < ask->algos; a++)
 			if (ask->algos == 1 || ask->algo[a]->supports(&call))
 				status = one(run, net, ask->algo[a], call, bytes);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "topo/sim/engine.h"
+#include "topo/sim/model.h"
 
 enum { SIM_LIST_MAX = 32, SIM_SLOW_MAX = 16 };
 
@@ -38,6 +39,12 @@ struct sim_row {
 	int32_t period; /* of so many ranks times were found; 0: of all */
 	double wall;	/* s that it took to find out */
 };
+
+/* LogGP terms of the tiers, a line each. */
+void sim_terms_show(const struct sim_ask *ask, const struct model *model);
+/* What formulas say of a length; false: they say nothing of the collective. */
+bool sim_answer_show(const struct sim_ask *ask, const struct model *model,
+		     uint64_t bytes);
 
 /* -1: go on; else the exit status. */
 int sim_args(struct sim_ask *ask, int argc, char **argv);

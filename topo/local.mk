@@ -30,7 +30,7 @@ topo_libsim_la_SOURCES = \
 	%D%/sim/share.h %D%/sim/share_in.h %D%/sim/share.c %D%/sim/share_fill.c \
 	%D%/sim/shape.h %D%/sim/shape.c %D%/sim/engine.h %D%/sim/engine_in.h \
 	%D%/sim/engine.c %D%/sim/actor.c %D%/sim/track.c \
-	%D%/sim/ring.h %D%/sim/ring.c
+	%D%/sim/ring.h %D%/sim/ring.c %D%/sim/model.h %D%/sim/model.c
 topo_libsim_la_LIBADD = topo/libtopo.la -lm
 EXTRA_DIST += %D%/examples/published.map %D%/examples/ideal.map
 
@@ -52,6 +52,11 @@ TESTS += %D%/sim/tests/test_net %D%/sim/tests/test_engine
 %C%_sim_tests_test_net_LDADD = topo/libsim.la coll/libcoll.la
 %C%_sim_tests_test_engine_SOURCES = %D%/sim/tests/test_engine.c
 %C%_sim_tests_test_engine_LDADD = topo/libsim.la coll/libcoll.la
+
+check_PROGRAMS += %D%/sim/tests/test_model
+TESTS += %D%/sim/tests/test_model
+%C%_sim_tests_test_model_SOURCES = %D%/sim/tests/test_model.c
+%C%_sim_tests_test_model_LDADD = topo/libsim.la coll/libcoll.la -lm
 
 check_PROGRAMS += %D%/sim/tests/test_ring
 TESTS += %D%/sim/tests/test_ring

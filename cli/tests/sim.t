@@ -44,6 +44,14 @@ ok "a picture that cannot be written: status 1" bash -c \
 	"'$weft' sim barrier --ranks 8 --fabric '$tmp/map' --svg /no/such/file 2>/dev/null; test \$? -eq 1"
 "$weft" sim barrier --ranks 32 --fabric "$tmp/map" >"$tmp/out"
 ok "a barrier needs no length, and no algorithm" grep -q '^barrier ' "$tmp/out"
+"$weft" sim allreduce --ranks 32 --bytes 140G --fabric "$tmp/map" --explain >"$tmp/out"
+ok "no algorithm, very long: by formula" test $? -eq 0
+for what in 'inside a fast domain  *2 ranks' 'across domains  *16 ranks' \
+	'hierarchical  *32 ranks' 'flat, around all  *32 ranks'; do
+	ok "it says: ${what%%  *}" grep -qE "$what .* us  *limit: (ports|links|latency) of " \
+		"$tmp/out"
+done
+ok "and the terms of each tier" test "$(grep -c '^  terms, .* L .* o .* 1/G ' "$tmp/out")" = 5
 "$weft" sim allreduce --algorithm all --ranks 32 --bytes 64K --fabric "$tmp/map" >"$tmp/out"
 ok "all algorithms that can" test "$(grep -c '^allreduce ' "$tmp/out")" -ge 5
 
