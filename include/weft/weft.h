@@ -249,25 +249,6 @@ WEFT_API enum weft_result weft_mem_alloc(struct weft_ctx *ctx, size_t len, void 
  */
 WEFT_API enum weft_result weft_mem_free(struct weft_ctx *ctx, void *addr);
 
-/*
- * Prepares a GPU (numbered as CUDA does in this process) for calls of the context, and
- * pins memory of the host for their copies until at least `buffers` pieces of `bytes`
- * each are free: a call of device memory takes one for its source and one for its
- * destination, as long as each is, or one for both in place. bytes or buffers 0: only
- * prepares. Not collective; may wait until the GPU is idle.
- *
- * Making a communicator prepares the GPUs that the process uses by then, and pins 20 MiB.
- * For anything else it is to be called before a stream is made to wait for what the host
- * does only later: calls in streams pin nothing, since the driver may wait for the
- * stream, and copy by way of ordinary memory where no pinned memory is free, which is
- * slower. Calls in no stream, persistent ones when they are made, and captured ones pin
- * what they need while no stream is held and no graph with calls of Weft exists. Errors:
- * ARG, UNSUPPORTED (no GPU), BUSY (streams are held, or the GPU is not idle for 30 s),
- * NOMEM (more than WEFT_GPU_PINNED allows, or the driver pins), DEVICE.
- */
-WEFT_API enum weft_result weft_gpu_prepare(struct weft_ctx *ctx, int32_t device,
-					   uint64_t bytes, uint32_t buffers);
-
 /* ---- communicators ------------------------------------------------------------------
  */
 
@@ -802,6 +783,7 @@ WEFT_API const char *weft_algorithm(struct weft_comm *comm, const struct weft_ca
 #include <weft/weft_dynamic.h>	  /* all-to-allv with lengths known only when it runs */
 #include <weft/weft_elastic.h>	  /* communicators without the dead, and with newcomers */
 #include <weft/weft_ft.h>	  /* all-reduce that survives the death of members */
+#include <weft/weft_gpu.h>	  /* device memory: what is prepared ahead */
 #include <weft/weft_overlap.h>	  /* gradient buckets, all-gathers ahead of their use */
 #include <weft/weft_persistent.h> /* calls that are made once, started many times */
 #include <weft/weft_win.h> /* windows: memory that ranks write and read by themselves */
