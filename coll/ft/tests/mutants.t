@@ -82,7 +82,7 @@ found "G4: one member is a majority" rebuild \
 found "G4: half is a majority" rebuild \
 	's{> roster->count / 2}{>= (roster->count + 1) / 2}' 6000
 found "G4: an epoch may leave more than half behind" next \
-	's/survivors\(c\) >= ft_half\(&c->d.active\)/survivors(c) > 0/' 6000
+	's/return survivors\(c\) >= ft_half\(&c->d.active\)/return survivors(c) > 0/' 6000
 found "G4: who heard COMMIT does not bind" rebuild \
 	's/p->commit.step > best.step/0/'
 found "G4: what was kept counts although others went on" rebuild \
