@@ -13,12 +13,17 @@
  * step in two epochs or more the one most often blamed is out, one at a time: where a
  * member reaches nobody the other end of the round is another one each time, and only it
  * is the same. Of several the one that came last goes.
+ *
+ * But where a step failed and somebody has said nothing for most of the silence that
+ * makes it dead, not even that it lives, there is nothing to be found out: the others
+ * would wait out the rest of it, and longer where the coordinator itself runs late, in an
+ * epoch that cannot be prepared with it.
  */
 #include "config.h"
 
 #include "coll/ft/coord_int.h"
 
-enum { BLAMED_OUT = 2 };
+enum { BLAMED_OUT = 2, QUIET_PARTS = 3, QUIET_OF = 4 };
 
 static bool has_voted(const struct ft_coord *c, const struct ft_peer *p)
 {
@@ -33,6 +38,34 @@ bool ft_blame_is_heard(const struct ft_coord *c)
 
 		if (p && ft_coord_is_alive(c, p) && !has_voted(c, p))
 			return false;
+	}
+	return true;
+}
+
+/* It has not said what became of the step, and nothing else, for 3/4 of the silence. */
+static bool is_quiet(const struct ft_coord *c, const struct ft_peer *p)
+{
+	const int64_t most = c->attr.silence_us / QUIET_OF * QUIET_PARTS;
+
+	return !p || (!has_voted(c, p) && c->now - p->heard > most);
+}
+
+bool ft_blame_quiet(struct ft_coord *c)
+{
+	const struct ft_roster *now = &c->d.active;
+	uint32_t quiet = 0;
+
+	for (uint32_t i = 0; i < now->count; i++)
+		quiet += is_quiet(c, ft_coord_peer(c, now->entry[i].id));
+	/* Without half of the members there is no next epoch: they may be back in time.
+	 */
+	if (quiet == 0 || now->count - quiet < ft_half(now))
+		return false;
+	for (uint32_t i = 0; i < now->count; i++) {
+		struct ft_peer *p = ft_coord_peer(c, now->entry[i].id);
+
+		if (p && is_quiet(c, p))
+			p->out = true;
 	}
 	return true;
 }

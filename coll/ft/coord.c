@@ -260,11 +260,16 @@ static void count_votes(struct ft_coord *c)
 		ft_coord_attempt(c);
 }
 
-/* The step failed, and whoever lives has said why, or had the time to. */
-static void end_failed(struct ft_coord *c)
+/* The step failed. The next epoch is prepared when it is plain who is dead, or when
+ * whoever lives has said why, or had the time to. */
+static void weigh_failed(struct ft_coord *c)
 {
-	ft_blame_judge(c);
-	c->failed++;
+	if (!ft_blame_quiet(c)) {
+		if (c->now < c->no_until && !ft_blame_is_heard(c))
+			return;
+		ft_blame_judge(c);
+		c->failed++;
+	}
 	ft_coord_attempt(c);
 }
 
@@ -274,8 +279,7 @@ static void take_no(struct ft_coord *c)
 {
 	if (c->no_until == 0)
 		c->no_until = c->now + c->attr.blame_us;
-	if (c->now >= c->no_until || ft_blame_is_heard(c))
-		end_failed(c);
+	weigh_failed(c);
 }
 
 static void hear_vote(struct ft_coord *c, const struct ft_vote *vote)
@@ -517,8 +521,8 @@ void ft_coord_tick(struct ft_coord *c, int64_t now)
 		else if (somebody_is_silent(c, &c->d.active) ||
 			 (ft_next_newcomers_wait(c) && ft_next_newcomers_are_due(c)))
 			ft_coord_attempt(c);
-		else if (c->no_until && c->now >= c->no_until)
-			end_failed(c);
+		else if (c->no_until)
+			weigh_failed(c);
 		break;
 	case FT_COORD_PREPARE:
 		if (c->now >= c->until || somebody_is_silent(c, &c->next))

@@ -33,6 +33,9 @@ bool ft_next_is_none(const struct ft_coord *c);
 /* blame.c */
 /* Whether every member that lives has said what became of the step. */
 bool ft_blame_is_heard(const struct ft_coord *c);
+/* A step failed: puts out whoever has been silent for so long that it need not be waited
+ * for. False: nobody is, or too many are. */
+bool ft_blame_quiet(struct ft_coord *c);
 /* Finds who is to blame that the step could not be run; one that is so again is out. */
 void ft_blame_judge(struct ft_coord *c);
 

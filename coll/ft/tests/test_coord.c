@@ -510,10 +510,66 @@ static void test_blame(void)
 	ft_coord_fini(&d.c);
 }
 
+/* A crowd, of which the first `quiet` say nothing for so long, after what they vote now.
+ */
+static void crowd_of_quiet(struct desk *d, uint64_t quiet, enum ft_answer answer,
+			   int64_t us)
+{
+	crowd_open(d, 4);
+	for (uint64_t id = 1; id <= quiet && answer != FT_VOTE_NONE; id++)
+		vote(d, id, answer, 0);
+	d->now += us;
+	for (uint64_t id = quiet + 1; id <= 4; id++)
+		desk_status(d, id, d->c.d.term, false);
+	ft_coord_tick(&d->c, d->now);
+}
+
+/* A step fails, and somebody has not even said that it lives for 3/4 of the silence. */
+static void test_quiet(void)
+{
+	struct desk d;
+
+	crowd_of_quiet(&d, 1, FT_VOTE_NONE, 760 * MS);
+	tap_ok(d.c.state == FT_COORD_STEADY, "who is quiet is waited for");
+	vote(&d, 4, FT_VOTE_NO, 3);
+	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 3 &&
+		       ft_roster_find(&d.c.next, 1) < 0,
+	       "until a step fails: the next epoch is prepared without it at once");
+	desk_prepare(&d);
+	tap_ok(d.c.d.active.count == 3 && desk_fenced(&d, 1) == FT_REASON_EXCLUDED,
+	       "which is on then, and it is told that it is out");
+	tap_is_int(d.c.failed, 0, "newcomers need not wait for that");
+	ft_coord_fini(&d.c);
+
+	crowd_of_quiet(&d, 1, FT_VOTE_NONE, 740 * MS);
+	vote(&d, 4, FT_VOTE_NO, 3);
+	tap_ok(d.c.state == FT_COORD_STEADY, "for less it is heard first");
+	d.now += 20 * MS;
+	ft_coord_tick(&d.c, d.now);
+	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 3,
+	       "until it has been for so long, which no message need say");
+	ft_coord_fini(&d.c);
+
+	crowd_of_quiet(&d, 1, FT_VOTE_YES, 760 * MS);
+	vote(&d, 4, FT_VOTE_NO, 3);
+	tap_ok(d.c.state == FT_COORD_STEADY,
+	       "one that has voted did not hold up anybody");
+	ft_coord_fini(&d.c);
+
+	crowd_of_quiet(&d, 3, FT_VOTE_NONE, 760 * MS);
+	vote(&d, 4, FT_VOTE_NO, 3);
+	d.now += 60 * MS;
+	ft_coord_tick(&d.c, d.now);
+	tap_ok(d.c.state == FT_COORD_PREPARE && d.c.next.count == 4,
+	       "of more than half of an epoch nobody is out for that");
+	ft_coord_fini(&d.c);
+}
+
 int main(void)
 {
 	test_newcomers();
 	test_blame();
+	test_quiet();
 	test_members();
 	test_forming();
 	test_groups();
