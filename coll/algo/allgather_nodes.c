@@ -33,7 +33,7 @@ struct ring {
 	uint8_t own;  /* SRC: one */
 	int32_t nodes, node, index;
 	int32_t most;	   /* ranks of a node */
-	uint32_t *arrived; /* by block: its RECV, where this rank took it in */
+	uint32_t *arrived; /* uneven, by block: its RECV, where this rank took it in */
 	uint32_t before;   /* the last of them */
 	bool looped;	   /* steps repeat... */
 	int32_t advance;   /* ...so many blocks on */
@@ -41,23 +41,21 @@ struct ring {
 
 static bool even_split(const struct plan_call *call)
 {
-	const int32_t size = tree_node_size(call, 0);
+	return !call->nodes || call->nodes->even;
+}
 
-	for (int32_t r = 0; r < call->size; r++) {
-		if (tree_node_of(call, r) != r / size)
-			return false;
-	}
-	return call->size % size == 0;
+/* Ranks of the largest node. */
+static int32_t node_most(const struct plan_call *call)
+{
+	return call->nodes ? call->nodes->most : call->size;
 }
 
 bool allgather_nodes_can(const struct plan_call *call)
 {
 	if (call->size < 1)
 		return false;
-	for (int32_t i = 0; i < tree_node_count(call); i++) {
-		if (tree_node_size(call, i) > ALLGATHER_NODES_SIZE)
-			return false;
-	}
+	if (node_most(call) > ALLGATHER_NODES_SIZE)
+		return false;
 	return call->size <= ALLGATHER_NODES_ANY || even_split(call);
 }
 
@@ -119,7 +117,7 @@ static uint32_t pass_on(struct ring *r, int32_t hop, int32_t j)
 
 	if (r->looped) /* in the first trip it came before the loop */
 		plan_add_dep(r->b, send, r->before, 0, 1);
-	else if (hop > 1)
+	else if (hop > 1 && r->arrived)
 		plan_add_dep_same(r->b, send, r->arrived[block]);
 	return send;
 }
@@ -137,7 +135,9 @@ static void take_in(struct ring *r, int32_t hop, int32_t j, const uint32_t *pass
 	recv = recv_add(r, entry_of(r, node_at(r, -1), j), block);
 	if (r->looped)
 		plan_add_dep(r->b, *passed, recv, -1, 1);
-	r->arrived[block] = r->before = recv;
+	r->before = recv;
+	if (r->arrived)
+		r->arrived[block] = recv;
 	hand_round(r, block, &recv);
 }
 
@@ -196,9 +196,11 @@ int allgather_nodes_build(const struct plan_call *call, struct plan **plan,
 		*why = "nodes of too many ranks, or too many ranks in uneven ones";
 		return -EINVAL;
 	}
-	r.arrived = calloc((size_t)call->size, sizeof(*r.arrived));
-	if (!r.arrived)
-		return -ENOMEM;
+	if (!even_split(call)) {
+		r.arrived = calloc((size_t)call->size, sizeof(*r.arrived));
+		if (!r.arrived)
+			return -ENOMEM;
+	}
 	r.b = plan_builder_open("allgather/hierarchical", call);
 	if (!call->count) {
 		free(r.arrived);
@@ -210,10 +212,7 @@ int allgather_nodes_build(const struct plan_call *call, struct plan **plan,
 	r.nodes = tree_node_count(call);
 	r.node = tree_node_of(call, call->rank);
 	r.index = tree_node_index(call, call->rank);
-	for (int32_t i = 0; i < r.nodes; i++) {
-		if (tree_node_size(call, i) > r.most)
-			r.most = tree_node_size(call, i);
-	}
+	r.most = node_most(call);
 	hops_add(&r);
 	free(r.arrived);
 	if (!call->in_place)

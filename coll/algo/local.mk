@@ -1,5 +1,5 @@
 # Sources of coll/algo (libcoll.la) and the unit tests beside them.
-COLL_SOURCES += %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
+ALGO_SOURCES = %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
 	%D%/barrier_dissemination.c %D%/broadcast_binomial.c \
 	%D%/allgather_ring.c %D%/allgather_doubling.c \
 	%D%/allreduce_ring.c %D%/allreduce_doubling.c \
@@ -11,6 +11,7 @@ COLL_SOURCES += %D%/algo.h %D%/algo.c %D%/build.h %D%/build.c \
 	%D%/tree.h %D%/tree.c %D%/broadcast_tree.c %D%/reduce_tree.c %D%/allreduce_tree.c \
 	%D%/allreduce_nodes.c %D%/barrier_tree.c %D%/allgather_streamed.c \
 	%D%/allgather_nodes.c %D%/lines.c
+COLL_SOURCES += $(ALGO_SOURCES)
 EXTRA_DIST += %D%/README.md
 
 check_PROGRAMS += %D%/tests/test_algo
@@ -23,3 +24,14 @@ check_PROGRAMS += %D%/tests/test_twin
 TESTS += %D%/tests/test_twin
 %C%_tests_test_twin_SOURCES = %D%/tests/test_twin.c %D%/tests/interp.c %D%/tests/interp.h
 %C%_tests_test_twin_LDADD = coll/libcoll.la
+
+# The same sources again, which count what is run of them.
+check_LTLIBRARIES += %D%/tests/libcounted.la
+%C%_tests_libcounted_la_SOURCES = coll/plan/plan.c coll/plan/builder.c coll/plan/validate.c \
+	coll/plan/nodes.c coll/plan/goal.c $(ALGO_SOURCES)
+%C%_tests_libcounted_la_CFLAGS = $(AM_CFLAGS) -fsanitize-coverage=trace-pc
+check_PROGRAMS += %D%/tests/test_scale
+TESTS += %D%/tests/test_scale
+%C%_tests_test_scale_SOURCES = %D%/tests/test_scale.c
+%C%_tests_test_scale_LDADD = %D%/tests/libcounted.la
+%C%_tests_test_scale_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

@@ -145,22 +145,9 @@ uint8_t plan_add_late_table(struct plan_builder *b, enum plan_table_kind table,
 
 uint64_t plan_longest(const struct plan_builder *b, uint8_t part)
 {
-	const struct plan_part *base;
-	uint64_t longest;
-
 	if (failed(b) || part >= b->plan->part_count)
 		return 0;
-	base = &b->plan->part[part];
-	longest = base->total;
-	if (base->kind == PLAN_BALANCED)
-		longest = base->total / base->parts + (base->total % base->parts != 0);
-	for (uint32_t i = 0; base->kind == PLAN_TABLE && i < base->parts; i++) {
-		uint64_t len = base->disp[i + 1] - base->disp[i];
-
-		if (i == 0 || len > longest)
-			longest = len;
-	}
-	return longest;
+	return plan_part_longest(&b->plan->part[part]);
 }
 
 uint8_t plan_add_folded_at(struct plan_builder *b, uint8_t of, uint32_t slots,
@@ -369,23 +356,14 @@ void plan_add_dep(struct plan_builder *b, uint32_t step, uint32_t on, int32_t tr
 	dep_add(b, step, on, trip0, advance, false);
 }
 
-static const struct plan_loop *builder_loop(const struct plan_builder *b, uint32_t step)
-{
-	uint32_t i = b->plan->loop_count - 1;
-
-	while (b->plan->loop[i].first > step)
-		i--;
-	return &b->plan->loop[i];
-}
-
 void plan_add_dep_same(struct plan_builder *b, uint32_t step, uint32_t on)
 {
 	const struct plan_loop *own, *other;
 
 	if (!step_get(b, step) || !step_get(b, on))
 		return;
-	own = builder_loop(b, step);
-	other = builder_loop(b, on);
+	own = plan_loop_of(b->plan, step);
+	other = plan_loop_of(b->plan, on);
 	if (own != other && other->trips != 1) {
 		fail(b, -EINVAL, "a dependency on \"the same trip\" of another loop");
 		return;

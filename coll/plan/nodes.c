@@ -41,10 +41,17 @@ struct plan_nodes *plan_nodes_make(const int32_t *lead, int32_t size)
 		of[r] = lead[r] == r ? m->nodes.count++ : of[lead[r]];
 		index[r] = first[of[r] + 1]++;
 	}
-	for (int32_t i = 0; i < m->nodes.count; i++)
+	for (int32_t i = 0; i < m->nodes.count; i++) {
+		if (first[i + 1] > m->nodes.most)
+			m->nodes.most = first[i + 1];
 		first[i + 1] += first[i];
-	for (int32_t r = 0; r < size; r++)
+	}
+	m->nodes.even = size % m->nodes.most ? 0 : m->nodes.most;
+	for (int32_t r = 0; r < size; r++) {
 		member[first[of[r]] + index[r]] = r;
+		if (m->nodes.even && of[r] != r / m->nodes.even)
+			m->nodes.even = 0;
+	}
 	m->nodes.of = of;
 	m->nodes.index = index;
 	m->nodes.first = first;

@@ -57,7 +57,7 @@ static const struct plan_loop *loop_of_instance(const struct plan *plan, uint64_
 	return &plan->loop[lo];
 }
 
-static const struct plan_loop *loop_of_step(const struct plan *plan, uint32_t step)
+const struct plan_loop *plan_loop_of(const struct plan *plan, uint32_t step)
 {
 	uint32_t lo = 0, hi = plan->loop_count;
 
@@ -97,7 +97,7 @@ void plan_instance_at(const struct plan *plan, uint64_t number, struct plan_inst
 bool plan_dep_instance(const struct plan *plan, const struct plan_dep *d,
 		       const struct plan_instance *i, uint64_t *number)
 {
-	const struct plan_loop *l = loop_of_step(plan, d->step);
+	const struct plan_loop *l = plan_loop_of(plan, d->step);
 	int64_t trip = d->trip0 + (int64_t)d->advance * i->trip;
 
 	if (trip < 0 || trip >= l->trips)
@@ -157,6 +157,24 @@ uint64_t plan_part_length(const struct plan *plan, const struct plan_binding *bi
 		part = p->of;
 	return plan_part_offset(plan, bind, part, i + 1) -
 	       plan_part_offset(plan, bind, part, i);
+}
+
+/* Of what is cut evenly it is known without a look at the parts, of which there can be
+ * many more than a plan has steps. */
+uint64_t plan_part_longest(const struct plan_part *part)
+{
+	uint64_t longest = 0;
+
+	if (part->kind == PLAN_BALANCED)
+		return part->total / part->parts + (part->total % part->parts != 0);
+	if (part->kind != PLAN_TABLE)
+		return part->total;
+	for (uint32_t i = 0; i < part->parts; i++) {
+		const uint64_t len = part->disp[i + 1] - part->disp[i];
+
+		longest = len > longest ? len : longest;
+	}
+	return longest;
 }
 
 static uint32_t run_first(const struct plan_range *r, uint32_t run, uint32_t parts)

@@ -186,6 +186,8 @@ struct plan_nodes {
 	const int32_t *index;  /* by rank: its place among those of its node */
 	const int32_t *first;  /* by node, and one more: where its ranks begin in... */
 	const int32_t *member; /* ...ranks by node, ascending within one */
+	int32_t most;	       /* ranks of the largest node */
+	int32_t even; /* node i has ranks i * even to (i + 1) * even - 1; 0: not so */
 };
 
 /* What an algorithm is asked for. Pure: no pointers to user memory. */
@@ -331,6 +333,9 @@ struct plan_instance {
 void plan_instance_at(const struct plan *plan, uint64_t number,
 		      struct plan_instance *out);
 
+/* The loop that holds a step, below step_count. */
+const struct plan_loop *plan_loop_of(const struct plan *plan, uint32_t step);
+
 /* Instance number that dependency d of instance i means; false when it is to be ignored.
  */
 bool plan_dep_instance(const struct plan *plan, const struct plan_dep *d,
@@ -343,6 +348,10 @@ uint64_t plan_part_offset(const struct plan *plan, const struct plan_binding *bi
 /* Elements of part i. */
 uint64_t plan_part_length(const struct plan *plan, const struct plan_binding *bind,
 			  uint8_t part, uint32_t i);
+
+/* Elements of the longest part; of what is not known yet, and of folded and shifted
+ * ones, all that there can be. */
+uint64_t plan_part_longest(const struct plan_part *part);
 
 uint64_t plan_range_elements(const struct plan *plan, const struct plan_binding *bind,
 			     const struct plan_range *r);

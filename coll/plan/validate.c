@@ -53,15 +53,9 @@ static const char *part_fault(const struct plan *plan, const struct plan_part *p
 		if (p->base > p->total)
 			return "a folded partition begins behind its end";
 		slot = (p->total - p->base) / p->slots;
-		if (plan->part[p->of].kind == PLAN_LATE)
-			return slot < plan->part[p->of].total
-				       ? "a slot is shorter than the longest part"
-				       : NULL;
-		for (uint32_t i = 0; i < p->parts; i++) {
-			if (plan_part_length(plan, NULL, p->of, i) > slot)
-				return "a slot is shorter than the longest part";
-		}
-		return NULL;
+		return slot < plan_part_longest(&plan->part[p->of])
+			       ? "a slot is shorter than the longest part"
+			       : NULL;
 	}
 	return "a partition is of no known kind";
 }
@@ -91,25 +85,41 @@ static const char *range_fault(const struct plan *plan, const struct plan_range 
 	return NULL;
 }
 
+/* The least t >= 0 with (a * t) mod m == b, or m where there is none; 0 <= a, b < m. The
+ * extended Euclidean algorithm. */
+static int64_t congruence(int64_t a, int64_t b, int64_t m)
+{
+	int64_t r0 = m, r1 = a, x0 = 0, x1 = 1;
+
+	while (r1) {
+		const int64_t q = r0 / r1, r = r0 - q * r1, x = x0 - q * x1;
+
+		r0 = r1;
+		r1 = r;
+		x0 = x1;
+		x1 = x;
+	}
+	/* a * x0 == r0, their greatest common divisor, modulo m. */
+	if (b % r0)
+		return m;
+	m /= r0;
+	x0 %= m;
+	return (x0 < 0 ? x0 + m : x0) * (b / r0 % m) % m;
+}
+
 static const char *peer_fault(const struct plan *plan, const struct plan_step *s,
 			      uint32_t trips)
 {
-	int64_t peer = s->peer, size = plan->size;
+	const int64_t size = plan->size, advance = s->peer_advance % size,
+		      away = ((int64_t)plan->rank - s->peer) % size;
 
 	if (s->peer < 0 || s->peer >= plan->size)
 		return "a peer is no rank";
-	/* Peers repeat after at most size trips. */
-	if (trips > (uint32_t)plan->size)
-		trips = (uint32_t)plan->size;
-	if (!s->peer_advance && trips > 1)
-		trips = 1;
-	for (uint32_t t = 0; t < trips; t++) {
-		if (peer == plan->rank)
-			return "a rank sends to or receives from itself (COPY does that)";
-		peer = (peer + s->peer_advance) % size;
-		if (peer < 0)
-			peer += size;
-	}
+	/* Trips are many where steps are few: which one meets the rank is calculated. */
+	if (congruence(advance < 0 ? advance + size : advance,
+		       away < 0 ? away + size : away,
+		       size) < (trips < size ? trips : size))
+		return "a rank sends to or receives from itself (COPY does that)";
 	return NULL;
 }
 
@@ -221,15 +231,6 @@ static const char *loops_fault(const struct plan *plan)
 	return NULL;
 }
 
-static const struct plan_loop *loop_holding(const struct plan *plan, uint32_t step)
-{
-	uint32_t i = 0;
-
-	while (step - plan->loop[i].first >= plan->loop[i].count)
-		i++;
-	return &plan->loop[i];
-}
-
 static const char *step_deps_fault(const struct plan *plan, uint32_t step,
 				   const struct plan_loop *own)
 {
@@ -244,7 +245,7 @@ static const char *step_deps_fault(const struct plan *plan, uint32_t step,
 
 		if (d->step >= plan->step_count)
 			return "a dependency names no step";
-		why = dep_fault(d, step, own, loop_holding(plan, d->step));
+		why = dep_fault(d, step, own, plan_loop_of(plan, d->step));
 		if (why)
 			return why;
 	}
