@@ -10,6 +10,9 @@ bench_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 top=$(dirname "$bench_dir")
 build=${WEFT_TOP_BUILDDIR:-$top/build}
 bench_name=$(basename "$0")
+# Who speaks, as people call it: the folder that it is in, and its name.
+said_by=$(cd "$(dirname "$0")" && pwd)
+said_by=${said_by#"$top/"}/$bench_name
 
 say()
 {
@@ -22,7 +25,7 @@ die()
 	local status=$1
 
 	shift
-	printf 'bench/%s: %s\n' "$bench_name" "$*" >&2
+	printf '%s: %s\n' "$said_by" "$*" >&2
 	exit "$status"
 }
 

@@ -27,8 +27,11 @@ fi
 for bad in '--ranks 1' '--ranks 17' '--rate 0' '--bytes x' '--rounds 0' '--nonsense'; do
 	# shellcheck disable=SC2086 # two words
 	"$validate" real $bad >/dev/null 2>"$tmp/err"
-	ok "real: refused: $bad" grep -qe "${bad%% *}" "$tmp/err"
+	ok "real: refused: $bad" grep -qe "^topo/sim/real: .*${bad%% *}" "$tmp/err"
 done
+FI_PROVIDER_PATH=$tmp WEFT_TOP_BUILDDIR=$build "$validate" real --provider weft >/dev/null 2>"$tmp/err"
+ok "real: a provider that was not built is said" grep -qF "topo/sim/real: no libweft-fi.so in $tmp" \
+	"$tmp/err"
 "$validate" nothing 2>/dev/null
 ok "anything else is wrong usage" test $? -eq 2
 done_testing
