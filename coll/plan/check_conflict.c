@@ -213,11 +213,50 @@ static int bound_compare(const void *a, const void *b)
 
 static bool bound_add(struct conflict *c, int m, uint64_t at)
 {
+	if (c->bounds[m] && c->bound[m][c->bounds[m] - 1] == at)
+		return true;
 	if (!check_reserve(&c->bound[m], &c->bound_room[m], c->bounds[m] + 1,
 			   sizeof(*c->bound[m])))
 		return false;
 	c->bound[m][c->bounds[m]++] = at;
 	return true;
+}
+
+/* The bounds of a space's parts. Those of one that is not folded ascend, and a part ends
+ * where the next begins; of parts that take turns in a slot most are as long as the one
+ * before. So what is there already is mostly not added again, and sorting has little left
+ * to do. */
+static bool bounds_of(struct conflict *c, int m, const struct check_space *s,
+		      uint64_t shift)
+{
+	for (uint32_t k = 0; k < s->parts; k++) {
+		const uint64_t at = shift + check_space_begin(s, k),
+			       len = check_space_length(s, k);
+		const bool again = !s->begin && k >= s->slots;
+
+		if (again && len == check_space_length(s, k - s->slots))
+			continue;
+		if ((!again && !bound_add(c, m, at)) || !bound_add(c, m, at + len))
+			return false;
+	}
+	return true;
+}
+
+/* In order, each once. */
+static void bounds_sort(struct conflict *c, int m)
+{
+	uint64_t *bound = c->bound[m];
+	size_t kept = 0, ordered = 1;
+
+	while (ordered < c->bounds[m] && bound[ordered - 1] <= bound[ordered])
+		ordered++;
+	if (ordered < c->bounds[m])
+		qsort(bound, c->bounds[m], sizeof(*bound), bound_compare);
+	for (size_t i = 0; i < c->bounds[m]; i++) {
+		if (!kept || bound[kept - 1] != bound[i])
+			bound[kept++] = bound[i];
+	}
+	c->bounds[m] = kept;
 }
 
 static bool bounds_make(struct conflict *c)
@@ -240,27 +279,12 @@ static bool bounds_make(struct conflict *c)
 				continue;
 			known[r[j]->part][r[j]->buf] = true;
 			s = c->rank->space[r[j]->part];
-			for (uint32_t k = 0; k < s->parts; k++) {
-				uint64_t at = shift + check_space_begin(s, k);
-
-				if (!bound_add(c, m, at) ||
-				    !bound_add(c, m, at + check_space_length(s, k)))
-					return false;
-			}
+			if (!bounds_of(c, m, s, shift))
+				return false;
 		}
 	}
-	for (int m = 0; m < MEMORIES; m++) {
-		size_t kept = 0;
-
-		if (c->bounds[m])
-			qsort(c->bound[m], c->bounds[m], sizeof(*c->bound[m]),
-			      bound_compare);
-		for (size_t i = 0; i < c->bounds[m]; i++) {
-			if (!kept || c->bound[m][kept - 1] != c->bound[m][i])
-				c->bound[m][kept++] = c->bound[m][i];
-		}
-		c->bounds[m] = kept;
-	}
+	for (int m = 0; m < MEMORIES; m++)
+		bounds_sort(c, m);
 	return true;
 }
 
@@ -330,8 +354,18 @@ static bool cells_of(struct conflict *c, int m, const struct check_range *r)
 static int must_reach(struct conflict *c, uint64_t earlier,
 		      const struct check_instance *in, const char *what)
 {
-	int ret = check_reaches(&c->reach, earlier, in->number);
+	const struct plan_step *s = &c->rank->plan->step[in->step];
+	int ret;
 
+	/* Mostly it is one of the instance's own dependencies: nothing to search. */
+	for (uint32_t i = 0; i < s->dep_count; i++) {
+		uint64_t on;
+
+		if (check_dep_on(&c->rank->dep[s->dep_first + i], in->trip, &on) &&
+		    on == earlier)
+			return 0;
+	}
+	ret = check_reaches(&c->reach, earlier, in->number);
 	if (ret > 0)
 		return 0;
 	if (ret < 0)

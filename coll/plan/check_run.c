@@ -86,6 +86,11 @@ static bool range_read(struct check_rank *rank, const struct check_range *r,
 	if (!r->space)
 		return true;
 	m = mem_of(rank, r->buf, &shift);
+	if (check_range_single(r)) {
+		off = check_space_begin(r->space, r->first);
+		len = check_space_length(r->space, r->first);
+		return !len || check_mem_read(m, off + shift, len, out);
+	}
 	check_pieces_begin(&it, r);
 	while (check_piece_next(&it, &off, &len)) {
 		if (!check_mem_read(m, off + shift, len, out))
@@ -99,7 +104,7 @@ static uint64_t range_length(const struct check_range *r)
 	struct check_pieces it;
 	uint64_t off, len, sum = 0;
 
-	if (r->space && r->block == 1 && r->count == 1)
+	if (check_range_single(r))
 		return check_space_length(r->space, r->first);
 	check_pieces_begin(&it, r);
 	while (check_piece_next(&it, &off, &len))
@@ -119,6 +124,11 @@ static bool range_write(struct check_rank *rank, const struct check_range *r,
 	if (!r->space)
 		return true;
 	m = mem_of(rank, r->buf, &shift);
+	if (check_range_single(r)) {
+		off = check_space_begin(r->space, r->first);
+		len = check_space_length(r->space, r->first);
+		return !len || check_mem_write(m, off + shift, len, runs, &cursor);
+	}
 	check_pieces_begin(&it, r);
 	while (check_piece_next(&it, &off, &len)) {
 		if (!check_mem_write(m, off + shift, len, runs, &cursor))

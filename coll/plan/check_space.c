@@ -93,9 +93,9 @@ bool check_piece_next(struct check_pieces *it, uint64_t *offset, uint64_t *lengt
 	const struct check_space *s = r->space;
 
 	while (s && it->run < r->count) {
-		uint32_t at =
-			(uint32_t)((r->first + (uint64_t)it->run * r->stride + it->done) %
-				   s->parts);
+		const uint64_t part = r->first + (uint64_t)it->run * r->stride + it->done;
+		/* Dividing takes longer than all the rest, and few ranges wrap. */
+		const uint32_t at = (uint32_t)(part < s->parts ? part : part % s->parts);
 		uint32_t n = r->block - it->done;
 
 		if (n > s->parts - at)

@@ -54,6 +54,12 @@ static inline uint64_t check_space_length(const struct check_space *s, uint32_t 
 	return begin[i + 1] - begin[i];
 }
 
+/* Whether the range is one part, as most are: then that is all its pieces. */
+static inline bool check_range_single(const struct check_range *r)
+{
+	return r->space && r->block == 1 && r->count == 1 && r->first < r->space->parts;
+}
+
 static inline void check_pieces_begin(struct check_pieces *it,
 				      const struct check_range *range)
 {
