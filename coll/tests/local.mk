@@ -180,6 +180,7 @@ THREAD_TESTS += %D%/test_graph
 
 check_PROGRAMS += %D%/test_hold
 TESTS += %D%/test_hold
+THREAD_TESTS += %D%/test_hold
 %C%_test_hold_SOURCES = %D%/test_hold.c %D%/ranks.c
 %C%_test_hold_LDADD = coll/libcoll.la gpu/tests/libapp.la -lm
 
