@@ -288,11 +288,29 @@ static void check(const struct node *n, const struct node *schema, const char *p
 	check_members(n, schema, path);
 }
 
+static void document_free(struct node *n)
+{
+	while (n) {
+		struct node *next = n->next;
+
+		document_free(n->child);
+		free(n->key);
+		free(n->text);
+		free(n);
+		n = next;
+	}
+}
+
 int main(int argc, char **argv)
 {
+	struct node *schema, *shown;
+
 	if (argc != 3)
 		die("usage: json_schema SCHEMA FILE");
-	root = document(argv[1]);
-	check(document(argv[2]), root, "$");
+	root = schema = document(argv[1]);
+	shown = document(argv[2]);
+	check(shown, root, "$");
+	document_free(shown);
+	document_free(schema);
 	return 0;
 }
