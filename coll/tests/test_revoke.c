@@ -264,17 +264,21 @@ static int scene_window(struct scene *s)
 /* ---- threads --------------------------------------------------------------------------
  */
 
-/* Until a call is open, which its own thread waits in. */
+/* Until a call is open, which its own thread waits in; or until that thread has none any
+ * more, since a peer's failed, and the word that it was revoked is still under way:
+ * nobody makes progress then who could read it. */
 static void *revoke_when_open(void *arg)
 {
 	const int64_t until = exec_now() + LONG_US;
 	struct scene *s = arg;
+	const char *text;
 	bool open = false;
 
 	while (!open && exec_now() < until) {
 		ctx_lock(s->ctx);
 		open = s->comm->open_reqs > 0 ||
-		       exec_comm_revoked(s->ctx->exec, s->comm->number);
+		       exec_comm_failed(s->ctx->exec, s->comm->number, &text) !=
+			       WEFT_SUCCESS;
 		ctx_unlock(s->ctx);
 		if (!open)
 			nap();
