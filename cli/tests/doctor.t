@@ -8,9 +8,6 @@
 weft=$build/weft
 unset FI_PROVIDER
 host=$tmp/host
-# hwloc's plugin for PCI devices, which this host's are read with, keeps the table of their
-# names when it is unloaded (cli/tests/topo.t).
-here="${LSAN_OPTIONS:+$LSAN_OPTIONS:}detect_leaks=0"
 
 # put FILE TEXT: a file of the copy.
 put() {
@@ -181,7 +178,7 @@ attach_insisted() {
 ok "what a variable insists on and is not there is FAIL" attach_insisted
 
 ranks() {
-	LSAN_OPTIONS=$here FI_PROVIDER=tcp timeout 120 "$weft" run -n 2 --no-prefix "$weft" doctor --budget 1 \
+	FI_PROVIDER=tcp timeout 120 "$weft" run -n 2 --no-prefix "$weft" doctor --budget 1 \
 		>"$tmp/out" 2>"$tmp/err"
 	local status=$?
 

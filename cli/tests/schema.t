@@ -8,9 +8,6 @@
 weft=$build/weft
 schemas=$top/cli/schema
 export FI_PROVIDER=tcp
-# hwloc's plugin for PCI devices, which this host's are read with, keeps the table of their
-# names when it is unloaded (cli/tests/topo.t).
-here="${LSAN_OPTIONS:+$LSAN_OPTIONS:}detect_leaks=0"
 
 # fits NAME COMMAND...: what the command writes; its own status may be 1 where something of
 # this host is wrong.
@@ -30,8 +27,8 @@ ok "with variables, wrong ones too" fits info env WEFT_ALGO=broadcast=chain FI_W
 	WEFT_PROGRESS=magic WEFT_JOB=secret "$weft" info --json
 ok "which does not tell secrets" test "$(grep -c '"secret"' "$tmp/info.json")" = 0
 ok "with nothing to run on" fits info env FI_PROVIDER=none "$weft" info --json
-ok "weft doctor --json" fits doctor env LSAN_OPTIONS="$here" "$weft" doctor --json
-ok "weft doctor --json of ranks" fits doctor env LSAN_OPTIONS="$here" "$weft" run -n 2 --no-prefix \
+ok "weft doctor --json" fits doctor "$weft" doctor --json
+ok "weft doctor --json of ranks" fits doctor "$weft" run -n 2 --no-prefix \
 	"$weft" doctor --json --budget 1
 ok "weft perf --json" fits perf "$weft" run -n 2 --no-prefix "$weft" perf all --json \
 	--sizes 8:4096 --iters 3
