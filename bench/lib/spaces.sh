@@ -43,6 +43,14 @@ space_limit()
 	in_space "$1" tc qdisc add dev "$2" root tbf rate "$3" burst "$4" latency 50ms
 }
 
+# space_steady NAME: TCP there is Reno, which every kernel has. The host's default may measure the
+# link by itself: BBR leaves it idle for up to a third of the time when messages of a megabyte go
+# both ways at once.
+space_steady()
+{
+	in_space "$1" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+}
+
 # spaces_make RANKS RATE [BURST]: namespace hub at 10.77.0.254, and 0, 1, ... at 10.77.0.1 and on.
 # RATE as tc has it. BURST is what a link that rested may send at once.
 spaces_make()
@@ -55,7 +63,7 @@ spaces_make()
 		in_space hub ip link set hub up || return 1
 	for ((i = 0; i < ranks; i++)); do
 		space_hold "$i" &&
-			in_space "$i" ip link set lo up &&
+			in_space "$i" ip link set lo up && space_steady "$i" &&
 			in_space hub ip link add "l$i" type veth peer name eth0 \
 				netns "${holder[$i]}" &&
 			in_space "$i" ip addr add "10.77.0.$((i + 1))/24" dev eth0 &&
