@@ -37,25 +37,28 @@ in_space()
 	nsenter --target "${holder[$1]}" --net "${@:2}"
 }
 
-# space_limit NAME DEVICE RATE BURST: of what leaves there.
+# space_limit NAME DEVICE RATE BURST QUEUE: of what leaves there.
 space_limit()
 {
-	in_space "$1" tc qdisc add dev "$2" root tbf rate "$3" burst "$4" latency 50ms
+	in_space "$1" tc qdisc add dev "$2" root tbf rate "$3" burst "$4" latency "$5"
 }
 
-# space_steady NAME: TCP there is Reno, which every kernel has. The host's default may measure the
-# link by itself: BBR leaves it idle for up to a third of the time when messages of a megabyte go
-# both ways at once.
+# space_steady NAME: TCP there keeps a link full. It is Reno, which every kernel has: BBR, which may
+# be the default, leaves links idle for up to a third of the time when messages of a megabyte go
+# both ways at once. And no connection puts megabytes into the queue of its own link, where a short
+# word to another rank, which waits for it, would stand behind them.
 space_steady()
 {
-	in_space "$1" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+	in_space "$1" sh -c 'cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control &&
+		echo 4096 16384 524288 >tcp_wmem'
 }
 
-# spaces_make RANKS RATE [BURST]: namespace hub at 10.77.0.254, and 0, 1, ... at 10.77.0.1 and on.
-# RATE as tc has it. BURST is what a link that rested may send at once.
+# spaces_make RANKS RATE [BURST [QUEUE]]: namespace hub at 10.77.0.254, and 0, 1, ... at 10.77.0.1 and on.
+# RATE as tc has it. BURST is what a link that rested may send at once, QUEUE the time that what
+# waits there may take.
 spaces_make()
 {
-	local i ranks=$1 rate=$2 burst=${3:-128kb}
+	local i ranks=$1 rate=$2 burst=${3:-128kb} queue=${4:-50ms}
 
 	space_hold hub && in_space hub ip link set lo up &&
 		in_space hub ip link add hub type bridge &&
@@ -69,7 +72,7 @@ spaces_make()
 			in_space "$i" ip addr add "10.77.0.$((i + 1))/24" dev eth0 &&
 			in_space "$i" ip link set eth0 up &&
 			in_space hub ip link set "l$i" master hub up &&
-			space_limit "$i" eth0 "$rate" "$burst" &&
-			space_limit hub "l$i" "$rate" "$burst" || return 1
+			space_limit "$i" eth0 "$rate" "$burst" "$queue" &&
+			space_limit hub "l$i" "$rate" "$burst" "$queue" || return 1
 	done
 }
