@@ -71,7 +71,9 @@ void accord_apply(struct exec *x, const struct ctl_msg *verdict)
 	list_foreach_safe (pos, tmp, &x->reqs) {
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 
-		if (req->call.comm != verdict->comm ||
+		/* Messages of two ranks have numbers of their own, and go on where both
+		 * have started; where one has not, it says why to whoever asks. */
+		if (req->call.comm != verdict->comm || req->call.pair ||
 		    (int32_t)(req->call.call - verdict->call) < 0)
 			continue;
 		if (req->call.call == verdict->call)

@@ -363,24 +363,131 @@ static int dies_body(struct ranks *r, struct weft_comm *comm, uint32_t seed)
 	return RANKS_GOOD;
 }
 
+/* ---- a message that is open while ranks disagree about a collective -------------------
+ */
+
+#define BESIDE 4000000 /* long: it is open until the other end takes it */
+
+/* Each of rank 0 and `one` believes the other to be the root. */
+static int disagree(struct ranks *r, struct weft_comm *comm, int32_t one)
+{
+	uint64_t x = 1;
+	enum weft_result got;
+
+	if (r->rank != 0 && r->rank != one)
+		return RANKS_GOOD;
+	got = weft_broadcast(comm, &x, 1, WEFT_UINT64, r->rank ? 0 : one, NULL);
+	if (got != WEFT_ERR_MISMATCH)
+		return ranks_say(r, "broadcast: %s (%s)", weft_strerror(got),
+				 weft_error_detail());
+	return RANKS_GOOD;
+}
+
+static enum weft_result half_start(struct ranks *r, struct weft_comm *comm, uint8_t *buf,
+				   struct weft_req **req)
+{
+	return r->rank == 1
+		       ? weft_send_start(comm, buf, BESIDE, WEFT_UINT8, 2, NULL, req)
+		       : weft_recv_start(comm, buf, BESIDE, WEFT_UINT8, 1, NULL, req);
+}
+
+/* Both halves of the message from rank 1 to rank 2 start, that of `one` before it
+ * disagrees with rank 0, the other one's before that, too, or later; the message is
+ * as good as any. */
+static int beside_good(struct ranks *r, struct weft_comm *comm, int32_t one, bool later)
+{
+	const bool half = r->rank > 0, late = half && later && r->rank != one;
+	uint8_t *buf = r->rank == 1 ? message(1, 2, 0, BESIDE)
+				    : message(0, 0, 77, r->rank ? BESIDE : 0);
+	struct weft_req *req = NULL;
+	enum weft_result got = WEFT_SUCCESS;
+	int bad;
+
+	if (half && !late)
+		got = half_start(r, comm, buf, &req);
+	if (got != WEFT_SUCCESS || !ranks_barrier(r))
+		return ranks_say(r, "start: %s", weft_error_detail());
+	bad = disagree(r, comm, one);
+	/* Whoever is not in it stands still until it is over. */
+	if (bad || !ranks_barrier(r))
+		return RANKS_BAD;
+	if (late)
+		got = half_start(r, comm, buf, &req);
+	if (half && got == WEFT_SUCCESS)
+		got = weft_req_wait(req, 0);
+	if (got != WEFT_SUCCESS)
+		return ranks_say(r, "rank %d disagrees: %s (%s)", one, weft_strerror(got),
+				 weft_error_detail());
+	if (r->rank == 2 && !arrived(buf, 1, 2, 0, BESIDE))
+		return ranks_say(r, "the message is wrong");
+	free(buf);
+	return RANKS_GOOD;
+}
+
+/* Rank 2 waits for a message that rank 1 cannot send any more, and hears why. */
+static int beside_never(struct ranks *r, struct weft_comm *comm, struct weft_comm *last)
+{
+	enum weft_result got = WEFT_SUCCESS;
+	uint64_t x = 0;
+	struct weft_req *req = NULL;
+	int bad;
+
+	if (r->rank == 2)
+		got = weft_recv_start(comm, &x, 8, WEFT_UINT8, 1, NULL, &req);
+	if (got != WEFT_SUCCESS)
+		return ranks_say(r, "start: %s", weft_error_detail());
+	bad = disagree(r, comm, 1);
+	/* Rank 2 waits while rank 1 is in this one, and answers. */
+	if (r->rank == 2)
+		got = weft_req_wait(req, 0);
+	if (r->rank == 2 &&
+	    (got != WEFT_ERR_MISMATCH ||
+	     !strstr(weft_error_detail(), "every rank must give the same")))
+		return ranks_say(r, "never sent: %s (%s)", weft_strerror(got),
+				 weft_error_detail());
+	if (weft_barrier(last, NULL) != WEFT_SUCCESS)
+		return ranks_say(r, "barrier: %s", weft_error_detail());
+	return bad;
+}
+
+static int beside_body(struct ranks *r, struct weft_comm *comm, uint32_t seed)
+{
+	int bad = RANKS_GOOD;
+
+	(void)seed;
+	for (int i = 0; i < 4 && !bad; i++) {
+		struct weft_comm *own;
+
+		if (weft_comm_create(ctx_of_test, NULL, &own) != WEFT_SUCCESS)
+			return ranks_say(r, "comm: %s", weft_error_detail());
+		bad = i < 3 ? beside_good(r, own, i < 2 ? 1 : 2, i > 0)
+			    : beside_never(r, own, comm);
+		if (!bad)
+			bad = leave(r, own, comm);
+	}
+	return bad;
+}
+
 /* ---- runs -----------------------------------------------------------------------------
  */
 
 /* Large groups first: who is in none of the later ones leaves. */
-enum part { RANDOM, DIFFER, NEVER, CROSS, PLAIN, DIES, PARTS };
+enum part { RANDOM, DIFFER, NEVER, BESIDE_IT, CROSS, PLAIN, DIES, PARTS };
 
 static const struct ranks_part parts[PARTS] = {
 	[RANDOM] = {5, -1, "many between five, in any order"},
 	[DIFFER] = {3, -1, "lengths and types that differ"},
 	[NEVER] = {3, -1, "a message that never comes"},
+	[BESIDE_IT] = {3, -1, "a collective that fails beside a message"},
 	[CROSS] = {2, -1, "sends before receives, of all lengths"},
 	[PLAIN] = {2, -1, "there and back, many times"},
 	[DIES] = {3, 1, "a rank that dies"},
 };
 
 static int (*const bodies[PARTS])(struct ranks *, struct weft_comm *, uint32_t) = {
-	[RANDOM] = random_body, [DIFFER] = differ_body, [NEVER] = never_body,
-	[CROSS] = cross_body,	[PLAIN] = plain_body,	[DIES] = dies_body,
+	[RANDOM] = random_body,	   [DIFFER] = differ_body, [NEVER] = never_body,
+	[BESIDE_IT] = beside_body, [CROSS] = cross_body,   [PLAIN] = plain_body,
+	[DIES] = dies_body,
 };
 
 static int job_body(struct ranks *r)
