@@ -186,6 +186,11 @@ void seen_end(struct exec_req *req)
 
 /* ---- steps ------------------------------------------------------------------------- */
 
+static uint32_t seen_pair(const struct slot *slot)
+{
+	return slot->req->call.pair ? TRACE_PAIR_ALONE : slot->k & TRACE_PAIR_MASK;
+}
+
 void seen_send(struct slot *slot, uint64_t now)
 {
 	struct exec_req *req = slot->req;
@@ -207,9 +212,9 @@ void seen_message(struct slot *slot)
 		return;
 	struct exec_req *req = slot->req;
 	struct trace_peer *p = slot->peer->seen;
-	const uint64_t now =
-		trace_put_pair(req->x->trace, TRACE_SEND, 0, req->call.comm,
-			       req->call.call, slot->inst.peer, slot->bytes, slot->k);
+	const uint64_t now = trace_put_pair(req->x->trace, TRACE_SEND, 0, req->call.comm,
+					    req->call.call, slot->inst.peer, slot->bytes,
+					    seen_pair(slot));
 
 	/* One that is sent again was counted. */
 	if (!slot->tries)
@@ -226,7 +231,7 @@ void seen_put(struct slot *slot, uint64_t bytes, bool last)
 	struct trace_peer *p = slot->peer->seen;
 	const uint64_t now =
 		trace_put_pair(req->x->trace, TRACE_PUT, 0, req->call.comm,
-			       req->call.call, slot->inst.peer, bytes, slot->k);
+			       req->call.call, slot->inst.peer, bytes, seen_pair(slot));
 
 	p->puts++;
 	if (last)
@@ -280,7 +285,8 @@ void seen_step(struct slot *slot)
 	if (slot->inst.kind > PLAN_RECV && slot->bytes <= TRACE_LOCAL_MIN)
 		return;
 	now = trace_put_pair(req->x->trace, TRACE_STEP, slot->inst.kind, req->call.comm,
-			     req->call.call, slot->inst.peer, slot->bytes, slot->k);
+			     req->call.call, slot->inst.peer, slot->bytes,
+			     seen_pair(slot));
 	c->moved = now;
 	if (slot->inst.kind == PLAN_SEND)
 		seen_sent(slot, now);
@@ -305,9 +311,9 @@ void seen_ready(struct slot *slot)
 	if (!TRACE_ON)
 		return;
 	struct exec_req *req = slot->req;
-	const uint64_t now =
-		trace_put_pair(req->x->trace, TRACE_READY, 0, req->call.comm,
-			       req->call.call, slot->inst.peer, slot->bytes, slot->k);
+	const uint64_t now = trace_put_pair(req->x->trace, TRACE_READY, 0, req->call.comm,
+					    req->call.call, slot->inst.peer, slot->bytes,
+					    seen_pair(slot));
 
 	req->seen->waiting--;
 	trace_stage_find(req->seen, now);

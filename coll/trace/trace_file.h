@@ -60,12 +60,17 @@ enum trace_reason {
 	TRACE_REASON_END
 };
 
+/* The message of a call of two ranks, which has a number of its own: a collective's of
+ * the same communicator may have the same. */
+#define TRACE_PAIR_ALONE UINT16_MAX
+#define TRACE_PAIR_MASK	 (UINT16_MAX >> 1) /* of all other numbers */
+
 struct trace_event {
 	uint64_t ticks;
 	uint8_t kind; /* enum trace_kind */
 	uint8_t what;
-	uint16_t
-		pair; /* STEP, SEND: number between the two ranks in this call, 16 bits */
+	uint16_t pair; /* STEP, READY, PUT, SEND: number between the two ranks in this
+			* call, 15 bits, or TRACE_PAIR_ALONE */
 	uint32_t comm;
 	uint32_t call;
 	int32_t peer; /* rank of the context; of CALL that of the communicator */

@@ -192,6 +192,7 @@ static void files(void)
 
 struct found {
 	uint64_t calls, ends, sends, recvs, fails, puts;
+	uint64_t alone; /* of messages between two ranks */
 	uint32_t reason;
 };
 
@@ -206,6 +207,7 @@ static bool look(const char *path, struct found *f)
 	for (uint64_t i = 0; i < dump.head.count; i++) {
 		const struct trace_event *e = &dump.event[i];
 
+		f->alone += e->pair == TRACE_PAIR_ALONE;
 		f->calls += e->kind == TRACE_CALL && e->what == WEFT_COLL_ALLREDUCE;
 		f->ends += e->kind == TRACE_END && e->what == WEFT_SUCCESS;
 		f->sends += e->kind == TRACE_STEP && e->what == 0;
@@ -221,6 +223,26 @@ static char *armed_path(const struct ranks *r, char path[400])
 {
 	snprintf(path, 400, "%s/rank-%d.%ld.0.trace", folder, r->rank, (long)getpid());
 	return path;
+}
+
+/* A message, which has the number of a collective before it, is told from what that one
+ * sent: as it is given and is done, or has come. */
+static int message_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
+{
+	enum weft_result got;
+	struct found f;
+	char name[40];
+	float x = 1;
+
+	got = r->rank ? weft_recv(comm, &x, 1, WEFT_FP32, 0, NULL)
+		      : weft_send(comm, &x, 1, WEFT_FP32, 1, NULL);
+	snprintf(name, sizeof(name), "message-%d", r->rank);
+	if (got != WEFT_SUCCESS || weft_trace_dump(ctx, at(name)) != WEFT_SUCCESS)
+		return ranks_say(r, "message: %s", weft_error_detail());
+	if (!look(at(name), &f) || f.alone != (r->rank ? 1 : 2))
+		return ranks_say(r, "message: %s: %llu events of it", weft_error_detail(),
+				 (unsigned long long)f.alone);
+	return RANKS_GOOD;
 }
 
 static int dumps_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
@@ -240,7 +262,7 @@ static int dumps_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *c
 	if (weft_trace_dump(ctx, at(name)) != WEFT_SUCCESS)
 		return ranks_say(r, "dump: %s", weft_error_detail());
 	if (!look(at(name), &f) || f.calls != 5 || f.ends < 5 || !f.sends || !f.recvs ||
-	    f.fails || f.reason != TRACE_ASKED)
+	    f.fails || f.alone || f.reason != TRACE_ASKED)
 		return ranks_say(r, "asked: %s: %llu calls, %llu ends, %llu sends",
 				 weft_error_detail(), (unsigned long long)f.calls,
 				 (unsigned long long)f.ends, (unsigned long long)f.sends);
@@ -292,6 +314,8 @@ static int body(struct ranks *r)
 	if (weft_comm_create(ctx, NULL, &comm) != WEFT_SUCCESS)
 		return ranks_say(r, "communicator: %s", weft_error_detail());
 	rc = dumps_body(r, ctx, comm);
+	if (rc == RANKS_GOOD)
+		rc = message_body(r, ctx, comm);
 	if (rc == RANKS_GOOD && !leave)
 		rc = deadline_body(r, comm);
 	/* After the deadline it may be a moment until nobody can write any more. */
