@@ -201,6 +201,25 @@ static void accord_print(char *text, size_t len, uint32_t comm, uint32_t call,
 		 call, comm, rank[low], said[low], rank[1 - low], said[1 - low]);
 }
 
+/* Lines of a rank at one turn are of call `ahead`, those of the other of `call`, before
+ * that: each call takes as many turns on all ranks, so that they differed in `call` or
+ * before. What the rank that is ahead ran there it may not know any more. */
+static void accord_apart(struct exec_req *req, uint32_t call, int32_t rank,
+			 const struct sig_call *what, bool exact, uint32_t ahead,
+			 int32_t ahead_rank, int32_t judge)
+{
+	char said[ACCORD_CALL_MAX], text[ACCORD_TEXT_MAX];
+
+	sig_call_print(what, exact, said, sizeof(said));
+	snprintf(
+		text, sizeof(text),
+		"communicator %u: rank %d runs %s in call %u, rank %d is in call %u, and "
+		"gave different arguments to call %u or to one before it; every rank "
+		"must give the same",
+		req->call.comm, rank, said, call, ahead_rank, ahead, call);
+	accord_begin(req, call, text, judge);
+}
+
 /* own: what this rank runs, or ran, in `call`. judge as for accord_begin(). */
 static void accord_other(struct exec_req *req, uint32_t call, const struct sig_call *own,
 			 int32_t rank, const struct sig_call *other, bool exact,
@@ -306,7 +325,8 @@ void accord_line(struct exec_req *req, int32_t rank, uint32_t call, uint64_t sig
 	exact = sig_unpack(sig, req->x->size, &other);
 	if (ahead > 0) {
 		/* It was in ours, and has something to say of it when it is asked. */
-		accord_other(req, req->call.call, &req->call.id, rank, &other, exact, -1);
+		accord_apart(req, req->call.call, req->x->rank, &req->call.id, true, call,
+			     rank, -1);
 		req_probe(req, rank);
 	} else if (past && (sig ^ past->sig) & ~SIG_PAST_MASK) {
 		/* There it still runs: what is said of a later one would not end it. */
@@ -314,7 +334,8 @@ void accord_line(struct exec_req *req, int32_t rank, uint32_t call, uint64_t sig
 	} else if (past) {
 		accord_other_past(req, rank);
 	} else {
-		accord_other_call(req, rank, &other, exact);
+		accord_apart(req, call, rank, &other, exact, req->call.call, req->x->rank,
+			     0);
 	}
 }
 
@@ -341,6 +362,33 @@ void accord_status(struct exec_req *req, const struct ctl_msg *msg)
 		accord_other_call(req, msg->src, &msg->status.call, true);
 	else if (msg->sig != req->sig)
 		accord_other_past(req, msg->src);
+}
+
+void accord_forgotten(struct exec_req *req, const struct ctl_msg *msg)
+{
+	if (req->state != EXEC_RUNNING)
+		return;
+	/* Something better does not come. */
+	if (req->accord.on && req->accord.judge < 0)
+		accord_step(req, 0);
+	req->forgot_rank = msg->src;
+	req->forgot_since = msg->forgotten.since;
+}
+
+/* That the call was the same, and what came of it is late, nobody can exclude: so this is
+ * for the deadline. */
+bool accord_explain(const struct exec_req *req, char *text, size_t len)
+{
+	if (req->forgot_rank < 0)
+		return false;
+	snprintf(text, len,
+		 "rank %d has ended it, and started %u more since, so that it does not "
+		 "know any more what it was there; unless something is still under way, "
+		 "the ranks gave different arguments to it or to one before: %s must "
+		 "give the same",
+		 req->forgot_rank, req->forgot_since,
+		 req->call.pair ? "both" : "every rank");
+	return true;
 }
 
 /* A put came of a request that is another one, or of none that is doubled. */

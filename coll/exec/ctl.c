@@ -86,6 +86,12 @@ struct ctl_wire_elsewhere {
 };
 static_assert(sizeof(struct ctl_wire_elsewhere) == 32, "wire format");
 
+struct ctl_wire_forgotten {
+	uint32_t since;
+	uint32_t pad;
+};
+static_assert(sizeof(struct ctl_wire_forgotten) == 8, "wire format");
+
 struct ctl_wire_win {
 	uint32_t index;
 	uint32_t pad;
@@ -218,6 +224,14 @@ static size_t ctl_encode_win(const struct ctl_win *win, char *to)
 	return sizeof(w);
 }
 
+static size_t ctl_encode_forgotten(const struct ctl_forgotten *forgotten, char *to)
+{
+	struct ctl_wire_forgotten w = {.since = htole32(forgotten->since)};
+
+	memcpy(to, &w, sizeof(w));
+	return sizeof(w);
+}
+
 static size_t ctl_encode_agree(const struct agree_msg *agree, char *to)
 {
 	struct ctl_wire_agree w = {.ballot = htole64(agree->ballot),
@@ -280,6 +294,9 @@ size_t ctl_encode(const struct ctl_msg *msg, void *buf)
 		break;
 	case CTL_AGREE:
 		body = ctl_encode_agree(&msg->agree, at);
+		break;
+	case CTL_FORGOTTEN:
+		body = ctl_encode_forgotten(&msg->forgotten, at);
 		break;
 	case CTL_REVOKED:
 		break;
@@ -422,6 +439,18 @@ static bool ctl_decode_win(const char *at, size_t len, struct ctl_win *win)
 	return true;
 }
 
+static bool ctl_decode_forgotten(const char *at, size_t len,
+				 struct ctl_forgotten *forgotten)
+{
+	struct ctl_wire_forgotten w;
+
+	if (len != sizeof(w))
+		return false;
+	memcpy(&w, at, sizeof(w));
+	*forgotten = (struct ctl_forgotten){.since = le32toh(w.since)};
+	return true;
+}
+
 static bool ctl_decode_agree(const char *at, size_t len, struct agree_msg *agree)
 {
 	struct ctl_wire_agree w;
@@ -478,7 +507,7 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 		return false;
 	msg->pair = w.pair;
 	if (msg->pair && w.kind != CTL_FAIL && w.kind != CTL_PROBE &&
-	    w.kind != CTL_STATUS)
+	    w.kind != CTL_STATUS && w.kind != CTL_FORGOTTEN)
 		return false;
 	switch (w.kind) {
 	case CTL_READY:
@@ -504,6 +533,8 @@ bool ctl_decode(const void *buf, size_t len, int32_t size, struct ctl_msg *msg)
 		return ctl_decode_win(at, len, &msg->win);
 	case CTL_ELSEWHERE:
 		return ctl_decode_elsewhere(at, len, size, &msg->elsewhere);
+	case CTL_FORGOTTEN:
+		return ctl_decode_forgotten(at, len, &msg->forgotten);
 	case CTL_AGREE:
 		return ctl_decode_agree(at, len, &msg->agree);
 	}

@@ -36,6 +36,9 @@ enum ctl_kind {
 	CTL_ELSEWHERE,	/* answer to PROBE of a call that has not started: what runs */
 	CTL_REVOKE,	/* the communicator is taken back: nothing goes on with it */
 	CTL_AGREE,	/* who of its members goes on (agree.h) */
+	/* Answer to PROBE of a call that the sender has ended so many calls ago that it
+	 * does not know any more what it was. */
+	CTL_FORGOTTEN,
 };
 
 enum ctl_choice { CTL_CHOICE_MESSAGE = 0, CTL_CHOICE_PUT = 1 };
@@ -90,6 +93,10 @@ struct ctl_elsewhere {
 	int32_t waits_for; /* rank, or -1 */
 };
 
+struct ctl_forgotten {
+	uint32_t since; /* calls that the sender has started after that one */
+};
+
 /* Calls msg.call, msg.call - 1, ... of the sender. */
 struct ctl_past {
 	uint8_t entries;
@@ -109,7 +116,8 @@ struct ctl_msg {
 	int32_t src; /* rank */
 	uint32_t comm;
 	uint32_t call; /* full call number */
-	bool pair;     /* the call is one of two ranks (pair.h): FAIL, PROBE, STATUS */
+	bool pair;     /* the call is one of two ranks (pair.h): FAIL, PROBE, STATUS,
+		     FORGOTTEN */
 	uint64_t sig;  /* of the sender's call: READY, PROBE, STATUS */
 	union {
 		struct ctl_ready ready;
@@ -117,6 +125,7 @@ struct ctl_msg {
 		struct ctl_status status;
 		struct ctl_past past;
 		struct ctl_win win;
+		struct ctl_forgotten forgotten;
 		struct ctl_elsewhere elsewhere;
 		struct agree_msg agree;
 	};

@@ -234,6 +234,10 @@ struct exec_req {
 	/* Which has not called it, and waits in another call; -1: none is known. */
 	int32_t elsewhere_rank;
 	struct ctl_elsewhere elsewhere;
+	/* Which has ended it so many calls ago that it does not know what it was; -1:
+	 * none is known. */
+	int32_t forgot_rank;
+	uint32_t forgot_since;
 };
 
 enum comm_state { COMM_UNKNOWN, COMM_OPEN, COMM_CLOSED };
@@ -521,8 +525,13 @@ void accord_line(struct exec_req *req, int32_t rank, uint32_t call, uint64_t sig
  * disagree, and it has ended with what they say. Whoever it waits for may have done the
  * call as another one, and come back never. */
 bool accord_overtaken(struct exec_req *req);
-/* Compares with what another rank says that it runs. */
+/* Compares with what another rank says that it runs; and where one says that it has ended
+ * the call too long ago to know what it ran. */
 void accord_status(struct exec_req *req, const struct ctl_msg *msg);
+void accord_forgotten(struct exec_req *req, const struct ctl_msg *msg);
+/* What the deadline says of it: "rank 1 has ended it, ..."; false where nothing is known.
+ */
+bool accord_explain(const struct exec_req *req, char *text, size_t len);
 void accord_doubled(struct exec_req *req);
 /* The peer of the slot `how` ("sends", "expects") another number of bytes. */
 void accord_lengths(struct slot *slot, const char *how, uint64_t theirs);

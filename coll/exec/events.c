@@ -234,6 +234,9 @@ static void event_req(struct exec_req *req, const struct ctl_msg *msg)
 	case CTL_ELSEWHERE:
 		order_take(req, msg);
 		break;
+	case CTL_FORGOTTEN:
+		accord_forgotten(req, msg);
+		break;
 	case CTL_REPORT:
 	case CTL_PAST:
 	case CTL_REVOKE:
@@ -305,7 +308,8 @@ static void event_late_fail(struct exec *x, const struct ctl_msg *msg)
 }
 
 /* READY or PROBE of a call that does not run here: it never will, because the
- * communicator failed; or it is over, and was another one here. */
+ * communicator failed; or it is over, and was another one here, or nobody knows any more
+ * which. */
 static void event_over(struct exec *x, const struct ctl_msg *msg)
 {
 	const struct exec_comm *comm = &x->comms[msg->comm];
@@ -328,6 +332,9 @@ static void event_over(struct exec *x, const struct ctl_msg *msg)
 		answer.sig = past->sig;
 		answer.status.call = past->id;
 		answer.status.waits_for = -1;
+	} else if (!past && msg->kind == CTL_PROBE) {
+		answer.kind = CTL_FORGOTTEN;
+		answer.forgotten.since = comm->next_call - 1 - msg->call;
 	} else {
 		return;
 	}

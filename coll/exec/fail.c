@@ -270,6 +270,15 @@ static void req_timed_out(struct exec_req *req)
 	const int32_t rank = req_waits_for(req, &slot);
 	char behind[64] = "", order[CTL_TEXT_MAX];
 
+	if (accord_explain(req, order, sizeof(order))) {
+		req_fail(req, WEFT_ERR_TIMEOUT, req->forgot_rank,
+			 "%s, call %u of communicator %u, is not finished within %.3f s: "
+			 "%s",
+			 exec_req_what(req),
+			 req->call.pair ? req->call.call >> 1 : req->call.call,
+			 req->call.comm, (double)req->call.timeout_us * 1e-6, order);
+		return;
+	}
 	if (req->call.pair) {
 		req_fail(req, WEFT_ERR_TIMEOUT, req->call.peer,
 			 "%s: rank %d did not %s it within %.3f s", exec_req_what(req),
@@ -373,6 +382,7 @@ bool req_clock(struct exec_req *req, int64_t now)
 		req->moved = now;
 		req->blame = -1;
 		req->elsewhere_rank = -1;
+		req->forgot_rank = -1;
 		return false;
 	}
 	if (now >= req->deadline) {

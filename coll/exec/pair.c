@@ -123,7 +123,8 @@ static void pair_late_fail(struct exec *x, const struct ctl_msg *msg)
 		sink_open(x, msg);
 }
 
-/* PROBE: what the call was here, or why it will not be. */
+/* PROBE: what the call was here, or that nobody knows it any more, or why it will not be.
+ */
 static void pair_answer(struct exec *x, const struct ctl_msg *msg)
 {
 	const struct exec_comm *comm = &x->comms[msg->comm];
@@ -137,6 +138,9 @@ static void pair_answer(struct exec *x, const struct ctl_msg *msg)
 		answer.status.call =
 			pair->recent[msg->call & 1][(msg->call >> 1) % PAIR_PAST];
 		answer.status.waits_for = -1;
+	} else if (!failed && age > PAIR_PAST && age <= PAIR_K_MASK / 2) {
+		answer.kind = CTL_FORGOTTEN;
+		answer.forgotten.since = age - 1;
 	} else if (failed || comm->failed != WEFT_SUCCESS) {
 		answer.kind = CTL_FAIL;
 		answer.fail.result = failed ? pair->failed : comm->failed;

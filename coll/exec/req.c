@@ -399,6 +399,7 @@ static void req_reset(struct exec_req *req, const struct exec_call *call)
 	req->deadline = INT64_MAX;
 	req->blame = -1;
 	req->elsewhere_rank = -1;
+	req->forgot_rank = -1;
 	req->accord.on = false;
 }
 

@@ -150,6 +150,11 @@ static void test_messages(void)
 						  .comm = 5,
 						  .call = 70000,
 						  .waits_for = -1}};
+	struct ctl_msg forgotten = {.kind = CTL_FORGOTTEN,
+				    .src = 2,
+				    .comm = 1,
+				    .call = 9,
+				    .forgotten = {.since = 70000}};
 	struct ctl_msg revoked = {.kind = CTL_REVOKED, .src = 2, .call = 12};
 	struct ctl_msg agree = {
 		.kind = CTL_AGREE,
@@ -171,6 +176,9 @@ static void test_messages(void)
 	past.past.call[CTL_PAST_MAX - 1] = (struct sig_call){.count = 9, .root = 1};
 	check_message(past, "PAST");
 	check_message(revoked, "REVOKED");
+	check_message(forgotten, "FORGOTTEN");
+	forgotten.pair = true;
+	check_message(forgotten, "FORGOTTEN of two ranks");
 	check_message(signal, "WIN_SIGNAL");
 	signal.kind = CTL_WIN_GET;
 	check_message(signal, "WIN_GET");
