@@ -23,7 +23,14 @@ enum {
 	OPT_GAP,
 	OPT_WORK,
 	OPT_SLOW,
+	OPT_DEAD,
 	OPT_LATE,
+	OPT_LAG,
+	OPT_ON,
+	OPT_GROUPS,
+	OPT_STRIDED,
+	OPT_ALSO,
+	OPT_JSON,
 	OPT_CSV,
 	OPT_SVG,
 	OPT_EXPLAIN,
@@ -57,12 +64,31 @@ static const char help_text[] =
 	"in "
 	"10G;\n"
 	"                             default: that takes no time\n"
-	"      --slow HOST=PART       the host's ports have that part of their rate; may "
-	"be "
-	"given\n"
-	"                             16 times\n"
+	"      --slow NAME=PART       that has that part of its rate: a host's ports, or "
+	"what\n"
+	"                             weft(1) names: HOST, HOST:RAIL, PLACE, "
+	"PLACE:RAIL,\n"
+	"                             PLACE:PLACE; 32 times at most, with --dead\n"
+	"      --dead NAME            that is gone around where there is a way; dead "
+	"hosts "
+	"have\n"
+	"                             no ranks\n"
 	"      --late RANK=US         the rank begins that much later\n"
+	"      --lag RANK=FACTOR      its --gap and --work take so many times as long; "
+	"16 "
+	"times\n"
+	"                             at most, with --late\n"
+	"      --on FIRST-LAST[/STEP] of all ranks only those\n"
+	"      --groups N, --strided N  in N groups at once, of ranks that are "
+	"neighbours, "
+	"or\n"
+	"                             N apart\n"
+	"      --also "
+	"OPERATION,bytes=B[,algorithm=A][,ranks=FIRST-LAST[/STEP]][,begin=US]"
+	"[,chunk=B]\n"
+	"                             at the same time; 16 times at most\n"
 	"      --csv FILE             one line for each result\n"
+	"      --json                 one JSON document in place of the table\n"
 	"      --svg FILE             times against ranks, or bytes where those are one "
 	"number\n"
 	"      --full                 message by message also where a ring's symmetry "
@@ -77,23 +103,9 @@ static int wrong(const char *what, const char *value)
 	return usage_error("sim", what, value);
 }
 
-/* The next of a list, cut off; NULL: there is none. */
-static char *item_next(char **list)
-{
-	char *item = *list, *comma;
-
-	if (!item)
-		return NULL;
-	comma = strchr(item, ',');
-	if (comma)
-		*comma++ = '\0';
-	*list = comma;
-	return item;
-}
-
 static int ranks_parse(struct sim_ask *ask, char *text)
 {
-	for (char *item; (item = item_next(&text));) {
+	for (char *item; (item = sim_item(&text));) {
 		int64_t n;
 
 		if (ask->ranks_count == SIM_LIST_MAX)
@@ -108,7 +120,7 @@ static int ranks_parse(struct sim_ask *ask, char *text)
 
 static int bytes_parse(struct sim_ask *ask, char *text)
 {
-	for (char *item; (item = item_next(&text));) {
+	for (char *item; (item = sim_item(&text));) {
 		if (ask->bytes_count == SIM_LIST_MAX)
 			return wrong("--bytes has at most 32 numbers; one too many is",
 				     item);
@@ -132,7 +144,7 @@ static int algos_parse(struct sim_ask *ask, char *text)
 				ask->algo[ask->algos++] = &algo_table[i];
 		return 0;
 	}
-	for (char *item; (item = item_next(&text));) {
+	for (char *item; (item = sim_item(&text));) {
 		const struct algo *algo = algo_find(ask->coll, item);
 
 		if (!algo) {
@@ -161,48 +173,40 @@ static int placement_parse(struct sim_ask *ask, const char *text)
 	return wrong("--placement is packed, scattered or rails, not", text);
 }
 
-/* A number within the limits and nothing behind it. */
-static bool number_parse(const char *text, double least, double most, double *value)
+static int groups_parse(struct sim_ask *ask, const char *text, bool strided)
 {
-	char *end;
+	int64_t n;
 
-	if ((*text < '0' || *text > '9') && *text != '.')
-		return false;
-	*value = strtod(text, &end);
-	return !*end && *value >= least && *value <= most;
-}
-
-static int slow_parse(struct sim_ask *ask, char *text)
-{
-	char *equals = strchr(text, '=');
-	struct sim_slow *slow = &ask->slow[ask->slows];
-
-	if (ask->slows == SIM_SLOW_MAX)
-		return wrong("--slow can be given 16 times; one too many is", text);
-	if (!equals || !number_parse(equals + 1, 1e-6, 1, &slow->part))
-		return wrong("--slow must be like gpu017=0.5, from 0.000001 to 1, not",
+	if (ask->groups)
+		return wrong("--groups or --strided can be given once; one too many is",
 			     text);
-	*equals = '\0';
-	slow->host = text;
-	ask->slows++;
+	if (!parse_int(text, 1, SIM_GROUPS_MAX, &n))
+		return wrong("--groups and --strided must be 1 to 65536, not", text);
+	ask->groups = (int32_t)n;
+	ask->strided = strided;
 	return 0;
 }
 
-static int late_parse(struct sim_ask *ask, char *text)
+/* Options that say what is not as it should be, and what else runs. -1: none of those. */
+static int more_parse(struct sim_ask *ask, int opt, char *text)
 {
-	char *equals = strchr(text, '=');
-	int64_t rank;
-	double us;
-
-	if (equals)
-		*equals = '\0';
-	if (!equals || !parse_int(text, 0, SIM_RANKS_MAX - 1, &rank) ||
-	    !number_parse(equals + 1, 0, 1e12, &us))
-		return wrong("--late must be a rank and microseconds, as in 7=250, not",
-			     text);
-	ask->late = (int32_t)rank;
-	ask->late_by = us * 1e-6;
-	return 0;
+	switch (opt) {
+	case OPT_SLOW:
+	case OPT_DEAD:
+		return sim_fault_parse(ask, text, opt == OPT_DEAD);
+	case OPT_LATE:
+	case OPT_LAG:
+		return sim_late_parse(ask, text, opt == OPT_LAG);
+	case OPT_ALSO:
+		return sim_also_parse(ask, text);
+	case OPT_ON:
+		return sim_some_parse(&ask->on, "--on", text);
+	case OPT_GROUPS:
+	case OPT_STRIDED:
+		return groups_parse(ask, text, opt == OPT_STRIDED);
+	default:
+		return -1;
+	}
 }
 
 static int option_parse(struct sim_ask *ask, int opt, char *text, char **algorithms)
@@ -237,7 +241,7 @@ static int option_parse(struct sim_ask *ask, int opt, char *text, char **algorit
 			       ? 0
 			       : wrong("--chunk must be like 64K, not", text);
 	case OPT_GAP:
-		if (!number_parse(text, 0, 1e6, &ask->gap))
+		if (!sim_number(text, 0, 1e6, &ask->gap))
 			return wrong("--gap must be microseconds up to 1000000, not",
 				     text);
 		ask->gap *= 1e-6;
@@ -247,10 +251,6 @@ static int option_parse(struct sim_ask *ask, int opt, char *text, char **algorit
 			return wrong("--work must be like 10G, not", text);
 		ask->work = (double)work;
 		return 0;
-	case OPT_SLOW:
-		return slow_parse(ask, text);
-	case OPT_LATE:
-		return late_parse(ask, text);
 	case OPT_SVG:
 		ask->svg = text;
 		return 0;
@@ -260,9 +260,14 @@ static int option_parse(struct sim_ask *ask, int opt, char *text, char **algorit
 	case OPT_FULL:
 		ask->full = true;
 		return 0;
-	default:
+	case OPT_JSON:
+		ask->json = true;
+		return 0;
+	case OPT_EXPLAIN:
 		ask->explain = true;
 		return 0;
+	default:
+		return more_parse(ask, opt, text);
 	}
 }
 
@@ -305,6 +310,20 @@ static int complete(struct sim_ask *ask)
 		return wrong("--fabric is missing: a map of the network, as README.md of "
 			     "topo/fabric describes",
 			     NULL);
+	if (ask->on.step && ask->groups)
+		return wrong("--on and --groups or --strided cannot be given together",
+			     NULL);
+	for (unsigned i = 0; i < ask->lates; i++) {
+		if (ask->late[i].factor > 1 && ask->gap <= 0 && ask->work <= 0)
+			return wrong("--lag needs --gap or --work: without those, ranks "
+				     "take no time of their own",
+				     NULL);
+		for (unsigned j = 0; j < ask->ranks_count; j++)
+			if (ask->late[i].rank >= ask->ranks[j])
+				return wrong("--late and --lag must name ranks that "
+					     "there are, 0 to --ranks less one",
+					     NULL);
+	}
 	return -1;
 }
 
@@ -322,7 +341,14 @@ int sim_args(struct sim_ask *ask, int argc, char **argv)
 		{"gap", required_argument, NULL, OPT_GAP},
 		{"work", required_argument, NULL, OPT_WORK},
 		{"slow", required_argument, NULL, OPT_SLOW},
+		{"dead", required_argument, NULL, OPT_DEAD},
 		{"late", required_argument, NULL, OPT_LATE},
+		{"lag", required_argument, NULL, OPT_LAG},
+		{"on", required_argument, NULL, OPT_ON},
+		{"groups", required_argument, NULL, OPT_GROUPS},
+		{"strided", required_argument, NULL, OPT_STRIDED},
+		{"also", required_argument, NULL, OPT_ALSO},
+		{"json", no_argument, NULL, OPT_JSON},
 		{"csv", required_argument, NULL, OPT_CSV},
 		{"svg", required_argument, NULL, OPT_SVG},
 		{"explain", no_argument, NULL, OPT_EXPLAIN},

@@ -27,6 +27,7 @@ TESTS += %D%/fabric/tests/test_tier
 noinst_LTLIBRARIES += topo/libsim.la
 topo_libsim_la_SOURCES = \
 	%D%/sim/net.h %D%/sim/net_in.h %D%/sim/net.c %D%/sim/net_links.c \
+	%D%/sim/net_fault.c \
 	%D%/sim/share.h %D%/sim/share_in.h %D%/sim/share.c %D%/sim/share_fill.c \
 	%D%/sim/shape.h %D%/sim/shape.c %D%/sim/engine.h %D%/sim/engine_in.h \
 	%D%/sim/engine.c %D%/sim/actor.c %D%/sim/track.c \

@@ -25,7 +25,7 @@ ok "four results" test "$(grep -c '^allgather ' "$tmp/out")" = 4
 ok "the tiers are explained" grep -q 'in two buildings .*latency .*pair by pair' "$tmp/out"
 ok "and what limits" grep -q 'the busiest link .* of tier ' "$tmp/out"
 ok "the CSV has a head and a line each" test "$(wc -l <"$tmp/csv")" = 5
-ok "with as many fields" test "$(awk -F, '{ print NF }' "$tmp/csv" | sort -u)" = 12
+ok "with as many fields" test "$(awk -F, '{ print NF }' "$tmp/csv" | sort -u)" = 15
 "$weft" sim allgather --algorithm ring,ffbruck --ranks 8,32 --bytes 1M --fabric "$tmp/map" \
 	--csv "$tmp/again" >/dev/null
 ok "the same input gives the same times" diff <(cut -d, -f1-11 "$tmp/csv") \
@@ -55,6 +55,63 @@ ok "and the terms of each tier" test "$(grep -c '^  terms, .* L .* o .* 1/G ' "$
 "$weft" sim allreduce --algorithm all --ranks 32 --bytes 64K --fabric "$tmp/map" >"$tmp/out"
 ok "all algorithms that can" test "$(grep -c '^allreduce ' "$tmp/out")" -ge 5
 
+# What is slow, dead, late, and what else runs. time NAME ARGUMENTS...: of the first result.
+time_of() {
+	"$weft" sim allgather --algorithm ring --bytes 1M --fabric "$tmp/map" --csv "$tmp/one" "$@" \
+		>/dev/null && sed -n 2p "$tmp/one" | cut -d, -f6
+}
+# shellcheck disable=SC2317 # called by ok
+longer() { # FACTOR A B: B is at least so many times A
+	awk -v f="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(a > 0 && b >= f * a) }'
+}
+well=$(time_of --ranks 30)
+ok "a slow host" longer 3 "$well" "$(time_of --ranks 30 --slow n02=0.25)"
+ok "a slow link of two buildings" longer 1.5 "$well" \
+	"$(time_of --ranks 30 --slow b1/-/-:b2/-/-=0.01)"
+ok "a dead host has no ranks: as well with a spare one" test -n "$(time_of --ranks 30 --dead n02)"
+ok "a dead rail" longer 1 "$(time_of --ranks 30 --slow n02=0.9)" \
+	"$(sed 's/^rail r0.*/rail r0 40G\nrail r1 40G/' "$tmp/map" >"$tmp/two" &&
+		time_of --ranks 30 --fabric "$tmp/two" --dead n02:r1)"
+cat >"$tmp/mesh" <<'END'
+weft-fabric 1
+rail r0 80G
+grid n[01-16] 4/1/1
+tier rack latency=2us
+tier far latency=5us rate=240G mesh
+END
+plain=$(time_of --ranks 16 --fabric "$tmp/mesh")
+dead=$(time_of --ranks 16 --fabric "$tmp/mesh" --dead b1/z1/k1:b2/z1/k1)
+ok "a dead link is gone around, which takes longer" longer 1.001 "$plain" "$dead"
+ok "in full the same" test "$dead" = \
+	"$(time_of --full --ranks 16 --fabric "$tmp/mesh" --dead b1/z1/k1:b2/z1/k1)"
+"$weft" sim allgather --algorithm ring --ranks 16 --bytes 1M --fabric "$tmp/mesh" --explain \
+	--dead b1/z1/k1:b2/z1/k1 >"$tmp/out"
+ok "and said so" grep -q 'pair by pair, 2 of them dead' "$tmp/out"
+work=$(time_of --ranks 8 --gap 10)
+ok "a rank that takes twice as long for what it does" longer 1.5 "$work" \
+	"$(time_of --ranks 8 --gap 10 --lag 3=20)"
+ok "ranks that are late, two of them" longer 1 0.0005 \
+	"$(time_of --ranks 8 --late 3=500 --late 4=100)"
+
+"$weft" sim alltoall --algorithm direct --ranks 32 --bytes 1M --fabric "$tmp/map" --strided 2 \
+	--json --csv "$tmp/two.csv" >"$tmp/json"
+ok "two groups at once, as JSON" "$build/cli/tests/json_schema" \
+	"$top/cli/schema/sim.schema.json" "$tmp/json"
+ok "each is said" test "$(grep -c '"alone_s"' "$tmp/json")" = 2
+ok "a line each in the CSV, behind that of all" test "$(cut -d, -f13 "$tmp/two.csv" | tr '\n' ' ')" = "job 0 1 2 "
+ok "which hold each other up" bash -c \
+	"awk -F, 'NR > 2 && \$6 > 1.2 * \$15 { n++ } END { exit n != 2 }' '$tmp/two.csv'"
+ok "another operation beside it" grep -qE \
+	'^  job 2: broadcast chain, 4M, ranks 16-30/2, from 100.000 us: .*, alone .* \(1.00 times\)' \
+	<("$weft" sim allreduce --ranks 32 --on 0-15 --bytes 1M --fabric "$tmp/map" \
+		--also broadcast,bytes=4M,algorithm=chain,ranks=16-30/2,begin=100)
+"$weft" sim barrier --ranks 32 --groups 16 --also barrier,ranks=0-31/3 --fabric "$tmp/map" >"$tmp/out"
+ok "many: the first and the last" test "$(grep -c '^  job ' "$tmp/out")" = 2
+"$weft" sim allgather --algorithm ring --ranks 8,16 --bytes 1K,1M --fabric "$tmp/map" --json \
+	--slow n02=0.5 --dead n05 --late 1=3 --lag 2=2 --gap 1 >"$tmp/json"
+ok "JSON of several sizes, with what is wrong" "$build/cli/tests/json_schema" \
+	"$top/cli/schema/sim.schema.json" "$tmp/json"
+
 # shellcheck disable=SC2317 # called by ok
 says() { # STATUS TEXT ARGUMENTS...: on stderr, in one line
 	local want=$1 text=$2 err status
@@ -74,7 +131,12 @@ ok "no ranks" says 2 "--ranks is missing" allgather --bytes 1M --fabric "$tmp/ma
 ok "no bytes" says 2 "--bytes is missing" allgather --ranks 8 --fabric "$tmp/map"
 ok "no map" says 2 "--fabric is missing" allgather --ranks 8 --bytes 1M
 for bad in '--ranks 0' '--ranks x' '--bytes -1' '--placement here' '--seed 0' '--gap x' \
-	'--work 0' '--slow n01' '--slow n01=0' '--slow n01=2' '--late 1' '--late x=1' '--chunk 0' \
+	'--work 0' '--slow n01' '--slow n01=0' '--slow n01=2' '--late 1' '--lag 1=0.5' '--lag 1=2' '--lag x=2 --gap 1' \
+	'--late 8=1' '--groups 0' '--strided x' '--groups 2 --strided 2' '--on 0-3 --groups 2' \
+	'--on 3' '--on 5-3' '--on 0-7/0' '--on 1-2-3' '--also gossip' '--also allgather' \
+	'--also allgather,bytes=x' '--also allgather,bytes=1,ranks=9' '--also barrier,more' \
+	'--also barrier,begin=-1' '--also barrier,algorithm=nosuch' '--also barrier,chunk=0' \
+	'--json=1' '--late x=1' '--chunk 0' \
 	'--eager x' '--nonsense' 'more'; do
 	# shellcheck disable=SC2086 # two words
 	ok "refused: $bad" says 2 "weft sim: " "${all[@]}" $bad
@@ -84,6 +146,15 @@ ok "a file that is not there" says 1 "$tmp/none: No such file" allgather --ranks
 ok "more ranks than hosts" says 1 "$tmp/map: 33 ranks, but the map has 16 hosts of 2" \
 	allgather --ranks 33 --bytes 1M --fabric "$tmp/map"
 ok "a slow host that there isn't" says 1 '"n99" is to be slow' "${all[@]}" --slow n99=0.5
+
+ok "a dead host that there isn't" says 1 '"n99" is to be slow or dead' "${all[@]}" --dead n99
+ok "a dead rack with ranks" says 1 'no other way to the 4 ranks' allgather --ranks 32 \
+	--bytes 1M --fabric "$tmp/map" --dead b1/z1/k1
+ok "a link that a tier does not have" says 1 'has a switch, and no links pair by pair' \
+	"${all[@]}" --dead b1/z1/-:b1/z2/-
+ok "ranks that there are not" says 1 'ranks that there are not' "${all[@]}" --on 0-8
+ok "nor beside it" says 1 'ranks that there are not' "${all[@]}" --also barrier,ranks=0-8
+ok "groups that are not equal" says 1 'groups that are equal' "${all[@]}" --groups 3
 
 # broken EXPRESSION: the map, changed by sed.
 broken() {

@@ -201,6 +201,12 @@ static void recv_open(struct engine *e, uint32_t actor, uint64_t number)
 	engine_event(e, e->now + path.latency, EVENT_READY, track, slot->turn);
 }
 
+/* How much longer than others' its own work takes a rank. */
+static double lag_of(const struct engine *e, const struct actor *a)
+{
+	return e->o->lag ? e->o->lag[a->rank] : 1;
+}
+
 static void work_start(struct engine *e, uint32_t actor, uint64_t number)
 {
 	struct actor *a = &e->actor[actor];
@@ -211,8 +217,8 @@ static void work_start(struct engine *e, uint32_t actor, uint64_t number)
 	}
 	if (a->busy_work < e->now)
 		a->busy_work = e->now;
-	a->busy_work +=
-		(double)actor_bytes(e, a, number, actor_slot(a, number)) / e->o->work;
+	a->busy_work += (double)actor_bytes(e, a, number, actor_slot(a, number)) /
+			e->o->work * lag_of(e, a);
 	engine_event(e, a->busy_work, EVENT_WORK, actor, number);
 }
 
@@ -230,7 +236,7 @@ static void send_start(struct engine *e, uint32_t actor, uint64_t number)
 	}
 	if (a->busy_send < e->now)
 		a->busy_send = e->now;
-	a->busy_send += e->o->gap;
+	a->busy_send += e->o->gap * lag_of(e, a);
 	engine_event(e, a->busy_send, EVENT_ISSUE, track, number);
 }
 

@@ -26,7 +26,8 @@ struct sim_options {
 	double gap;	/* s that a message takes its sender */
 	double work;	/* bytes/s that a rank adds or copies; 0: that takes no time */
 	const double
-		*delay; /* by rank of the network: s that it is late; NULL: none is */
+		*delay;	   /* by rank of the network: s that it is late; NULL: none is */
+	const double *lag; /* by rank: so many times gap and work take it; NULL: once */
 	/* Told now and then how far it is; NULL: nobody is. */
 	void (*progress)(void *arg, uint64_t done, uint64_t all, double time);
 	void *progress_arg;

@@ -36,6 +36,19 @@ static void lower(struct model_tier *t, double link, double shared,
 	}
 }
 
+/* The narrowest link of a child of a mesh. */
+static double row_least(const struct sim_net *net, const struct sim_level *l, uint32_t c,
+			uint32_t first, uint32_t size)
+{
+	double least = INFINITY;
+
+	for (uint32_t j = 0; j < size; j++)
+		/* Its own place in the row has no link behind it. */
+		if (j != l->index[c] && net->capacity[first + j] < least)
+			least = net->capacity[first + j];
+	return least;
+}
+
 /* The links from the children of a level into it. A mesh has one to each other child,
  * which counts only where ranks meet there: what passes on its way up is not held by it.
  */
@@ -49,6 +62,8 @@ static bool level_lower(const struct sim_net *net, const struct sim_level *l, bo
 	for (int32_t r = 0; r < net->ranks; r++) {
 		const uint32_t c = l->child[r];
 
+		if (r && c == l->child[r - 1])
+			continue; /* the same links again */
 		if (l->up && l->up[c] != SHARE_NONE) {
 			const double wide = net->capacity[l->up[c]];
 
@@ -56,9 +71,7 @@ static bool level_lower(const struct sim_net *net, const struct sim_level *l, bo
 		} else if (meet && l->mesh && l->size[l->group[r]] > 1) {
 			const uint32_t size = l->size[l->group[r]],
 				       first = l->pair[l->group[r]] + l->index[c] * size;
-			/* Its own place in the row has no link behind it. */
-			const double one =
-				net->capacity[first + (l->index[c] == 0 ? 1 : 0)];
+			const double one = row_least(net, l, c, first, size);
 
 			lower(t, one, one * (size - 1) / count[c], l->tier);
 		}

@@ -138,20 +138,12 @@ static bool name_number(struct names *n, enum fabric_distance tier,
 /* ---- hosts ---------------------------------------------------------------------------
  */
 
-static double slow_of(const struct sim_net_options *o, const char *host)
-{
-	for (unsigned i = 0; i < o->slows; i++)
-		if (strcmp(o->slow[i].host, host) == 0)
-			return o->slow[i].part;
-	return 1;
-}
-
 /* Rails of a host (all, where it names none), and what they carry together. */
-static unsigned host_rails(const struct fabric_map *map, const struct fabric_host *host,
+static uint32_t host_rails(const struct fabric_map *map, const struct fabric_host *host,
 			   double *rate)
 {
 	const unsigned rails = fabric_map_rails(map);
-	unsigned mine = 0;
+	uint32_t mine = 0;
 	double sum = 0, all = 0;
 
 	for (unsigned i = 0; i < rails; i++) {
@@ -159,12 +151,12 @@ static unsigned host_rails(const struct fabric_map *map, const struct fabric_hos
 
 		all += bytes;
 		if (host->device[i][0]) {
-			mine++;
+			mine |= 1u << i;
 			sum += bytes;
 		}
 	}
 	*rate = mine ? sum : all;
-	return mine ? mine : rails;
+	return mine ? mine : (1u << rails) - 1;
 }
 
 static int host_add(struct net_build *b, const struct fabric_host *host, unsigned line,
@@ -179,9 +171,8 @@ static int host_add(struct net_build *b, const struct fabric_host *host, unsigne
 				"that no tier joins it to others",
 				host->place.host);
 	h->line = line;
-	h->rails = host_rails(b->map, host, &rate);
-	h->port = (double)(uint64_t)(rate / b->per_host *
-				     slow_of(b->options, host->place.host));
+	h->rail = h->rail_all = host_rails(b->map, host, &rate);
+	h->port = (double)(uint64_t)(rate / b->per_host);
 	if (h->port < 1)
 		return net_fail(
 			b, line,
@@ -198,7 +189,7 @@ static int host_add(struct net_build *b, const struct fabric_host *host, unsigne
 			return -ENOMEM;
 	}
 	b->hosts++;
-	return 0;
+	return net_fault_host(b, h, &host->place);
 }
 
 static int hosts_read(struct net_build *b)
@@ -246,10 +237,10 @@ static uint64_t random_next(uint64_t *seed)
 	return *seed * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* A slot is a host's place for a rank: host * per_host + index. */
-static bool slots_scatter(struct net_build *b, uint32_t *slot)
+/* A slot is a host's place for a rank: host * per_host + index. Here of `live` hosts. */
+static bool slots_scatter(struct net_build *b, uint32_t live, uint32_t *slot)
 {
-	const uint64_t all = (uint64_t)b->hosts * b->per_host;
+	const uint64_t all = (uint64_t)live * b->per_host;
 	uint32_t *of = malloc((size_t)all * sizeof(*of));
 	uint64_t seed = b->options->seed ? b->options->seed : 1;
 
@@ -268,35 +259,62 @@ static bool slots_scatter(struct net_build *b, uint32_t *slot)
 	return true;
 }
 
+/* Hosts that are not dead; the list is the caller's. */
+static int hosts_live(struct net_build *b, uint32_t **list, uint32_t *count)
+{
+	uint32_t *live = malloc(((size_t)b->hosts + 1) * sizeof(*live));
+
+	if (!live)
+		return -ENOMEM;
+	*count = 0;
+	for (uint32_t h = 0; h < b->hosts; h++)
+		if (!b->host[h].dead)
+			live[(*count)++] = h;
+	if ((uint64_t)*count * b->per_host < (uint64_t)b->net->ranks) {
+		free(live);
+		return net_fail(b, 0,
+				"%d ranks, but %u hosts of %u ranks are not dead; fewer "
+				"ranks, or more hosts",
+				b->net->ranks, *count, b->per_host);
+	}
+	*list = live;
+	return 0;
+}
+
 static int ranks_place(struct net_build *b)
 {
 	struct sim_net *net = b->net;
 	const uint32_t n = (uint32_t)net->ranks;
 	const uint32_t used = (n + b->per_host - 1) / b->per_host;
-	uint32_t *host, *seen;
+	uint32_t count = 0, *live = NULL, *host, *seen;
+	int rc = hosts_live(b, &live, &count);
 
+	if (rc)
+		return rc;
+	rc = -ENOMEM;
 	b->slot = net_alloc(b, n, sizeof(*b->slot));
 	host = net_alloc(b, n, sizeof(*host));
 	seen = calloc(b->hosts, sizeof(*seen));
-	if (!b->slot || !host || !seen) {
-		free(seen);
-		return -ENOMEM;
-	}
-	if (b->options->placement == SIM_SCATTERED && !slots_scatter(b, b->slot)) {
-		free(seen);
-		return -ENOMEM;
-	}
+	if (!b->slot || !host || !seen ||
+	    (b->options->placement == SIM_SCATTERED && !slots_scatter(b, count, b->slot)))
+		goto out;
 	for (uint32_t r = 0; r < n; r++) {
+		uint32_t slot = b->slot[r];
+
 		if (b->options->placement == SIM_PACKED)
-			b->slot[r] = r;
+			slot = r;
 		else if (b->options->placement == SIM_RAILS)
-			b->slot[r] = r % used * b->per_host + r / used;
-		host[r] = b->slot[r] / b->per_host;
+			slot = r % used * b->per_host + r / used;
+		host[r] = live[slot / b->per_host];
+		b->slot[r] = host[r] * b->per_host + slot % b->per_host;
 		net->hosts += !seen[host[r]]++;
 	}
-	free(seen);
 	net->host = host;
-	return 0;
+	rc = 0;
+out:
+	free(live);
+	free(seen);
+	return rc;
 }
 
 /* ---- ways ----------------------------------------------------------------------------
@@ -313,15 +331,37 @@ static void way_up_and_down(const struct sim_level *l, int32_t from, int32_t to,
 		p->link[p->links++] = down;
 }
 
-/* Where they meet in a mesh: the one link between the two. */
+static bool is_dead(const struct sim_level *l, uint32_t link)
+{
+	for (unsigned i = 0; i < l->deads; i++)
+		if (l->dead[i] == link)
+			return true;
+	return false;
+}
+
+/* Where they meet in a mesh: the one link between the two; where that is dead, by a third
+ * group, which differs by who the two are. That there is one was looked at before. */
 static void way_across(const struct sim_level *l, int32_t from, int32_t to,
 		       struct sim_path *p)
 {
 	const uint32_t group = l->group[from], first = l->pair[group];
+	const uint32_t a = l->index[l->child[from]], z = l->index[l->child[to]];
+	uint32_t size, k;
 
-	if (first != SHARE_NONE)
-		p->link[p->links++] = first + l->index[l->child[from]] * l->size[group] +
-				      l->index[l->child[to]];
+	if (first == SHARE_NONE)
+		return;
+	size = l->size[group];
+	if (!l->deads || !is_dead(l, first + a * size + z)) {
+		p->link[p->links++] = first + a * size + z;
+		return;
+	}
+	k = ((uint32_t)from + (uint32_t)to) % size;
+	while (k == a || k == z || is_dead(l, first + a * size + k) ||
+	       is_dead(l, first + k * size + z))
+		k = (k + 1) % size;
+	p->link[p->links++] = first + a * size + k;
+	p->link[p->links++] = first + k * size + z;
+	p->latency += l->latency;
 }
 
 void sim_net_path(const struct sim_net *net, int32_t from, int32_t to, struct sim_path *p)
@@ -330,6 +370,7 @@ void sim_net_path(const struct sim_net *net, int32_t from, int32_t to, struct si
 	unsigned at = 0, kind = SIM_OUT;
 
 	p->links = 0;
+	p->latency = 0;
 	while (at + 1 < net->levels &&
 	       (!l[at].said || l[at].group[from] != l[at].group[to]))
 		at++;
@@ -344,7 +385,7 @@ void sim_net_path(const struct sim_net *net, int32_t from, int32_t to, struct si
 	if (at == 0)
 		kind = SIM_HOST_OUT;
 	p->level = at;
-	p->latency = l[at].latency;
+	p->latency += l[at].latency;
 	p->out = (uint32_t)from * SIM_PORTS + kind;
 	p->in = (uint32_t)to * SIM_PORTS + kind + 1;
 	p->most = net->capacity[net->links + p->out];
@@ -358,19 +399,11 @@ void sim_net_path(const struct sim_net *net, int32_t from, int32_t to, struct si
 static int options_check(struct net_build *b)
 {
 	const struct sim_net_options *o = b->options;
-	struct fabric_host host;
 
 	if (o->ranks < 1 || o->ranks > SIM_RANKS_MAX)
 		return net_fail(b, 0, "%d ranks; there can be 1 to %d", o->ranks,
 				SIM_RANKS_MAX);
-	for (unsigned i = 0; i < o->slows; i++) {
-		if (!fabric_map_host(b->map, o->slow[i].host, &host))
-			return net_fail(b, 0,
-					"host \"%.63s\" is to be slow, but the map "
-					"does not have it",
-					o->slow[i].host);
-	}
-	return 0;
+	return net_faults_read(b);
 }
 
 int sim_net_open(const struct fabric_map *map, const struct sim_net_options *options,

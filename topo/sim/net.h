@@ -29,18 +29,32 @@ enum sim_placement {
 };
 const char *sim_placement_name(enum sim_placement p);
 
-/* A host whose ports have that part of their rate; 0 < part <= 1. */
-struct sim_slow {
-	const char *host;
+/*
+ * Something of the network that has only that part of its rate; 0 <= part <= 1; 0: it is
+ * dead. `name` says what:
+ *
+ *	HOST		the ports of its ranks; dead: no rank is placed there
+ *	HOST:RAIL	that rail of it; dead: its ranks take its other rails, and share
+ *them PLACE		(b1/z1/k1, b1/z1/-, b1/-/-) what joins it to the tier above
+ *	PLACE:RAIL	the same of a rail; dead: as that rail of each of its hosts
+ *	PLACE:PLACE	the link of the two, each way, where a mesh joins them; dead: each
+ *			two ranks go by a third of the mesh, and are late by its latency
+ *			once more
+ *
+ * What is dead and has no way around it is refused where it parts ranks.
+ */
+struct sim_fault {
+	const char *name;
 	double part;
 };
+#define SIM_FAULTS_MAX 32u
 
 struct sim_net_options {
 	int32_t ranks;
 	enum sim_placement placement;
 	uint64_t seed; /* of SIM_SCATTERED */
-	const struct sim_slow *slow;
-	unsigned slows;
+	const struct sim_fault *fault;
+	unsigned faults; /* at most SIM_FAULTS_MAX */
 };
 
 /* One tier of the way up, or the ranks' hosts (the first). */
@@ -55,6 +69,8 @@ struct sim_level {
 	const uint32_t *pair;	      /* mesh, by group: the first of its links... */
 	const uint32_t *index, *size; /* ...child's place in it, by group how many */
 	double width;		      /* bytes/s of all its links together, one way */
+	const uint32_t *dead;	      /* mesh: links that are; NULL: none is */
+	unsigned deads;
 };
 
 struct sim_net {

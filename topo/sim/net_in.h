@@ -11,10 +11,27 @@ struct sim_net_store {
 };
 
 struct net_host {
-	double port;			/* bytes/s of a rank's port */
+	double port;			/* bytes/s of a rank's port, where all is well */
+	double part;			/* of it that is there */
 	uint32_t place[FABRIC_UNKNOWN]; /* its number at each tier */
-	unsigned rails;
+	uint32_t rail_all;		/* a bit for each rail that it is on... */
+	uint32_t rail;			/* ...and that is not dead */
 	unsigned line;
+	bool dead;   /* no rank is placed there */
+	bool uneven; /* a rail of it is slow: see net_fault_port() */
+};
+
+/* What sim_fault.name says, and where that was found. */
+enum net_fault_kind { FAULT_HOST, FAULT_RAIL, FAULT_PLACE, FAULT_PLACE_RAIL, FAULT_PAIR };
+
+struct net_fault {
+	enum net_fault_kind kind;
+	struct fabric_place place, other; /* HOST: place.host */
+	enum fabric_distance below; /* the tier whose groups are places like these */
+	unsigned rail;
+	double part;
+	uint32_t number, other_number; /* of the places; SHARE_NONE: no host is there */
+	bool used;
 };
 
 struct net_build {
@@ -27,7 +44,19 @@ struct net_build {
 	uint32_t per_host;
 	uint32_t places[FABRIC_UNKNOWN]; /* how many there are */
 	uint32_t *slot;			 /* by rank: host * per_host + index */
+	struct net_fault fault[SIM_FAULTS_MAX];
 };
+
+/* Rank `index` of a host has one of the host's rails (a bit each), by turns: its number
+ * among the map's. */
+static inline uint32_t net_rail(uint32_t left, uint32_t index)
+{
+	if (!left)
+		return 0;
+	for (index %= (uint32_t)__builtin_popcount(left); index; index--)
+		left &= left - 1;
+	return (uint32_t)__builtin_ctz(left);
+}
 
 __attribute__((format(printf, 3, 4))) int net_fail(struct net_build *b, unsigned line,
 						   const char *fmt, ...);
@@ -35,5 +64,24 @@ __attribute__((format(printf, 3, 4))) int net_fail(struct net_build *b, unsigned
 void *net_alloc(struct net_build *b, size_t count, size_t size);
 
 int net_links_make(struct net_build *b);
+
+/* ---- net_fault.c ---- */
+/* What the options name, before hosts are read. */
+int net_faults_read(struct net_build *b);
+/* A host, whose places have numbers: what of it is slow or dead, and its port. */
+int net_fault_host(struct net_build *b, struct net_host *h,
+		   const struct fabric_place *place);
+/* The port of a host's rank. */
+double net_fault_port(const struct net_build *b, const struct net_host *h,
+		      uint32_t index);
+/* What is left of the link of a child of a level, whose children are those groups of the
+ * tier below; rail: SHARE_NONE where all rails have one. */
+double net_fault_part(struct net_build *b, enum fabric_distance below, uint32_t number,
+		      uint32_t rail);
+/* Of the link of two children of a mesh. */
+double net_fault_pair(struct net_build *b, enum fabric_distance below, uint32_t one,
+		      uint32_t other);
+/* After all levels: what did not happen is refused, and dead links that part ranks. */
+int net_faults_check(struct net_build *b);
 
 #endif

@@ -21,7 +21,8 @@ struct tier_build {
 	uint32_t groups, children;
 	uint32_t *group_of_child;
 	double *brings; /* by child: what ports of ranks below it can bring */
-	double *wide;	/* by child: what its link carries */
+	double *wide;	/* by child: what its link carries, where all is well */
+	double *part;	/* by child: of that, what is there */
 };
 
 /* What of the level below a slot belongs to, as it is joined here. */
@@ -39,11 +40,10 @@ static uint32_t group_of(const struct tier_build *t, enum fabric_distance tier,
 	return t->by_rail ? h->place[tier] * t->rails + rail : h->place[tier];
 }
 
+/* That a slot's rank takes. */
 static uint32_t rail_of(const struct net_build *b, uint32_t slot)
 {
-	const struct net_host *h = &b->host[slot / b->per_host];
-
-	return h->rails ? slot % b->per_host % h->rails : 0;
+	return net_rail(b->host[slot / b->per_host].rail, slot % b->per_host);
 }
 
 /* What its links carry: said as a rate, or by all ports that are below. */
@@ -54,7 +54,8 @@ static void wide_set(struct net_build *b, struct tier_build *t, enum fabric_dist
 
 	for (uint32_t i = 0; i < b->hosts * b->per_host; i++) {
 		const struct net_host *h = &b->host[i / b->per_host];
-		const uint32_t rail = rail_of(b, i), c = child_of(t, below, h, rail);
+		const uint32_t rail = net_rail(h->rail_all, i % b->per_host),
+			       c = child_of(t, below, h, rail);
 
 		t->wide[c] += h->port;
 		t->group_of_child[c] = group_of(t, tier, h, rail);
@@ -64,7 +65,18 @@ static void wide_set(struct net_build *b, struct tier_build *t, enum fabric_dist
 			continue;
 		t->wide[c] = t->tier->bits_per_s ? (double)(t->tier->bits_per_s / 8)
 						 : (double)(uint64_t)(t->wide[c] / over);
+		t->part[c] =
+			t->by_rail || t->below_by_rail
+				? net_fault_part(b, below, c / t->rails, c % t->rails)
+				: net_fault_part(b, below, c, SHARE_NONE);
 	}
+}
+
+/* What is left of a link, a byte a second at least. */
+static double left(double wide, double part)
+{
+	wide *= part;
+	return part == 1 ? wide : wide < 1 ? 1 : (double)(uint64_t)wide;
 }
 
 static int link_room(struct net_build *b, uint64_t more)
@@ -85,12 +97,13 @@ static int tree_links(struct net_build *b, struct sim_level *l, struct tier_buil
 	if (!up || !down)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < t->children; c++) {
-		const bool narrow = t->brings[c] > t->wide[c];
+		const double wide = left(t->wide[c], t->part[c]);
+		const bool narrow = t->brings[c] > wide;
 
-		l->width += t->wide[c];
+		l->width += wide;
 		up[c] = narrow ? b->net->links++ : SHARE_NONE;
 		down[c] = narrow ? b->net->links++ : SHARE_NONE;
-		brings_above[c] = narrow ? t->wide[c] : t->brings[c];
+		brings_above[c] = narrow ? wide : t->brings[c];
 		if (b->net->links > LINKS_MAX)
 			return link_room(b, 0);
 	}
@@ -110,7 +123,7 @@ static int mesh_links(struct net_build *b, struct sim_level *l, struct tier_buil
 	if (!pair || !size || !index)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < t->children; c++) {
-		l->width += t->wide[c];
+		l->width += left(t->wide[c], t->part[c]);
 		if (t->wide[c] > 0)
 			index[c] = size[t->group_of_child[c]]++;
 		brings_above[c] = t->brings[c];
@@ -191,15 +204,17 @@ static int level_make(struct net_build *b, unsigned at, enum fabric_distance bel
 	t.group_of_child = net_alloc(b, t.children, sizeof(*t.group_of_child));
 	t.brings = net_alloc(b, t.children, sizeof(*t.brings));
 	t.wide = net_alloc(b, t.children, sizeof(*t.wide));
+	t.part = net_alloc(b, t.children, sizeof(*t.part));
 	above = net_alloc(b, t.children, sizeof(*above));
-	if (!t.group_of_child || !t.brings || !t.wide || !above)
+	if (!t.group_of_child || !t.brings || !t.wide || !t.part || !above)
 		return -ENOMEM;
 	if (at == 1) {
 		port = net_alloc(b, (size_t)b->net->ranks, sizeof(*port));
 		if (!port)
 			return -ENOMEM;
 		for (int32_t r = 0; r < b->net->ranks; r++)
-			port[r] = b->host[b->net->host[r]].port;
+			port[r] = net_fault_port(b, &b->host[b->net->host[r]],
+						 b->slot[r] % b->per_host);
 	}
 	l->said = true;
 	l->latency = (double)t.tier->latency_ps * 1e-12;
@@ -261,7 +276,9 @@ static int reach_check(struct net_build *b)
 
 		if (!apart)
 			continue;
-		if (above >= FABRIC_UNKNOWN)
+		if (above >= FABRIC_UNKNOWN ||
+		    (net->levels > 1 && fabric_map_tier(b->map, top->tier)->by_rail &&
+		     h->place[top->tier] == b->host[net->host[0]].place[top->tier]))
 			return net_fail(b, h->line,
 					"a host of this line is out of reach of rank 0: "
 					"the highest tier is by rails; add one above, or "
@@ -275,6 +292,94 @@ static int reach_check(struct net_build *b)
 	return 0;
 }
 
+static void tree_capacities(const struct sim_net *net, unsigned at,
+			    const struct tier_build *t, double *capacity,
+			    uint8_t *tier_of)
+{
+	const struct sim_level *l = &net->level[at];
+
+	for (uint32_t c = 0; c < t->children; c++) {
+		if (l->up[c] == SHARE_NONE)
+			continue;
+		capacity[l->up[c]] = capacity[l->down[c]] = left(t->wide[c], t->part[c]);
+		tier_of[l->up[c]] = tier_of[l->down[c]] = (uint8_t)at;
+	}
+}
+
+/* Children of a mesh by group and index. NULL: no memory. */
+static uint32_t *mesh_children(const struct sim_level *l, const struct tier_build *t,
+			       uint32_t *first)
+{
+	uint32_t *child = malloc(((size_t)t->children + 1) * sizeof(*child)), at = 0;
+
+	for (uint32_t g = 0; g < t->groups; g++) {
+		first[g] = at;
+		at += l->size[g];
+	}
+	for (uint32_t c = 0; child && c < t->children; c++)
+		if (t->wide[c] > 0)
+			child[first[t->group_of_child[c]] + l->index[c]] = c;
+	return child;
+}
+
+/* The link of child c to child d. */
+static int mesh_link(struct net_build *b, struct sim_level *l, const struct tier_build *t,
+		     enum fabric_distance below, uint32_t c, uint32_t d, uint32_t **dead,
+		     double *capacity)
+{
+	const uint32_t g = t->group_of_child[c], size = l->size[g];
+	const uint32_t at = l->pair[g] + l->index[c] * size + l->index[d];
+	const uint32_t rails = t->by_rail || t->below_by_rail ? t->rails : 1;
+	const double pair = b->options->faults && c != d
+				    ? net_fault_pair(b, below, c / rails, d / rails)
+				    : 1;
+	double part = t->part[c] * (pair > 0 ? pair : 1);
+
+	if (c != d)
+		part *= t->part[d];
+	capacity[at] = left((double)(uint64_t)(t->wide[c] / (size - 1)), part);
+	if (pair > 0)
+		return 0;
+	if (!(l->deads & (l->deads + 1))) { /* 0, 1, 3, 7: full */
+		uint32_t *more = realloc(*dead, (2 * l->deads + 1) * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		*dead = more;
+	}
+	(*dead)[l->deads++] = at;
+	return 0;
+}
+
+static int mesh_capacities(struct net_build *b, unsigned at, const struct tier_build *t,
+			   enum fabric_distance below, double *capacity, uint8_t *tier_of)
+{
+	struct sim_level *l = &b->net->level[at];
+	uint32_t *first = malloc(((size_t)t->groups + 1) * sizeof(*first));
+	uint32_t *child = first ? mesh_children(l, t, first) : NULL, *dead = NULL, *kept;
+	int rc = child ? 0 : -ENOMEM;
+
+	for (uint32_t c = 0; !rc && c < t->children; c++) {
+		const uint32_t g = t->group_of_child[c], size = l->size[g];
+
+		for (uint32_t j = 0; !rc && t->wide[c] > 0 && size > 1 && j < size; j++) {
+			rc = mesh_link(b, l, t, below, c, child[first[g] + j], &dead,
+				       capacity);
+			tier_of[l->pair[g] + l->index[c] * size + j] = (uint8_t)at;
+		}
+	}
+	if (!rc && l->deads) {
+		kept = net_alloc(b, l->deads, sizeof(*kept));
+		rc = kept ? 0 : -ENOMEM;
+		if (kept)
+			l->dead = memcpy(kept, dead, l->deads * sizeof(*kept));
+	}
+	free(dead);
+	free(child);
+	free(first);
+	return rc;
+}
+
 /* Capacities by link, once it is known how many there are. */
 static int capacities_set(struct net_build *b, struct tier_build *made)
 {
@@ -283,35 +388,19 @@ static int capacities_set(struct net_build *b, struct tier_build *made)
 	double *capacity = net_alloc(b, net->links + (size_t)net->ranks * SIM_PORTS,
 				     sizeof(*capacity));
 	uint8_t *tier_of = net_alloc(b, net->links, sizeof(*tier_of));
+	int rc = capacity && tier_of ? 0 : -ENOMEM;
 
-	if (!capacity || !tier_of)
-		return -ENOMEM;
-	for (unsigned i = 1; i < net->levels; i++) {
-		const struct sim_level *l = &net->level[i];
-		const struct tier_build *t = &made[i];
-
-		for (uint32_t c = 0; l->up && c < t->children; c++) {
-			if (l->up[c] == SHARE_NONE)
-				continue;
-			capacity[l->up[c]] = capacity[l->down[c]] = t->wide[c];
-			tier_of[l->up[c]] = tier_of[l->down[c]] = (uint8_t)i;
-		}
-		for (uint32_t c = 0; l->mesh && c < t->children; c++) {
-			const uint32_t g = t->group_of_child[c], size = l->size[g];
-
-			for (uint32_t j = 0; t->wide[c] > 0 && size > 1 && j < size;
-			     j++) {
-				const uint32_t at = l->pair[g] + l->index[c] * size + j;
-
-				capacity[at] =
-					(double)(uint64_t)(t->wide[c] / (size - 1));
-				tier_of[at] = (uint8_t)i;
-			}
-		}
+	for (unsigned i = 1; !rc && i < net->levels; i++) {
+		if (net->level[i].up)
+			tree_capacities(net, i, &made[i], capacity, tier_of);
+		else if (net->level[i].mesh)
+			rc = mesh_capacities(b, i, &made[i], net->level[i - 1].tier,
+					     capacity, tier_of);
 	}
-	for (int32_t r = 0; r < net->ranks; r++) {
+	for (int32_t r = 0; !rc && r < net->ranks; r++) {
 		double *p = &capacity[net->links + (size_t)r * SIM_PORTS];
-		const double port = b->host[net->host[r]].port;
+		const double port = net_fault_port(b, &b->host[net->host[r]],
+						   b->slot[r] % b->per_host);
 
 		p[SIM_OUT] = p[SIM_IN] = port;
 		p[SIM_HOST_OUT] = p[SIM_HOST_IN] =
@@ -319,7 +408,7 @@ static int capacities_set(struct net_build *b, struct tier_build *made)
 	}
 	net->capacity = capacity;
 	net->tier_of = tier_of;
-	return 0;
+	return rc;
 }
 
 int net_links_make(struct net_build *b)
@@ -338,5 +427,7 @@ int net_links_make(struct net_build *b)
 	}
 	if (!rc)
 		rc = reach_check(b);
-	return rc ? rc : capacities_set(b, made);
+	if (!rc)
+		rc = capacities_set(b, made);
+	return rc ? rc : net_faults_check(b);
 }

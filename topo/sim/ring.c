@@ -595,7 +595,7 @@ int sim_ring(const struct sim_net *net, const struct sim_job *job,
 	int rc;
 
 	if (job->call.size < 2 || job->at || options->gap > 0 || options->delay ||
-	    job->call.size > net->ranks || job->algo->vector ||
+	    options->lag || job->call.size > net->ranks || job->algo->vector ||
 	    !job->algo->supports(&job->call))
 		return not_here(&g, "an option or a size that it does not know");
 	rc = ring_open(&g);

@@ -164,9 +164,9 @@ static void test_beside(void)
 	struct fabric_map *map = map_of("weft-fabric 1\nrail r0 80G\ngrid n[1-8] 1/1/1\n"
 					"tier rack latency=10us\n");
 	struct sim_net *net = net_of(map, (struct sim_net_options){.ranks = 8});
-	const struct sim_slow slow = {"n3", 0.1};
+	const struct sim_fault slow = {"n3", 0.1};
 	struct sim_net *bad = net_of(
-		map, (struct sim_net_options){.ranks = 8, .slow = &slow, .slows = 1});
+		map, (struct sim_net_options){.ranks = 8, .fault = &slow, .faults = 1});
 	const struct sim_options o = {.eager = UINT64_MAX};
 	struct sim_options late = o;
 	double delay[8] = {0, 0, 0, 0, 0, 0.5, 0, 0}, end[2];

@@ -111,13 +111,116 @@ static void test_placement(void)
 
 static void test_slow(void)
 {
-	const struct sim_slow slow = {"n02", 0.25};
+	const struct sim_fault slow = {"n02", 0.25};
 	struct sim_net *net = net_of(
-		TREE, &(struct sim_net_options){.ranks = 32, .slow = &slow, .slows = 1});
+		TREE,
+		&(struct sim_net_options){.ranks = 32, .fault = &slow, .faults = 1});
 
 	tap_ok(path_of(net, 0, 2).most == 2.5e9 && path_of(net, 2, 0).most == 2.5e9 &&
 		       path_of(net, 0, 4).most == 10e9,
 	       "a slow host's ports are the narrow ones");
+	tap_ok(net->capacity[path_of(net, 0, 4).link[0]] == 20e9,
+	       "and its rack's links are as wide as before");
+	sim_net_close(net);
+}
+
+static struct sim_net *faulty(const char *text, int32_t ranks, const char *name,
+			      double part)
+{
+	const struct sim_fault f = {name, part};
+
+	return net_of(text, &(struct sim_net_options){
+				    .ranks = ranks, .fault = &f, .faults = 1});
+}
+
+static void test_slow_links(void)
+{
+	struct sim_net *net = faulty(TREE, 32, "b1/z1/k2", 0.25);
+	struct sim_path p = path_of(net, 4, 0);
+
+	tap_ok(net->capacity[p.link[0]] == 5e9 && net->capacity[p.link[1]] == 20e9,
+	       "a slow rack: what joins it to its zone");
+	p = path_of(net, 0, 4);
+	tap_ok(net->capacity[p.link[0]] == 20e9 && net->capacity[p.link[1]] == 5e9,
+	       "both ways");
+	sim_net_close(net);
+	/* Zones are as wide as their racks until they are slow. */
+	net = faulty(TREE, 32, "b2/z1/-", 0.25);
+	tap_is_int(path_of(net, 16, 24).links, 3, "a slow zone has a link then");
+	tap_is_int(path_of(net, 0, 8).links, 2, "others have none");
+	sim_net_close(net);
+	net = faulty(TREE, 32, "b2/-/-:b1/-/-", 0.5);
+	p = path_of(net, 0, 16);
+	tap_ok(net->capacity[p.link[2]] == 20e9, "a slow link between two buildings");
+	sim_net_close(net);
+	net = faulty(TREE, 32, "n03:r1", 0.5);
+	tap_ok(path_of(net, 4, 0).most == 7.5e9 && path_of(net, 2, 0).most == 10e9,
+	       "a slow rail: a quarter of what both have is missing");
+	sim_net_close(net);
+}
+
+/* Four buildings, pair by pair. */
+#define MESH                                              \
+	HEAD "grid n[1-8] 4/1/1\ntier rack latency=1us\n" \
+	     "tier far latency=5us rate=80G mesh\n"
+
+static void test_dead_mesh(void)
+{
+	struct sim_net *net = faulty(MESH, 8, "b1/z1/k1:b3/z1/k1", 0);
+	bool third = true, alive = true;
+	uint64_t ways = 0;
+
+	tap_is_int(path_of(net, 0, 2).links, 1, "who is not concerned goes as before");
+	for (int32_t a = 0; a < 2; a++) {
+		for (int32_t z = 4; z < 6; z++) {
+			const struct sim_path p = path_of(net, a, z),
+					      q = path_of(net, z, a);
+
+			third = third && p.links == 2 && q.links == 2 &&
+				ps_of(p) == 10000000 && ps_of(q) == 10000000;
+			for (unsigned i = 0; i < net->level[2].deads; i++)
+				alive = alive && p.link[0] != net->level[2].dead[i] &&
+					p.link[1] != net->level[2].dead[i];
+			ways |= UINT64_C(1) << p.link[0];
+		}
+	}
+	tap_ok(third, "a dead link: by a third rack, later by as much again");
+	tap_ok(alive && net->level[2].deads == 2, "and by no link that is dead");
+	tap_ok(ways & (ways - 1), "ranks differ in which one");
+	sim_net_close(net);
+}
+
+static void test_dead(void)
+{
+	static const char rails[] = HEAD "ranks 2\ngrid n[1-8] 1/2/2\n"
+					 "tier rack latency=1us rails\n"
+					 "tier zone latency=2us rails\n"
+					 "tier building latency=3us over=2\n";
+	struct sim_net *net = faulty(TREE, 30, "n02", 0);
+	bool good = true;
+	struct sim_path p;
+
+	for (uint32_t r = 0; r < 30; r++)
+		good = good && net->host[r] == (r < 2 ? 0 : r / 2 + 1);
+	tap_ok(good, "a dead host has no ranks, the next one has them");
+	tap_ok(net->capacity[path_of(net, 0, 4).link[0]] == 20e9,
+	       "and its rack's links are as wide as before");
+	sim_net_close(net);
+
+	net = faulty(rails, 16, "n1:r1", 0);
+	p = path_of(net, 1, 2);
+	tap_ok(p.level == 1 && p.most == 5e9,
+	       "a dead rail: its rank is on the other, and they share it");
+	tap_is_int(path_of(net, 1, 3).level, 3, "to those of its old rail it is far");
+	sim_net_close(net);
+
+	net = faulty(rails, 16, "b1/z1/k1:r1", 0);
+	tap_ok(path_of(net, 1, 2).level == 1 && path_of(net, 3, 5).level == 3,
+	       "a rack's dead rail is that of all its hosts");
+	sim_net_close(net);
+
+	net = faulty(TREE, 4, "b1/z1/k1", 0);
+	tap_is_int(net->ranks, 4, "a dead link that nobody needs");
 	sim_net_close(net);
 }
 
@@ -139,15 +242,78 @@ static void refused(const char *text, struct sim_net_options o, unsigned line,
 	fabric_map_free(map);
 }
 
+static void fault_refused(const char *text, int32_t ranks, const char *name, double part,
+			  unsigned line, const char *words)
+{
+	const struct sim_fault f = {name, part};
+
+	refused(text, (struct sim_net_options){.ranks = ranks, .fault = &f, .faults = 1},
+		line, words);
+}
+
+static void test_faults_refused(void)
+{
+	static const char two[] = HEAD "grid n[1-4] 2/1/1\ntier rack latency=1us\n"
+				       "tier far latency=5us rate=80G mesh\n";
+	static const char *const no_names[] = {
+		"n01:",	      ":",     "",	 "b1/z1",
+		"b1/z1/k1/x", "-/-/-", "/z1/k1", "b1/-/-:b1/z1/-"};
+
+	for (size_t i = 0; i < sizeof(no_names) / sizeof(no_names[0]); i++)
+		fault_refused(TREE, 32, no_names[i], 0.5, 0,
+			      i == 0 ? "no rail \"\"" : "names nothing");
+	fault_refused(TREE, 32, "n01:r9", 0.5, 0, "no rail \"r9\"");
+	fault_refused(TREE, 32, "n99", 0, 0, "\"n99\" is to be slow or dead");
+	fault_refused(TREE, 32, "n01", 1.5, 0, "1.5 of its rate");
+	fault_refused(TREE, 32, "n01", -1, 0, "-1 of its rate");
+	fault_refused(TREE, 32, "b9/z1/-", 0.5, 0, "no host of the map is there");
+	fault_refused(TREE, 32, "b1/z1/-:b1/z2/-", 0, 0, "tier building has a switch");
+	fault_refused(TREE, 32, "b1/z1/k1:r0", 0.5, 0, "one link for all rails");
+	fault_refused(MESH, 8, "b1/z1/-", 0.5, 0,
+		      "no tier of the map joins zones, "
+		      "so that it has no links; tier far joins racks");
+	fault_refused(TREE, 32, "n02", 0, 0, "32 ranks, but 15 hosts of 2 ranks");
+	fault_refused(TREE, 32, "b1/z2/k1", 0, 0,
+		      "no other way to the 4 ranks that are "
+		      "there (the first is 8)");
+	fault_refused(two, 4, "b1/z1/k1:b2/z1/k1", 0, 0,
+		      "no third group joins rank 0 to "
+		      "rank 2");
+	fault_refused(HEAD "host a b1/z1/k1 r0=x\nhost b b1/z1/k1 r0=x\n"
+			   "tier rack latency=1us\n",
+		      2, "b:r1", 0, 0, "no host there is on rail r1");
+	fault_refused(HEAD "host a b1/z1/k1 r0=x\nhost b b1/z1/k1 r0=x\n"
+			   "tier rack latency=1us\n",
+		      2, "b:r0", 0, 5, "host b has no rail left");
+	/* Nothing above joins rails: who lost one is out of reach. */
+	fault_refused(HEAD "ranks 1\nhost a b1/z1/k1 r0=x r1=y\nhost b b1/z1/k1 r0=x "
+			   "r1=y\ntier rack latency=1us rails\n",
+		      2, "a:r0", 0, 6, "the highest tier is by rails");
+}
+
+/* Hosts that name their rails are on those. */
+static void test_named_rails(void)
+{
+	struct sim_net *net = net_of(HEAD "host a b1/z1/k1 r1=x\nhost b b1/z1/k1 r0=x\n"
+					  "host c b1/z1/k1 r1=x\n"
+					  "tier rack latency=1us rails\n"
+					  "tier zone latency=2us\n",
+				     &(struct sim_net_options){.ranks = 3});
+
+	tap_ok(path_of(net, 0, 2).level == 1 && path_of(net, 0, 1).level == 2,
+	       "the second rail alone is not the first");
+	sim_net_close(net);
+}
+
 static void test_refused(void)
 {
 	const struct sim_net_options two = {.ranks = 2}, many = {.ranks = 33};
-	const struct sim_slow slow = {"nobody", 0.5};
+	const struct sim_fault slow = {"nobody", 0.5};
 
 	refused(TREE, many, 0, "33 ranks, but the map has 16 hosts of 2 ranks, for 32");
 	refused(TREE, (struct sim_net_options){.ranks = 0}, 0, "0 ranks");
-	refused(TREE, (struct sim_net_options){.ranks = 2, .slow = &slow, .slows = 1}, 0,
-		"\"nobody\" is to be slow");
+	refused(TREE, (struct sim_net_options){.ranks = 2, .fault = &slow, .faults = 1},
+		0, "\"nobody\" is to be slow");
 	refused("weft-fabric 1\ngrid n[1-2] 1/1/1\ntier rack latency=1us\n", two, 2,
 		"its rails is nothing");
 	refused(HEAD "host a b1/z1/k1\nhost b -/-/-\ntier far latency=1us\n", two, 5,
@@ -173,6 +339,11 @@ int main(void)
 	test_rails();
 	test_placement();
 	test_slow();
+	test_slow_links();
+	test_dead_mesh();
+	test_dead();
+	test_named_rails();
 	test_refused();
+	test_faults_refused();
 	return tap_done();
 }

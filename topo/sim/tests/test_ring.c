@@ -56,7 +56,8 @@ static void compare(struct tally *t, const struct sim_net *net, const struct sim
 		 full.time, full.first);
 }
 
-static void map_compare(struct tally *t, const char *text, enum sim_placement placement)
+static void map_compare(struct tally *t, const char *text, enum sim_placement placement,
+			const struct sim_fault *fault, unsigned faults)
 {
 	static const int32_t sizes[] = {2, 3, 8, 24, 48, 96};
 	static const uint64_t each[] = {1, 64, 5000, 600000};
@@ -70,8 +71,11 @@ static void map_compare(struct tally *t, const char *text, enum sim_placement pl
 	if (fabric_map_parse(text, strlen(text), &map, &error))
 		tap_bail("line %u: %s", error.line, error.text);
 	for (size_t i = 0; i < count; i++) {
-		const struct sim_net_options where = {
-			.ranks = sizes[i], .placement = placement, .seed = 5};
+		const struct sim_net_options where = {.ranks = sizes[i],
+						      .placement = placement,
+						      .seed = 5,
+						      .fault = fault,
+						      .faults = faults};
 		struct sim_net *net;
 
 		if (sim_net_open(map, &where, &net, &error))
@@ -102,7 +106,7 @@ static void test_compare(void)
 		for (unsigned p = 0; p < SIM_PLACEMENTS; p++) {
 			struct tally t = {.shortest = INT32_MAX};
 
-			map_compare(&t, maps[m], (enum sim_placement)p);
+			map_compare(&t, maps[m], (enum sim_placement)p, NULL, 0);
 			tap_ok(!t.wrong && t.done, "map %zu, %s: %u as in full", m,
 			       sim_placement_name((enum sim_placement)p), t.done);
 			tap_diag("%u are left to the engine; shortest period %d",
@@ -111,8 +115,27 @@ static void test_compare(void)
 	}
 }
 
+/* Slow things, and a dead link that is gone around, are so in both. */
+static void test_faults(void)
+{
+	static const char mesh[] =
+		"weft-fabric 1\nrail r0 100G\ngrid n[001-120] 4/1/1\n"
+		"tier rack latency=1us\ntier far latency=9us rate=2T mesh\n";
+	static const struct sim_fault fault[] = {{"b1/z1/k1:b2/z1/k1", 0},
+						 {"b2/z1/k1:b3/z1/k1", 0.5},
+						 {"n007", 0.25},
+						 {"n002", 0}};
+	struct tally t = {.shortest = INT32_MAX};
+
+	map_compare(&t, mesh, SIM_PACKED, fault, 4);
+	map_compare(&t, mesh, SIM_RAILS, fault, 4);
+	tap_ok(!t.wrong && t.done, "with things slow and dead: %u as in full", t.done);
+	tap_diag("%u are left to the engine", t.not_here);
+}
+
 int main(void)
 {
 	test_compare();
+	test_faults();
 	return tap_done();
 }
