@@ -23,26 +23,68 @@ static int read_dumps(struct job *job, const struct trace_src *src)
 	for (int64_t i = 0; i < src->count; i++) {
 		if (job_add(job, src->path[i], src->state[i]) == WEFT_SUCCESS)
 			continue;
-		fprintf(stderr, "weft trace: %s\n", weft_error_detail());
+		fprintf(stderr, "weft %s: %s\n", src->who, weft_error_detail());
 		status = 1;
 	}
 	if (job->others)
 		fprintf(stderr,
-			"weft trace: %" PRIu64 " dumps are of another context than the "
+			"weft %s: %" PRIu64 " dumps are of another context than the "
 			"first one and were left out\n",
-			job->others);
+			src->who, job->others);
 	if (job->again)
 		fprintf(stderr,
-			"weft trace: %" PRIu64
-			" dumps are of ranks that had given one and "
+			"weft %s: %" PRIu64 " dumps are of ranks that had given one and "
 			"were left out\n",
-			job->again);
+			src->who, job->again);
 	return status;
+}
+
+/* The next ranks from *at on that gave no dump: first to last. */
+static bool missing_next(const struct job *job, int32_t *at, int32_t *first,
+			 int32_t *last)
+{
+	while (*at < job->size && job->seat[*at].there)
+		++*at;
+	*first = *at;
+	while (*at < job->size && !job->seat[*at].there)
+		++*at;
+	*last = *at - 1;
+	return *first < job->size;
+}
+
+static void print_missing(const struct job *job)
+{
+	int32_t at = 0, first, last;
+	const char *between = "no dump of rank ";
+
+	while (missing_next(job, &at, &first, &last)) {
+		printf("%s%" PRId32, between, first);
+		if (last > first)
+			printf("-%" PRId32, last);
+		between = ", ";
+	}
+	if (*between == ',')
+		printf(": ended, on another host, or another user's\n");
+}
+
+static void json_missing(struct json *j, const struct job *job)
+{
+	int32_t at = 0, first, last;
+
+	json_array_begin(j, "missing");
+	while (missing_next(job, &at, &first, &last)) {
+		json_object_begin(j, NULL);
+		json_int(j, "first", first);
+		json_int(j, "last", last);
+		json_object_end(j);
+	}
+	json_array_end(j);
 }
 
 static void print_verdict(const struct job *job, const struct verdict *v)
 {
 	printf("%" PRId32 " of %" PRId32 " ranks gave a dump\n", job->present, job->size);
+	print_missing(job);
 	if (v->stopped)
 		printf("first to stop: call %u of communicator %u: %s\n", v->call,
 		       v->comm, v->what);
@@ -67,6 +109,7 @@ static void json_verdict(const struct job *job, const struct verdict *v)
 	json_uint(&j, "schema", 1);
 	json_int(&j, "ranks", job->size);
 	json_int(&j, "dumps", job->present);
+	json_missing(&j, job);
 	json_text(&j, "verdict", verdict_name(v->kind));
 	json_int(&j, "rank", v->rank);
 	json_int(&j, "to", v->to);
@@ -111,16 +154,19 @@ int analyze_run(const struct trace_src *src, const char *stuck, bool json)
 	if (stuck)
 		seconds = strtod(stuck, &end);
 	if (stuck && (end == stuck || *end || !(seconds > 0 && seconds < 1e6)))
-		return usage_error("trace", "--stuck wants seconds, not", stuck);
+		return usage_error(src->who, "--stuck wants seconds, not", stuck);
 	v = calloc(1, sizeof(*v));
 	if (!v) {
-		fprintf(stderr, "weft trace: no memory\n");
+		fprintf(stderr, "weft %s: no memory\n", src->who);
 		return 1;
 	}
 	job_begin(&job, (int64_t)(seconds * 1e9));
 	status = read_dumps(&job, src);
 	if (!job.present) {
-		fprintf(stderr, "weft trace: there is no dump to analyze\n");
+		fprintf(stderr,
+			"weft %s: there is no dump to analyze: name processes that have "
+			"opened a context, or, with weft trace analyze, files of dumps\n",
+			src->who);
 		job_end(&job);
 		free(v);
 		return 1;

@@ -25,6 +25,8 @@ int cmd_perf(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_coordinator(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
+int cmd_plot(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

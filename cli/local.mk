@@ -8,7 +8,7 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/run_out.h %D%/run_out.c %D%/run_bind.h %D%/run_bind.c \
 	%D%/run_guard.h %D%/run_guard.c \
 	%D%/perf.h %D%/perf.c %D%/perf_ops.c %D%/perf_data.h %D%/perf_data.c \
-	%D%/tune.c %D%/trace.c %D%/trace_src.h %D%/trace_src.c \
+	%D%/tune.c %D%/stat.h %D%/stat.c %D%/stat_show.c %D%/plot.c %D%/trace.c %D%/trace_src.h %D%/trace_src.c \
 	%D%/analyze.h %D%/analyze.c %D%/coordinator.c %D%/perf_measure.c %D%/perf_stages.h %D%/perf_stages.c \
 	%D%/perf_counts.h %D%/perf_counts.c %D%/perf_memory.h %D%/perf_memory.c %D%/perf_report.h %D%/perf_report.c %D%/json.h %D%/json.c \
 	%D%/info.h %D%/info.c %D%/info_show.c %D%/info_gpus.h %D%/info_gpus.c %D%/info_host.h %D%/info_host.c \
@@ -66,6 +66,13 @@ EXTRA_DIST += %D%/tests/coordinator.t %D%/tests/etcd.t
 TESTS += %D%/tests/tune.t
 EXTRA_DIST += %D%/tests/tune.t
 
+check_PROGRAMS += %D%/tests/busy_rank
+TEST_HELPERS += %D%/tests/busy_rank
+%C%_tests_busy_rank_SOURCES = %D%/tests/busy_rank.c
+%C%_tests_busy_rank_LDADD = coll/libcoll.la
+TESTS += %D%/tests/stat.t %D%/tests/plot.t
+EXTRA_DIST += %D%/tests/stat.t %D%/tests/plot.t
+
 TESTS += %D%/tests/sim.t
 EXTRA_DIST += %D%/tests/sim.t
 
@@ -94,6 +101,7 @@ TEST_HELPERS += %D%/tests/json_schema
 %C%_tests_json_schema_SOURCES = %D%/tests/json_schema.c
 schemadir = $(datadir)/weft
 dist_schema_DATA = %D%/schema/info.schema.json %D%/schema/perf.schema.json \
-	%D%/schema/doctor.schema.json %D%/schema/sim.schema.json
+	%D%/schema/doctor.schema.json %D%/schema/sim.schema.json \
+	%D%/schema/stat.schema.json
 TESTS += %D%/tests/schema.t %D%/tests/info.t
 EXTRA_DIST += %D%/tests/schema.t %D%/tests/info.t

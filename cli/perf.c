@@ -398,7 +398,7 @@ static void spent_so_far(const struct perf *p, const struct perf_op *op,
 			 struct perf_spent *spent)
 {
 	struct recorder *r = exec_trace(p->ctx->exec);
-	const struct trace_sum *sum = &r->sum[op->coll];
+	const struct trace_sum *sum = &r->image->live.sum[op->coll];
 	const struct trace_comm *comm = recorder_comm(r, p->comm->number);
 	struct trace_head head;
 

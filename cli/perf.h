@@ -99,6 +99,7 @@ struct perf_row {
 	char why[192]; /* it was chosen; "": nobody asks */
 	int64_t iters;
 	double median_us, p99_us;
+	double low_us, high_us;	   /* the median is between them, with 95 % confidence */
 	double alg_gbps, bus_gbps; /* 1e9 bytes per second */
 	uint64_t wrong;		   /* checks that failed, on all ranks */
 	struct perf_overlap overlap;

@@ -10,14 +10,14 @@
 
 void perf_counts_now(const struct perf *p, struct perf_counts *counts)
 {
-	const struct recorder *r = exec_trace(p->ctx->exec);
+	const struct trace_live *live = &exec_trace(p->ctx->exec)->image->live;
 
 	counts->n = 0;
 	ctx_lock(p->ctx);
 	exec_counts(p->ctx->exec);
-	for (; counts->n < TRACE_COUNTS && r->count[counts->n].name; counts->n++) {
-		counts->name[counts->n] = r->count[counts->n].name;
-		counts->value[counts->n] = r->count[counts->n].value;
+	for (; counts->n < TRACE_COUNTS && *live->count[counts->n].name; counts->n++) {
+		counts->name[counts->n] = live->count[counts->n].name;
+		counts->value[counts->n] = live->count[counts->n].value;
 	}
 	ctx_unlock(p->ctx);
 }

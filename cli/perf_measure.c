@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,23 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Between which of the sorted times the median of all calls like these is, with 95 %: by
+ * the binomial distribution of how many lie below it, which takes at least 6 of them. */
+static void confidence(const int64_t *sorted, int64_t n, struct perf_row *row)
+{
+	const double half = 0.98 * sqrt((double)n);
+	int64_t low = (int64_t)floor((double)n / 2 - half),
+		high = (int64_t)ceil((double)n / 2 + half);
+
+	row->low_us = row->high_us = NAN;
+	if (n < 6)
+		return;
+	low = low < 0 ? 0 : low;
+	high = high > n - 1 ? n - 1 : high;
+	row->low_us = (double)sorted[low] / 1e3;
+	row->high_us = (double)sorted[high] / 1e3;
+}
+
 /* Everybody's times become the row: the slowest rank's of each call. */
 static bool summarize(struct cell *c, int64_t iters, struct perf_row *row)
 {
@@ -172,6 +190,7 @@ static bool summarize(struct cell *c, int64_t iters, struct perf_row *row)
 	row->iters = iters;
 	row->median_us = (double)(slowest[(iters - 1) / 2] + slowest[iters / 2]) / 2e3;
 	row->p99_us = (double)slowest[(iters * 99 + 99) / 100 - 1] / 1e3;
+	confidence(slowest, iters, row);
 	row->alg_gbps = row->median_us > 0 ? bytes / row->median_us / 1e3 : 0;
 	row->bus_gbps = row->alg_gbps * c->op->bus_factor(p->size);
 	return true;

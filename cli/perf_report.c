@@ -171,6 +171,8 @@ static void row_json(struct perf_report *r, const struct perf_row *row)
 	json_text(&r->json, "algorithm", row->algorithm);
 	json_int(&r->json, "calls", row->iters);
 	json_real(&r->json, "median_us", row->median_us);
+	json_real(&r->json, "median_low_us", row->low_us);
+	json_real(&r->json, "median_high_us", row->high_us);
 	json_real(&r->json, "p99_us", row->p99_us);
 	json_real(&r->json, "algorithm_gb_per_s", row->alg_gbps);
 	json_real(&r->json, "bus_gb_per_s", row->bus_gbps);

@@ -97,6 +97,7 @@ static bool svg_write(struct run *run)
 			 ask->ranks[0], sim_placement_name(ask->placement));
 	run->plot.title = title;
 	run->plot.x = ask->ranks_count > 1 ? "ranks" : "bytes";
+	run->plot.bytes_x = ask->ranks_count <= 1;
 	run->plot.y = "microseconds";
 	if (good)
 		good = plot_write(&run->plot, file);

@@ -425,7 +425,7 @@ int cmd_trace(int argc, char **argv)
 	status = check_opts(&opts, argc, argv);
 	if (status)
 		return status;
-	trace_src_begin(&src, opts.word == WORD_DUMP ? opts.out : NULL);
+	trace_src_begin(&src, "trace", opts.word == WORD_DUMP ? opts.out : NULL);
 	for (int i = optind + 1; i < argc; i++)
 		trace_src_add(&src, argv[i]);
 	if (opts.pids)

@@ -15,13 +15,14 @@
 
 static void say(struct trace_src *src, const char *what, const char *why)
 {
-	fprintf(stderr, "weft trace: %s%s%s\n", what, *what ? ": " : "", why);
+	fprintf(stderr, "weft %s: %s%s%s\n", src->who, what, *what ? ": " : "", why);
 	src->bad = true;
 }
 
-void trace_src_begin(struct trace_src *src, const char *out)
+void trace_src_begin(struct trace_src *src, const char *who, const char *out)
 {
 	memset(src, 0, sizeof(*src));
+	src->who = who;
 	src->out = out;
 }
 
@@ -150,6 +151,11 @@ void trace_src_job(struct trace_src *src, const char *word)
 		say(src, "", weft_error_detail());
 	else if (!src->count)
 		say(src, word, "no process below it has a flight recorder");
+}
+
+void trace_src_everybody(struct trace_src *src)
+{
+	take_everybody(take_child, src);
 }
 
 /* ---- files ------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct trace_src {
+	const char *who; /* the command that speaks: "trace" */
 	char **path;
 	char *state; /* of the process, or 0 (take_state()) */
 	int64_t count, max;
@@ -17,8 +18,10 @@ struct trace_src {
 	char now;	 /* the state of the process that is being taken */
 };
 
-/* out: NULL, or where dumps of processes are to stay. */
-void trace_src_begin(struct trace_src *src, const char *out);
+/* who: the command that speaks, static; out: NULL, or where dumps of processes are to
+ * stay.
+ */
+void trace_src_begin(struct trace_src *src, const char *who, const char *out);
 void trace_src_end(struct trace_src *src);
 
 /* A file; a folder: all in it that end with .trace; a number that names no file: the
@@ -26,6 +29,8 @@ void trace_src_end(struct trace_src *src);
 void trace_src_add(struct trace_src *src, const char *word);
 /* "1,2,3" */
 void trace_src_pids(struct trace_src *src, const char *list);
+/* All processes of this user that have a recorder; none is no fault. */
+void trace_src_everybody(struct trace_src *src);
 /* All processes that descend from it and have a recorder. */
 void trace_src_job(struct trace_src *src, const char *pid);
 

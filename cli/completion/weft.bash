@@ -42,11 +42,13 @@ _weft_value() {
 	case $1 in
 	--bind) echo core none ;;
 	--memory) echo host cuda ;;
+	--what) echo time bandwidth ;;
 	--placement) echo packed scattered rails ;;
 	--out | --csv | --svg | --xml | --sys | --root | --fabric | --state | --trace) echo FILES ;;
 	-n | --ranks | --timeout | --sizes | --type | --op | --algo | --algorithm | --budget | \
 		--iters | --bytes | --seed | --eager | --chunk | --gap | --work | --slow | --late | \
-		--listen | --size | --pids | --job | --stuck | --step | --interval) echo ;;
+		--listen | --size | --pids | --job | --stuck | --step | --interval | \
+		--watch | --count) echo ;;
 	*) return 1 ;;
 	esac
 }
@@ -106,6 +108,7 @@ _weft() {
 	case $cmd in
 	help) _weft_words "$(_weft_commands)" "$cur" ;;
 	perf | tune | sim) _weft_words "$(_weft_operations)" "$cur" ;;
+	stat) ((COMP_CWORD != 2)) || _weft_words hang "$cur" ;;
 	trace)
 		if ((COMP_CWORD == 2)); then
 			_weft_words "dump json analyze" "$cur"

@@ -47,6 +47,8 @@ ok "and that all of them exist" has all "$weft" perf a
 ok "of tune" has broadcast "$weft" tune b
 ok "what trace can do" test "$(proposed "$weft" trace "" | tr '\n' ' ')" = "analyze dump json "
 ok "values of --bind" test "$(proposed "$weft" run -n 2 --bind "" | tr '\n' ' ')" = "core none "
+ok "what stat can do" test "$(proposed "$weft" stat "")" = hang
+ok "values of --what" test "$(proposed "$weft" plot --what b)" = bandwidth
 ok "of --memory" test "$(proposed "$weft" perf --memory c)" = cuda
 : >"$tmp/a file.svg"
 ok "files where a file is wanted" has "$tmp/a file.svg" "$weft" topo --svg "$tmp/a"

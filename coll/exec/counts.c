@@ -4,6 +4,7 @@
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,11 +92,11 @@ static void grown(struct counts *c, const char *name, uint64_t more)
 static void take_count(struct counts *c, const struct weft_fi_count *count)
 {
 	for (uint32_t i = 0; i < TRACE_COUNTS; i++) {
-		struct trace_count *at = &c->trace->count[i];
+		struct trace_count *at = &c->trace->image->live.count[i];
 
-		if (!at->name)
-			at->name = count->name;
-		if (strcmp(at->name, count->name) != 0)
+		if (!*at->name)
+			snprintf(at->name, sizeof(at->name), "%s", count->name);
+		if (strncmp(at->name, count->name, sizeof(at->name) - 1) != 0)
 			continue;
 		if (count->value > at->value)
 			grown(c, at->name, count->value - at->value);
@@ -122,7 +123,7 @@ static bool lane_is_same(const struct trace_lane *a, const struct trace_lane *b)
 /* What was known of it, mostly at the same place; NULL: nothing. */
 static const struct trace_lane *lane_before(const struct counts *c, uint32_t at)
 {
-	const struct recorder *r = c->trace;
+	const struct trace_live *r = &c->trace->image->live;
 	const struct trace_lane *lane = &c->fresh[at];
 
 	if (at < r->lanes && lane_is_same(&r->lane[at], lane))
@@ -166,7 +167,7 @@ static void lane_add(struct trace_lane *all, uint32_t *n, const struct trace_lan
 
 static void take_lanes(struct counts *c, uint32_t lanes)
 {
-	struct recorder *r = c->trace;
+	struct trace_live *r = &c->trace->image->live;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < lanes; i++) {
@@ -203,6 +204,7 @@ void counts_now(struct counts *c)
 	n = TRACE_LANES;
 	if (c->ops->lanes(c->net->domain, c->lane, &n) == 0)
 		take_lanes(c, n < TRACE_LANES ? (uint32_t)n : TRACE_LANES);
+	c->trace->image->live.counted = ticks_now(c->trace->counter);
 }
 
 void counts_look(struct counts *c, int64_t now)

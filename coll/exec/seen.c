@@ -156,7 +156,7 @@ void seen_end(struct exec_req *req)
 {
 	struct recorder *r = req->x->trace;
 	struct trace_call *c = req->seen;
-	struct trace_sum *sum = &r->sum[c->coll & (TRACE_SUMS - 1)];
+	struct trace_sum *sum = &r->image->live.sum[c->coll & (TRACE_SUMS - 1)];
 	const bool lines = c->flags & TRACE_CALL_LINES;
 
 	if (!TRACE_ON)

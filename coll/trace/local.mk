@@ -1,6 +1,6 @@
 # Sources of coll/trace (libcoll.la) and the unit tests beside them.
 COLL_SOURCES += %D%/recorder.h %D%/recorder.c %D%/dump.h %D%/dump.c \
-	%D%/armed.h %D%/armed.c %D%/out_path.h %D%/out_path.c %D%/prom.h %D%/prom.c %D%/take.h %D%/take.c %D%/trace_file.h %D%/trace_file.c
+	%D%/armed.h %D%/armed.c %D%/out_path.h %D%/out_path.c %D%/prom.h %D%/prom.c %D%/take.h %D%/take.c %D%/look.h %D%/look.c %D%/trace_file.h %D%/trace_file.c
 EXTRA_DIST += %D%/README.md
 
 check_PROGRAMS += %D%/tests/test_trace

@@ -15,12 +15,12 @@ void prom_take(const struct recorder *r, struct prom *prom)
 	prom->head = r->image->head;
 	prom->head.ticks[1] = ticks_now(r->counter);
 	prom->head.mono[1] = ticks_clock_ns(CLOCK_MONOTONIC);
-	memcpy(prom->sum, r->sum, sizeof(prom->sum));
+	memcpy(prom->sum, r->image->live.sum, sizeof(prom->sum));
 	memcpy(prom->comm, r->image->comm, sizeof(prom->comm));
 	memcpy(prom->peer, r->image->peer, sizeof(prom->peer));
-	memcpy(prom->count, r->count, sizeof(prom->count));
-	memcpy(prom->lane, r->lane, sizeof(prom->lane));
-	prom->lanes = r->lanes;
+	memcpy(prom->count, r->image->live.count, sizeof(prom->count));
+	memcpy(prom->lane, r->image->live.lane, sizeof(prom->lane));
+	prom->lanes = r->image->live.lanes;
 }
 
 static void family(FILE *out, const char *name, const char *help)
@@ -185,7 +185,7 @@ static void put_peers(FILE *out, const struct prom *prom)
 static void put_counts(FILE *out, const struct prom *prom)
 {
 	family(out, "weft_provider_total", "What the provider counts.");
-	for (int i = 0; i < TRACE_COUNTS && prom->count[i].name; i++)
+	for (int i = 0; i < TRACE_COUNTS && *prom->count[i].name; i++)
 		fprintf(out,
 			"weft_provider_total{rank=\"%" PRId32
 			"\",counter=\"%s\"} %" PRIu64 "\n",

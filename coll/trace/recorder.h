@@ -27,8 +27,9 @@ enum {
 	TRACE_PEERS = 256,
 	TRACE_PATH_MAX = 512,
 	TRACE_COUNTS = 64,
-	TRACE_LANES = 256, /* of the provider's; more than that are left out */
-	TRACE_SUMS = 16,   /* collectives, and messages between two ranks as the last */
+	TRACE_COUNT_NAME = 40, /* bytes of a counter's name, longer ones are cut */
+	TRACE_LANES = 256,     /* of the provider's; more than that are left out */
+	TRACE_SUMS = 16, /* collectives, and messages between two ranks as the last */
 	TRACE_LOCAL_MIN = 4096, /* bytes of a copy or reduction that is an event */
 };
 
@@ -37,18 +38,6 @@ enum {
 #ifndef TRACE_ON
 #define TRACE_ON 1
 #endif
-
-/* What the memory holds. Entries of tables that are not used are all zero. */
-struct trace_image {
-	struct trace_head head; /* count and the tables' counts are a dump's */
-	struct trace_comm comm[TRACE_COMMS];
-	struct trace_call call[TRACE_CALLS];
-	struct trace_peer peer[TRACE_PEERS];
-	struct trace_event event[TRACE_EVENTS];
-};
-
-/* The name of the memory, as /proc shows it. */
-#define TRACE_MEMORY "weft-trace"
 
 /* All calls of a collective that ended. Ticks. */
 struct trace_sum {
@@ -61,7 +50,7 @@ struct trace_sum {
 
 /* What the provider counts, by its own names. */
 struct trace_count {
-	const char *name; /* NULL: an entry that is not used */
+	char name[TRACE_COUNT_NAME]; /* "": an entry that is not used */
 	uint64_t value;
 };
 
@@ -70,18 +59,38 @@ struct trace_lane {
 	int32_t peer; /* rank; -1: none of ours */
 	uint32_t number;
 	uint32_t rail;
-	bool up;
+	uint32_t up; /* 0 or 1 */
 	uint64_t packets, bytes, lost, retired;
 };
 
-struct recorder {
-	struct trace_image *image;
-	bool counter;			  /* ticks are of the processor's counter */
-	int fd;				  /* of the memory; -1: nobody else can read it */
+/* What is not in dumps: sums, and what was counted when the provider was looked at last.
+ */
+struct trace_live {
 	struct trace_sum sum[TRACE_SUMS]; /* by enum weft_coll */
 	struct trace_count count[TRACE_COUNTS];
 	struct trace_lane lane[TRACE_LANES];
 	uint32_t lanes;
+	uint32_t zero;
+	uint64_t counted; /* ticks of that look; 0: never, or it counts nothing */
+};
+
+/* What the memory holds. Entries of tables that are not used are all zero. */
+struct trace_image {
+	struct trace_head head; /* count and the tables' counts are a dump's */
+	struct trace_comm comm[TRACE_COMMS];
+	struct trace_call call[TRACE_CALLS];
+	struct trace_peer peer[TRACE_PEERS];
+	struct trace_event event[TRACE_EVENTS];
+	struct trace_live live;
+};
+
+/* The name of the memory, as /proc shows it. */
+#define TRACE_MEMORY "weft-trace"
+
+struct recorder {
+	struct trace_image *image;
+	bool counter; /* ticks are of the processor's counter */
+	int fd;	      /* of the memory; -1: nobody else can read it */
 	/* Where what has no place in its table goes. */
 	struct trace_comm spare_comm;
 	struct trace_peer spare_peer;

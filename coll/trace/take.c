@@ -86,52 +86,59 @@ static enum weft_result write_image(const struct trace_image *image, const char 
 }
 
 /* One descriptor, which is a recorder's memory. *own: of this process. */
-static enum weft_result take_one(pid_t pid, const char *link, const char *folder,
-				 int number, struct trace_image *image,
-				 char path[TAKE_PATH_MAX], bool *own)
+static enum weft_result take_one(pid_t pid, const char *link, int number,
+				 struct trace_image *image, take_use *use, void *arg,
+				 bool *own)
 {
 	enum weft_result result = WEFT_SUCCESS;
 
 	for (int i = 0; i < TRIES; i++) {
 		const int rc = read_image(link, image);
-		int n;
 
 		if (rc)
 			return error_set(WEFT_ERR_ARG, "process %ld: its recorder: %s",
 					 (long)pid,
-					 rc == -EPROTO ? "it is of another version"
+					 rc == -EPROTO ? "it is of another version of "
+							 "Weft: use that one's command"
 						       : strerror(-rc));
 		*own = is_own(image, pid);
 		if (!*own)
 			return WEFT_SUCCESS;
-		n = snprintf(path, TAKE_PATH_MAX, "%s/rank-%d.%ld.%d.trace", folder,
-			     image->head.rank, (long)pid, number);
-		if (n < 0 || n >= TAKE_PATH_MAX)
-			return error_set(WEFT_ERR_ARG, "%.100s...: it is too long",
-					 folder);
-		result = write_image(image, path);
+		result = use(arg, image, number);
 		if (result == WEFT_SUCCESS)
 			break;
 	}
 	return result;
 }
 
-enum weft_result take_process(pid_t pid, const char *folder,
-			      void (*found)(void *arg, const char *path), void *arg)
+/* Why the descriptors of a process can't be looked at. */
+static enum weft_result refused(pid_t pid, int why)
+{
+	return error_set(WEFT_ERR_ARG, "process %ld: %s%s", (long)pid, strerror(why),
+			 why == EACCES || why == EPERM
+				 ? ": it is another user's, or may not be looked at; ask "
+				   "as its user, or as root"
+				 : "");
+}
+
+enum weft_result take_images(pid_t pid, take_use *use, void *arg)
 {
 	struct trace_image *image = malloc(sizeof(*image));
 	enum weft_result result = WEFT_SUCCESS;
-	char link[300], path[TAKE_PATH_MAX];
 	struct dirent *entry;
+	char link[300];
 	int count = 0;
 	DIR *dir;
 
 	snprintf(link, sizeof(link), "/proc/%ld/fd", (long)pid);
 	dir = image ? opendir(link) : NULL;
 	if (!dir) {
+		const int why = errno;
+
+		if (!image)
+			return error_set(WEFT_ERR_NOMEM, "no memory for a recorder");
 		free(image);
-		return error_set(image ? WEFT_ERR_ARG : WEFT_ERR_NOMEM, "process %ld: %s",
-				 (long)pid, strerror(errno));
+		return refused(pid, why);
 	}
 	while (result == WEFT_SUCCESS && (entry = readdir(dir))) {
 		bool own = false;
@@ -140,11 +147,8 @@ enum weft_result take_process(pid_t pid, const char *folder,
 			 entry->d_name);
 		if (!is_memory(link))
 			continue;
-		result = take_one(pid, link, folder, count, image, path, &own);
-		if (result == WEFT_SUCCESS && own) {
-			count++;
-			found(arg, path);
-		}
+		result = take_one(pid, link, count, image, use, arg, &own);
+		count += result == WEFT_SUCCESS && own;
 	}
 	closedir(dir);
 	free(image);
@@ -156,6 +160,41 @@ enum weft_result take_process(pid_t pid, const char *folder,
 				 (long)pid);
 	return result;
 }
+
+/* ---- as dumps ---------------------------------------------------------------------- */
+
+struct writer {
+	pid_t pid;
+	const char *folder;
+	void (*found)(void *arg, const char *path);
+	void *arg;
+};
+
+static enum weft_result write_one(void *arg, const struct trace_image *image, int number)
+{
+	const struct writer *w = arg;
+	char path[TAKE_PATH_MAX];
+	const int n = snprintf(path, sizeof(path), "%s/rank-%d.%ld.%d.trace", w->folder,
+			       image->head.rank, (long)w->pid, number);
+	enum weft_result result;
+
+	if (n < 0 || n >= TAKE_PATH_MAX)
+		return error_set(WEFT_ERR_ARG, "%.100s...: it is too long", w->folder);
+	result = write_image(image, path);
+	if (result == WEFT_SUCCESS)
+		w->found(w->arg, path);
+	return result;
+}
+
+enum weft_result take_process(pid_t pid, const char *folder,
+			      void (*found)(void *arg, const char *path), void *arg)
+{
+	struct writer w = {.pid = pid, .folder = folder, .found = found, .arg = arg};
+
+	return take_images(pid, write_one, &w);
+}
+
+/* ---- processes --------------------------------------------------------------------- */
 
 /* The letter and the parent; 0: it is not there. */
 static char read_stat(pid_t pid, long *parent)
@@ -219,4 +258,23 @@ enum weft_result take_children(pid_t pid, void (*each)(void *arg, pid_t child), 
 	}
 	closedir(dir);
 	return WEFT_SUCCESS;
+}
+
+void take_everybody(void (*each)(void *arg, pid_t pid), void *arg)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		char name[300];
+		struct stat st;
+
+		snprintf(name, sizeof(name), "/proc/%.200s", entry->d_name);
+		if (isdigit((unsigned char)entry->d_name[0]) && !stat(name, &st) &&
+		    st.st_uid == geteuid())
+			each(arg, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	closedir(dir);
 }

@@ -149,8 +149,7 @@ static bool head_counts_fit(const struct trace_head *h)
 	       h->peer_count <= TABLE_MAX && h->signal <= 64;
 }
 
-/* What is wrong with a head, or NULL. */
-static const char *head_fault(const struct trace_head *h)
+const char *trace_head_fault(const struct trace_head *h)
 {
 	if (memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)) != 0)
 		return "it is no dump of a flight recorder, or one of another version";
@@ -323,7 +322,7 @@ static enum weft_result load(FILE *in, const char *path, bool events,
 	if (fread(h, 1, sizeof(*h), in) != sizeof(*h))
 		return error_set(WEFT_ERR_ARG, "%.200s: %s", path,
 				 ferror(in) ? "it can't be read" : "it is cut short");
-	fault = head_fault(h);
+	fault = trace_head_fault(h);
 	if (!fault)
 		fault = length_fault(in, h);
 	if (fault)

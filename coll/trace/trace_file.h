@@ -233,6 +233,8 @@ struct trace_dump {
 	struct trace_event *event; /* head.count; NULL: not asked for */
 };
 
+/* What is wrong with a head, or NULL. */
+const char *trace_head_fault(const struct trace_head *h);
 /* Whether a row of a table is what a recorder writes. */
 bool trace_comm_fits(const struct trace_comm *c, const struct trace_head *h);
 bool trace_call_fits(const struct trace_call *c, const struct trace_head *h);

@@ -3,6 +3,8 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coll/tune/json_read.h"
@@ -95,6 +97,36 @@ static bool word_skip(struct json_read *j)
 	       j->text[j->at])
 		j->at++;
 	return j->at > begin || fault(j, "a value");
+}
+
+bool json_read_real(struct json_read *j, double *value)
+{
+	char text[JSON_READ_TEXT];
+	char *end = text;
+	size_t begin, len;
+
+	*value = NAN;
+	if (j->fault)
+		return false;
+	next(j);
+	begin = j->at;
+	if (!word_skip(j))
+		return fault(j, "a number");
+	len = j->at - begin;
+	if (len < sizeof(text)) {
+		memcpy(text, j->text + begin, len);
+		text[len] = '\0';
+		if (strcmp(text, "null") == 0)
+			return true;
+		/* As JSON has them: no hexadecimal ones, no infinity. */
+		if (strspn(text, "+-.0123456789eE") == len)
+			*value = strtod(text, &end);
+	}
+	if (len >= sizeof(text) || end == text || *end || !isfinite(*value)) {
+		j->at = begin;
+		return fault(j, "a number");
+	}
+	return true;
 }
 
 bool json_read_skip(struct json_read *j)

@@ -25,6 +25,7 @@ struct json_read {
 bool json_read_mark(struct json_read *j, char mark); /* one of {}[]:, */
 bool json_read_text(struct json_read *j, char text[JSON_READ_TEXT]);
 bool json_read_number(struct json_read *j, uint64_t *value); /* whole, not negative */
+bool json_read_real(struct json_read *j, double *value);     /* null: not a number */
 bool json_read_skip(struct json_read *j);		     /* any value */
 /* Whether the mark is next; then it is taken. */
 bool json_read_is(struct json_read *j, char mark);

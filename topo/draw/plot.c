@@ -41,7 +41,18 @@ bool plot_point(struct plot_curve *curve, double x, double y)
 	if (curve->count == PLOT_POINTS_MAX)
 		return false;
 	curve->x[curve->count] = x;
+	curve->low[curve->count] = curve->high[curve->count] = NAN;
 	curve->y[curve->count++] = y;
+	return true;
+}
+
+bool plot_band(struct plot_curve *curve, double x, double y, double low, double high)
+{
+	if (!plot_point(curve, x, y))
+		return false;
+	curve->low[curve->count - 1] = low;
+	curve->high[curve->count - 1] = high;
+	curve->has_band = true;
 	return true;
 }
 
@@ -78,12 +89,15 @@ static void limits(const struct plot *p, struct axis *x, struct axis *y)
 
 	for (unsigned i = 0; i < p->curves; i++) {
 		for (unsigned j = 0; j < p->curve[i].count; j++) {
-			const double px = p->curve[i].x[j], py = p->curve[i].y[j];
+			const struct plot_curve *c = &p->curve[i];
+			const double px = c->x[j];
+			const double low = fmin(c->low[j], c->y[j]),
+				     high = fmax(c->high[j], c->y[j]); /* not NAN */
 
 			x->from = first || px < x->from ? px : x->from;
 			x->to = first || px > x->to ? px : x->to;
-			y->from = first || py < y->from ? py : y->from;
-			y->to = first || py > y->to ? py : y->to;
+			y->from = first || low < y->from ? low : y->from;
+			y->to = first || high > y->to ? high : y->to;
 			first = false;
 		}
 	}
@@ -113,7 +127,18 @@ static double grid_next(const struct axis *a, double at, double base)
 	return a->linear ? at + (a->to - a->from) / 10 : at * base;
 }
 
-static void grid(FILE *f, const struct axis *x, const struct axis *y)
+static void label_x(double v, bool bytes, char text[32])
+{
+	static const char units[] = " KMGTP";
+	int unit = 0;
+
+	for (; bytes && v >= 1024 && unit < 5; unit++)
+		v /= 1024;
+	snprintf(text, 32, v < 1e6 ? "%.6g%.1s" : "%.3g%.1s", v,
+		 unit ? units + unit : "");
+}
+
+static void grid(FILE *f, const struct axis *x, const struct axis *y, bool bytes_x)
 {
 	/* Not more lines than can be read. */
 	const double base_x = x->linear || x->to / x->from <= 4096 ? 2 : 4;
@@ -124,7 +149,7 @@ static void grid(FILE *f, const struct axis *x, const struct axis *y)
 
 		fprintf(f, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#d4d4d8\"/>\n", at,
 			y->at, y->at + y->length);
-		snprintf(label, sizeof(label), v < 1e6 ? "%.6g" : "%.3g", v);
+		label_x(v, bytes_x, label);
 		text(f, at, y->at + 20, "middle", label);
 	}
 	for (double v = y->from; v <= y->to * (1 + 1e-9); v = grid_next(y, v, 10)) {
@@ -140,6 +165,23 @@ static void grid(FILE *f, const struct axis *x, const struct axis *y)
 		"fill=\"none\" "
 		"stroke=\"#18181b\"/>\n",
 		x->at, y->at + y->length, x->length, -y->length);
+}
+
+static void band_draw(FILE *f, const struct plot_curve *c, unsigned i,
+		      const struct axis *x, const struct axis *y)
+{
+	for (unsigned j = 0; j + 1 < c->count; j++) {
+		const double from = page_of(x, c->x[j]), to = page_of(x, c->x[j + 1]);
+
+		if (isnan(c->low[j]) || isnan(c->low[j + 1]))
+			continue;
+		fprintf(f,
+			"<polygon class=\"band\" fill=\"%s\" fill-opacity=\"0.18\" "
+			"points=\"%.2f,%.2f %.2f,%.2f %.2f,%.2f %.2f,%.2f\"/>\n",
+			styles[i % STYLES].colour, from, page_of(y, c->high[j]), to,
+			page_of(y, c->high[j + 1]), to, page_of(y, c->low[j + 1]), from,
+			page_of(y, c->low[j]));
+	}
 }
 
 static void curve_draw(FILE *f, const struct plot_curve *c, unsigned i,
@@ -182,7 +224,10 @@ bool plot_write(const struct plot *plot, FILE *file)
 	fprintf(file, "<g font-size=\"17\">\n");
 	text(file, LEFT, 30, "start", plot->title);
 	fprintf(file, "</g>\n");
-	grid(file, &x, &y);
+	grid(file, &x, &y, plot->bytes_x);
+	for (unsigned i = 0; i < plot->curves; i++)
+		if (plot->curve[i].has_band)
+			band_draw(file, &plot->curve[i], i, &x, &y);
 	for (unsigned i = 0; i < plot->curves; i++)
 		curve_draw(file, &plot->curve[i], i, &x, &y);
 	text(file, LEFT + x.length / 2, HEIGHT - 22, "middle", plot->x);

@@ -11,6 +11,9 @@ enum { PLOT_CURVES_MAX = 12, PLOT_POINTS_MAX = 64 };
 struct plot_curve {
 	char name[64];
 	double x[PLOT_POINTS_MAX], y[PLOT_POINTS_MAX]; /* above 0 */
+	double low[PLOT_POINTS_MAX],
+		high[PLOT_POINTS_MAX]; /* of a band; where has_band */
+	bool has_band;		       /* at any point; NAN where not */
 	unsigned count;
 };
 
@@ -18,6 +21,7 @@ struct plot {
 	const char *title, *x, *y; /* what axes say, with units */
 	struct plot_curve curve[PLOT_CURVES_MAX];
 	unsigned curves;
+	bool bytes_x;		 /* 64K, 1M: powers of 1024 */
 	bool linear_x, linear_y; /* not by powers; may be 0 then */
 };
 
@@ -25,6 +29,10 @@ struct plot {
 struct plot_curve *plot_curve(struct plot *plot, const char *name);
 /* False: it is full. */
 bool plot_point(struct plot_curve *curve, double x, double y);
+
+/* The same with what it lies between, which is drawn as a band: 0 < low <= high. From one
+ * point to the next, where both have it. */
+bool plot_band(struct plot_curve *curve, double x, double y, double low, double high);
 
 /* False: it cannot be written. */
 bool plot_write(const struct plot *plot, FILE *file);
