@@ -32,7 +32,7 @@ static void guid(const struct emu_dev *dev, uint8_t out[8])
 	static const uint8_t begin[4] = {0x02, 'e', 'm', 'u'};
 
 	memcpy(out, begin, 4);
-	memcpy(out + 4, dev->set->gid, 4);
+	memcpy(out + 4, dev->set->gid[0].raw + 12, 4);
 }
 
 static __be64 guid_be(const struct emu_dev *dev)
@@ -43,26 +43,79 @@ static __be64 guid_be(const struct emu_dev *dev)
 	return v;
 }
 
-/* The table: the link's own address and the IPv4 one, on Ethernet of either version. */
+unsigned emu_dev_gids(const struct emu_dev *dev)
+{
+	if (dev->set->link == EMU_INFINIBAND)
+		return 1;
+	return 2 + 2 * dev->set->addresses;
+}
+
+static bool gid_is_mapped(const uint8_t raw[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(raw, mapped, sizeof(mapped)) == 0;
+}
+
+/* The address that was said as the one of an entry; NULL: the link's own is there. */
+static const struct emu_gid *gid_said(const struct emu_dev *dev, unsigned index)
+{
+	const struct emu_gid *first = &dev->set->gid[0];
+
+	/* Of InfiniBand an IPv6 one is the port's, so another subnet may be had. */
+	if (dev->set->link == EMU_INFINIBAND)
+		return gid_is_mapped(first->raw) ? NULL : first;
+	return index < 2 ? NULL : &dev->set->gid[(index - 2) / 2];
+}
+
+/* The table: the link's own address and those that were said, on Ethernet of either
+ * version. */
 bool emu_dev_gid(const struct emu_dev *dev, unsigned index, union ibv_gid *gid,
 		 enum ibv_gid_type *type)
 {
 	static const uint8_t local[2] = {0xfe, 0x80};
 	bool ethernet = dev->set->link == EMU_ETHERNET;
+	const struct emu_gid *said;
 
 	memset(gid, 0, sizeof(*gid));
-	if (dev->set->gids == EMU_GIDS_NONE || index >= (ethernet ? 4u : 1u))
+	if (dev->set->gids == EMU_GIDS_NONE || index >= emu_dev_gids(dev))
 		return false;
 	*type = !ethernet ? IBV_GID_TYPE_IB
 			  : (index % 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1);
-	if (index < 2) {
+	said = gid_said(dev, index);
+	if (said &&
+	    (said->use == EMU_GID_EMPTY || (said->use == EMU_GID_V1 && index % 2)))
+		return false;
+	if (said) {
+		memcpy(gid->raw, said->raw, 16);
+	} else {
 		memcpy(gid->raw, local, 2);
 		guid(dev, gid->raw + 8);
-	} else {
-		gid->raw[10] = gid->raw[11] = 0xff;
-		memcpy(gid->raw + 12, dev->set->gid, 4);
 	}
 	return true;
+}
+
+static bool gid_dead(const struct emu_dev *dev, unsigned index)
+{
+	const struct emu_gid *said = gid_said(dev, index);
+
+	return said && said->use == EMU_GID_DEAD;
+}
+
+int emu_dev_route(const struct emu_dev *dev, unsigned index, const union ibv_gid *to)
+{
+	static const union ibv_gid none;
+	enum ibv_gid_type type;
+	union ibv_gid own;
+
+	if (!emu_dev_gid(dev, index, &own, &type) || memcmp(to, &none, sizeof(none)) == 0)
+		return EINVAL;
+	if (gid_dead(dev, index))
+		return ENETUNREACH;
+	if (dev->set->link == EMU_INFINIBAND)
+		return 0;
+	/* As the kernel, which looks for the way between two addresses of IP. */
+	return gid_is_mapped(own.raw) == gid_is_mapped(to->raw) ? 0 : EINVAL;
 }
 
 uint16_t emu_dev_lid(const struct emu_dev *dev)
@@ -99,8 +152,9 @@ struct emu_dev *emu_dev_find(const uint8_t address[16])
 			if (memcmp(lid, address, 16) == 0)
 				return dev;
 		}
-		for (unsigned g = 0; emu_dev_gid(dev, g, &gid, &type); g++)
-			if (memcmp(gid.raw, address, 16) == 0)
+		for (unsigned g = 0; g < emu_dev_gids(dev); g++)
+			if (emu_dev_gid(dev, g, &gid, &type) && !gid_dead(dev, g) &&
+			    memcmp(gid.raw, address, 16) == 0)
 				return dev;
 	}
 	return NULL;
@@ -265,7 +319,7 @@ static void port_fill(const struct emu_dev *dev, uint8_t port, struct ibv_port_a
 		.state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = emu_dev_mtu(dev),
-		.gid_tbl_len = dev->set->link == EMU_ETHERNET ? 4 : 1,
+		.gid_tbl_len = (int)emu_dev_gids(dev),
 		.max_msg_sz = EMU_MESSAGE_MAX,
 		.pkey_tbl_len = (uint16_t)dev->set->pkeys,
 		.lid = cabled ? emu_dev_lid(dev) : 0,
@@ -308,7 +362,8 @@ EMU_API int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 	enum ibv_gid_type type;
 
 	/* An entry that is empty is no error. */
-	if (!port_there(context, port) || index < 0 || index >= 4) {
+	if (!port_there(context, port) || index < 0 ||
+	    (unsigned)index >= emu_dev_gids(emu_context_of(context)->dev)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -351,15 +406,15 @@ EMU_API ssize_t _ibv_query_gid_table(struct ibv_context *context,
 				     struct ibv_gid_entry *entries, size_t max,
 				     uint32_t flags, size_t size)
 {
+	struct emu_dev *dev = emu_context_of(context)->dev;
 	struct ibv_gid_entry e;
 	size_t n = 0;
 
 	if (flags || size < sizeof(e))
 		return -EINVAL;
-	while (n < max && gid_entry(emu_context_of(context)->dev, (uint32_t)n, &e)) {
-		memcpy((char *)entries + n * size, &e, sizeof(e));
-		n++;
-	}
+	for (unsigned i = 0; n < max && i < emu_dev_gids(dev); i++)
+		if (gid_entry(dev, i, &e))
+			memcpy((char *)entries + n++ * size, &e, sizeof(e));
 	return (ssize_t)n;
 }
 

@@ -5,7 +5,8 @@ TESTS += %D%/tests/test_setup
 %C%_tests_test_setup_SOURCES = %D%/tests/test_setup.c %D%/setup.c %D%/setup.h
 
 EXTRA_DIST += %D%/README.md %D%/run %D%/suite %D%/failover %D%/absent.ld %D%/libibverbs.map \
-	%D%/setups/1x1 %D%/setups/1x16 %D%/setups/2x16-ooo %D%/setups/4-faults
+	%D%/setups/1x1 %D%/setups/1x16 %D%/setups/2x16-ooo %D%/setups/4-faults \
+	%D%/setups/2x4-ipv6
 
 if HAVE_VERBS
 check_LTLIBRARIES += %D%/libibverbs.la

@@ -20,9 +20,13 @@ struct emu_packet;
 void emu_rsp_received(struct emu_qp *qp, enum ibv_wc_status status,
 		      enum ibv_wc_opcode opcode, const struct emu_packet *p);
 
-/* Of devices. */
+/* Of devices. False: the entry is empty, or there is none. */
 bool emu_dev_gid(const struct emu_dev *dev, unsigned index, union ibv_gid *gid,
 		 enum ibv_gid_type *type);
+/* Entries of the table, empty ones too. */
+unsigned emu_dev_gids(const struct emu_dev *dev);
+/* Whether a queue pair gets from that entry to an address: 0, EINVAL, ENETUNREACH. */
+int emu_dev_route(const struct emu_dev *dev, unsigned index, const union ibv_gid *to);
 uint16_t emu_dev_lid(const struct emu_dev *dev);
 uint32_t emu_dev_pkey(const struct emu_dev *dev, unsigned index);
 /* As a packet has it: a GID, or the LID. */

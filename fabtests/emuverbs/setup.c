@@ -4,6 +4,7 @@
 
 #include "fabtests/emuverbs/setup.h"
 
+#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -112,17 +113,50 @@ static unsigned device_find(const struct emu_setup *c, struct span name)
 	return i;
 }
 
-/* "10.0.0.1". */
-static bool gid_take(struct span s, uint8_t gid[4])
+/* "10.0.0.1", "fd00::1". False: neither, or nobody's own. */
+static bool address_take(struct span s, uint8_t raw[16])
 {
-	for (int i = 0; i < 4; i++) {
-		struct span part = i < 3 ? span_cut(&s, '.') : s;
-		uint32_t v;
+	static const uint8_t none[16];
+	char text[INET6_ADDRSTRLEN];
 
-		if (part.len > 3 || !span_number(part, &v) || v > 255)
-			return false;
-		gid[i] = (uint8_t)v;
+	if (s.len == 0 || s.len >= sizeof(text))
+		return false;
+	memcpy(text, s.at, s.len);
+	text[s.len] = '\0';
+	memset(raw, 0, 16);
+	if (inet_pton(AF_INET, text, raw + 12) == 1) {
+		raw[10] = raw[11] = 0xff;
+		return memcmp(raw + 12, none, 4) != 0;
 	}
+	return inet_pton(AF_INET6, text, raw) == 1 && raw[0] != 0xff &&
+	       memcmp(raw, none, 16) != 0;
+}
+
+/* One more address of the device, and what it is good for: "fd00::1,dead". */
+static bool gid_read(struct reader *r, struct emu_device *d, struct span value)
+{
+	static const char *const uses[] = {
+		[EMU_GID_V1] = "v1", [EMU_GID_DEAD] = "dead", [EMU_GID_EMPTY] = "empty"};
+	struct span use = value, address = span_cut(&use, ',');
+	struct emu_gid *g = &d->gid[d->addresses];
+
+	if (d->addresses == EMU_GIDS_MAX)
+		return fail(r, "gid=%.*s: a device has at most %u", SPAN_SHOWN(value),
+			    EMU_GIDS_MAX);
+	if (!address_take(address, g->raw))
+		return fail(r,
+			    "gid=%.*s: it is an IPv4 or IPv6 address, as in gid=10.0.0.1 "
+			    "or gid=fd00::1",
+			    SPAN_SHOWN(value));
+	if (address.len < value.len) {
+		g->use = EMU_GID_V1;
+		while (g->use <= EMU_GID_EMPTY && !span_is(use, uses[g->use]))
+			g->use++;
+		if (g->use > EMU_GID_EMPTY)
+			return fail(r, "gid=%.*s: after a comma comes v1, dead or empty",
+				    SPAN_SHOWN(value));
+	}
+	d->addresses++;
 	return true;
 }
 
@@ -163,9 +197,7 @@ static bool pair_read(struct reader *r, struct emu_device *d, struct span pair)
 	uint64_t v = 0;
 
 	if (span_is(name, "gid"))
-		return gid_take(value, d->gid) ||
-		       fail(r, "gid=%.*s: it is an IPv4 address, as in gid=10.0.0.1",
-			    SPAN_SHOWN(value));
+		return gid_read(r, d, value);
 	for (size_t i = 0; i < emu_setup_key_count; i++) {
 		const struct emu_setup_key *key = &emu_setup_keys[i];
 
@@ -184,17 +216,45 @@ static bool mtu_valid(uint64_t mtu)
 	return (mtu & (mtu - 1)) == 0;
 }
 
+/* Bytes of the first address by which a device is told from others (its GUID ends so). */
+static const uint8_t *guid_end(const struct emu_device *d)
+{
+	return d->gid[0].raw + 12;
+}
+
 static bool gid_used(const struct emu_setup *c, const struct emu_device *d)
 {
-	for (unsigned i = 0; i < c->devices; i++)
-		if (memcmp(c->device[i].gid, d->gid, sizeof(d->gid)) == 0)
+	for (unsigned i = 0; i < c->devices; i++) {
+		const struct emu_device *o = &c->device[i];
+
+		if (memcmp(guid_end(o), guid_end(d), 4) == 0)
 			return true;
+		for (unsigned k = 0; k < o->addresses * d->addresses; k++)
+			if (memcmp(o->gid[k / d->addresses].raw,
+				   d->gid[k % d->addresses].raw, 16) == 0)
+				return true;
+	}
 	return false;
+}
+
+/* Its GUID, so also the address that it has by itself, comes of the first one. */
+static bool gids_check(struct reader *r, const struct emu_device *d)
+{
+	if (d->addresses == 0 || d->gid[0].use == EMU_GID_EMPTY || gid_used(r->setup, d))
+		return fail(r,
+			    "device %.*s: it needs a gid of its own, as in gid=10.0.0.1, "
+			    "the first with another end than others' first",
+			    EMU_NAME_MAX, d->name);
+	for (unsigned k = 1; k < d->addresses; k++)
+		for (unsigned i = 0; i < k; i++)
+			if (memcmp(d->gid[i].raw, d->gid[k].raw, 16) == 0)
+				return fail(r, "device %.*s has the same gid twice",
+					    EMU_NAME_MAX, d->name);
+	return true;
 }
 
 static bool device_read(struct reader *r)
 {
-	static const uint8_t none[4];
 	struct emu_setup *c = r->setup;
 	struct span name = span_word(&r->left), pair;
 	struct emu_device d = {0};
@@ -225,10 +285,8 @@ static bool device_read(struct reader *r)
 	if (d.port > d.ports)
 		return fail(r, "port=%llu: it has %llu, of which it is one",
 			    (unsigned long long)d.port, (unsigned long long)d.ports);
-	if (memcmp(d.gid, none, sizeof(none)) == 0 || gid_used(c, &d))
-		return fail(r,
-			    "device %.*s: it needs a gid of its own, as in gid=10.0.0.1",
-			    SPAN_SHOWN(name));
+	if (!gids_check(r, &d))
+		return false;
 	c->device[c->devices++] = d;
 	return true;
 }

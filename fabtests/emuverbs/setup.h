@@ -24,6 +24,7 @@
 
 #define EMU_DEVICES_MAX 16u
 #define EMU_FAULTS_MAX	256u
+#define EMU_GIDS_MAX	7u /* that are said of one device */
 #define EMU_NAME_MAX	31 /* as ibv_device has room for, and longer than any */
 
 enum emu_delivery {
@@ -49,6 +50,19 @@ enum emu_gids {
 	EMU_GIDS_NONE,
 };
 
+/* What an address of a device is good for. */
+enum emu_gid_use {
+	EMU_GID_GOOD,
+	EMU_GID_V1,    /* by RoCE v1 only */
+	EMU_GID_DEAD,  /* it is in the table, and nothing comes or goes by it */
+	EMU_GID_EMPTY, /* its entries are there and empty: it was taken away */
+};
+
+struct emu_gid {
+	uint8_t raw[16]; /* IPv6, or IPv4 mapped into it */
+	uint8_t use;	 /* enum emu_gid_use */
+};
+
 enum emu_action {
 	EMU_LOSE_SEGMENT,   /* nothing arrives; the queue pair ends: retries exceeded */
 	EMU_LOSE_ACK,	    /* all arrives; the sender hears that retries are exceeded */
@@ -66,7 +80,9 @@ enum emu_action {
 /* Numbers are 64 bits wide, so that one table reads them all. */
 struct emu_device {
 	char name[EMU_NAME_MAX + 1];
-	uint8_t gid[4];	   /* IPv4, mapped into the device's one GID */
+	struct emu_gid gid[EMU_GIDS_MAX];
+	unsigned
+		addresses; /* of them that were said, at least 1; the first isn't empty */
 	uint64_t delivery; /* enum emu_delivery */
 	uint64_t late;	   /* acknowledges writes before they are in memory */
 	uint64_t down;	   /* its port is, to begin with */

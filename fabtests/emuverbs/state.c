@@ -53,17 +53,14 @@ static bool masks_fit(enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 	return false;
 }
 
-static bool path_fits(const struct emu_dev *dev, const struct ibv_ah_attr *ah)
+static int path_check(const struct emu_dev *dev, const struct ibv_ah_attr *ah)
 {
-	union ibv_gid gid;
-	enum ibv_gid_type type;
-
 	if (ah->port_num != dev->set->port)
-		return false;
+		return EINVAL;
 	if (ah->is_global)
-		return emu_dev_gid(dev, ah->grh.sgid_index, &gid, &type);
+		return emu_dev_route(dev, ah->grh.sgid_index, &ah->grh.dgid);
 	/* There are no LIDs on Ethernet. */
-	return dev->set->link == EMU_INFINIBAND && ah->dlid != 0;
+	return dev->set->link == EMU_INFINIBAND && ah->dlid != 0 ? 0 : EINVAL;
 }
 
 static bool values_fit(const struct emu_dev *dev, const struct ibv_qp_attr *a, int mask)
@@ -74,7 +71,6 @@ static bool values_fit(const struct emu_dev *dev, const struct ibv_qp_attr *a, i
 		  (a->port_num == 0 || a->port_num > dev->set->ports)) ||
 		 (mask & IBV_QP_PKEY_INDEX && !emu_dev_pkey(dev, a->pkey_index)) ||
 		 (mask & IBV_QP_ACCESS_FLAGS && a->qp_access_flags & ~(unsigned)ACCESS) ||
-		 (mask & IBV_QP_AV && !path_fits(dev, &a->ah_attr)) ||
 		 (mask & IBV_QP_PATH_MTU &&
 		  (a->path_mtu < IBV_MTU_256 || a->path_mtu > emu_dev_mtu(dev))) ||
 		 (mask & IBV_QP_DEST_QPN && a->dest_qp_num > PSN_MAX) ||
@@ -95,7 +91,9 @@ int emu_state_check(struct emu_qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
 		return EINVAL;
-	return masks_fit(from, to, mask) && values_fit(qp->dev, attr, mask) ? 0 : EINVAL;
+	if (!masks_fit(from, to, mask) || !values_fit(qp->dev, attr, mask))
+		return EINVAL;
+	return mask & IBV_QP_AV ? path_check(qp->dev, &attr->ah_attr) : 0;
 }
 
 void emu_state_keep(struct emu_qp *qp, const struct ibv_qp_attr *a, int mask)

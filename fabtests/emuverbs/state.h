@@ -6,7 +6,7 @@
 
 #include "fabtests/emuverbs/emu.h"
 
-/* 0, or EINVAL. */
+/* 0, EINVAL, or ENETUNREACH of a path. */
 int emu_state_check(struct emu_qp *qp, const struct ibv_qp_attr *attr, int mask);
 void emu_state_keep(struct emu_qp *qp, const struct ibv_qp_attr *attr, int mask);
 

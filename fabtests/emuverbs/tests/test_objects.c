@@ -11,7 +11,7 @@
 
 static const struct end_wish usual;
 
-enum { ROCE, IB, BARE, SMALL, PORTS };
+enum { ROCE, IB, BARE, SMALL, PORTS, SIX };
 
 static bool wc_is(struct end *e, uint64_t id, enum ibv_wc_status status)
 {
@@ -191,6 +191,24 @@ static struct ibv_context *device(unsigned i)
 	return context;
 }
 
+/* To the peer by that entry of the table: what ibv_modify_qp says. */
+static int path(struct end *x, const struct end *y, uint8_t index)
+{
+	struct ibv_qp_attr a = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.max_dest_rd_atomic = 1,
+		.dest_qp_num = y->qp->qp_num,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = y->gid, .sgid_index = index}}};
+
+	return ibv_modify_qp(x->qp, &a,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
 static void test_devices(void)
 {
 	struct ibv_context *roce = device(ROCE), *ib = device(IB), *bare = device(BARE);
@@ -227,6 +245,50 @@ static void test_devices(void)
 	ibv_close_device(roce);
 	ibv_close_device(ib);
 	ibv_close_device(bare);
+}
+
+/* IPv6 addresses, and those that nothing comes or goes by. */
+static void test_addresses(void)
+{
+	struct ibv_context *six = device(SIX);
+	struct ibv_gid_entry gids[16], none;
+	struct ibv_port_attr port;
+	struct end x, y;
+	struct end_wish wish = {.device = SIX};
+	union ibv_gid gid;
+	ssize_t n = ibv_query_gid_table(six, gids, 16, 0);
+
+	ibv_query_port(six, 1, &port);
+	tap_is_int(port.gid_tbl_len, 10, "places in the table");
+	tap_is_int(n, 7, "entries of it that are there");
+	tap_ok(gids[3].gid_index == 3 && gids[3].gid_type == IBV_GID_TYPE_ROCE_V2 &&
+		       memcmp(gids[3].gid.raw, "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1",
+			      16) == 0,
+	       "an IPv6 one");
+	tap_ok(gids[4].gid_index == 6 && gids[6].gid_index == 8 &&
+		       gids[6].gid_type == IBV_GID_TYPE_ROCE_V1,
+	       "none where one was taken away, and one of version 1 only");
+	tap_ok(ibv_query_gid_ex(six, 1, 4, &none, 0) == ENODATA &&
+		       ibv_query_gid(six, 1, 4, &gid) == 0 &&
+		       gid.global.interface_id == 0,
+	       "whoever asks for it is told so");
+	ibv_close_device(six);
+
+	end_open(&x, &wish);
+	end_open(&y, &wish);
+	end_join(&x, &y);
+	end_write(&x, &y, 1, 0, 8, 0);
+	tap_ok(wc_is(&x, 1, IBV_WC_SUCCESS), "IPv6 to IPv6 works");
+	end_state(&x, IBV_QPS_RESET);
+	end_init(&x);
+	y.gid = gids[4].gid;
+	tap_is_int(path(&x, &y, 3), EINVAL, "from IPv6 there is no way to IPv4");
+	tap_is_int(path(&x, &y, 7), ENETUNREACH, "and none by one that is dead");
+	tap_is_int(path(&x, &y, 5), EINVAL, "or by an empty one");
+	memset(&y.gid, 0, sizeof(y.gid));
+	tap_is_int(path(&x, &y, 3), EINVAL, "or to nobody");
+	end_close(&x);
+	end_close(&y);
 }
 
 static void test_infiniband(void)
@@ -356,12 +418,15 @@ int main(void)
 		  "device emu1 gid=10.0.0.2 link=infiniband mtu=2048\n"
 		  "device emu2 gid=10.0.0.3 gids=none\n"
 		  "device emu3 gid=10.0.0.4 max_qp=2 max_cq=2 max_mr=2\n"
-		  "device emu4 gid=10.0.0.5 ports=2 port=2 pkeys=2 max_locked=64\n");
+		  "device emu4 gid=10.0.0.5 ports=2 port=2 pkeys=2 max_locked=64\n"
+		  "device emu5 gid=fd00::1 gid=fd00::2,empty gid=10.0.0.6,dead "
+		  "gid=fd00::3,v1\n");
 	test_shared();
 	test_drain();
 	test_rights();
 	test_unmapped();
 	test_devices();
+	test_addresses();
 	test_infiniband();
 	test_agreement();
 	test_small();

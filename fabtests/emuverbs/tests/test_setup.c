@@ -32,7 +32,10 @@ static void test_whole(void)
 	tap_is_int((int64_t)c.seed, 7, "the seed");
 	tap_is_int(c.devices, 2, "two devices");
 	tap_is_str(c.device[1].name, "emu_1", "their names");
-	tap_is_mem(c.device[1].gid, "\x0a\0\0\2", 4, "their addresses");
+	tap_ok(c.device[1].addresses == 1 && c.device[1].gid[0].use == EMU_GID_GOOD,
+	       "an address each");
+	tap_is_mem(c.device[1].gid[0].raw, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\2", 16,
+		   "which is that of the file, mapped");
 	tap_ok(c.device[0].delivery == EMU_MIXED && c.device[1].delivery == EMU_ORDERED,
 	       "what is said of the one");
 	tap_ok(c.device[0].down == 0 && c.device[1].down == 1 && c.device[1].atomics == 0,
@@ -56,10 +59,31 @@ static void test_whole(void)
 	tap_is_str(emu_action_name(EMU_ACTIONS), "?", "others have not");
 }
 
+static void test_addresses(void)
+{
+	static const char text[] =
+		"emuverbs 1\n"
+		"device emu0 gid=fd00::1 gid=fe80::7,dead gid=10.0.0.1,v1 "
+		"gid=2001:db8::2,empty\n";
+	static const uint8_t use[] = {EMU_GID_GOOD, EMU_GID_DEAD, EMU_GID_V1,
+				      EMU_GID_EMPTY};
+	struct emu_setup_error error;
+	struct emu_setup c;
+
+	if (!emu_setup_parse(text, strlen(text), &c, &error))
+		tap_bail("line %u: %s", error.line, error.text);
+	tap_is_int(c.device[0].addresses, 4, "four addresses of a device");
+	tap_is_mem(c.device[0].gid[0].raw, "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16,
+		   "IPv6 ones as well");
+	for (unsigned i = 0; i < 4; i++)
+		tap_ok(c.device[0].gid[i].use == use[i], "what number %u is good for", i);
+}
+
 /* Those that run knows by name, where the tree is. */
 static void test_named(void)
 {
-	static const char *const names[] = {"1x1", "1x16", "2x16-ooo", "4-faults"};
+	static const char *const names[] = {"1x1", "1x16", "2x16-ooo", "4-faults",
+					    "2x4-ipv6"};
 	const char *top = getenv("WEFT_TOP_SRCDIR");
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -111,9 +135,25 @@ static void test_refused(void)
 	refused(HEAD "device emu0 gid=1.2.3.4\n", 3, "there already");
 	refused(HEAD "device b\n", 3, "a gid of its own");
 	refused(HEAD "device b gid=10.0.0.1\n", 3, "a gid of its own");
-	refused(HEAD "device b gid=10.0.0\n", 3, "an IPv4 address");
-	refused(HEAD "device b gid=10.0.0.256\n", 3, "an IPv4 address");
-	refused(HEAD "device b gid=10.0.0.1.2\n", 3, "an IPv4 address");
+	refused(HEAD "device b gid=10.0.0\n", 3, "an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=10.0.0.256\n", 3, "an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=10.0.0.1.2\n", 3, "an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=fd00:::1\n", 3, "an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=::\n", 3, "an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=0.0.0.0\n", 3, "an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=ff02::1\n", 3, "an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=1111:2222:3333:4444:5555:6666:7777:8888:9999\n", 3,
+		"an IPv4 or IPv6 address");
+	refused(HEAD "device b gid=fd00::1,v3\n", 3, "v1, dead or empty");
+	refused(HEAD "device b gid=fd00::1,\n", 3, "v1, dead or empty");
+	refused(HEAD "device b gid=fd00::1,empty\n", 3, "a gid of its own");
+	refused(HEAD "device b gid=1.2.3.4 gid=::ffff:1.2.3.4\n", 3,
+		"the same gid twice");
+	refused(HEAD "device b gid=1.2.3.4 gid=10.0.0.1\n", 3, "a gid of its own");
+	refused(HEAD "device b gid=fd00::a00:1\n", 3, "another end than others' first");
+	refused(HEAD "device b gid=1.1.1.1 gid=1.1.1.2 gid=1.1.1.3 gid=1.1.1.4 "
+		     "gid=1.1.1.5 gid=1.1.1.6 gid=1.1.1.7 gid=1.1.1.8\n",
+		3, "at most 7");
 	refused(HEAD "device b max_qps=1\n", 3, "no KEY=VALUE");
 	refused(HEAD "device b max_qp\n", 3, "max_qp=: it may be 1 to 16384");
 	refused(HEAD "device b max_qp=0\n", 3, "1 to 16384");
@@ -176,6 +216,9 @@ static bool one(const char *text, size_t len)
 			memcpy(&v, (char *)&c.device[i] + key->offset, sizeof(v));
 			right = right && v >= key->min && v <= key->max;
 		}
+	for (unsigned i = 0; i < c.devices; i++)
+		right = right && c.device[i].addresses > 0 &&
+			c.device[i].addresses <= EMU_GIDS_MAX;
 	for (unsigned i = 0; i < c.faults; i++)
 		right = right && c.fault[i].device < c.devices &&
 			c.fault[i].action < EMU_ACTIONS;
@@ -212,6 +255,7 @@ int main(int argc, char **argv)
 
 	tap_diag("seed %" PRIu64, seed);
 	test_whole();
+	test_addresses();
 	test_named();
 	test_refused();
 	test_limits();

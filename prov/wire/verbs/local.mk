@@ -24,6 +24,7 @@ PROV_SOURCES += \
 	%D%/verbs_ep.c %D%/verbs_ep.h \
 	%D%/verbs_flush.c %D%/verbs_flush.h \
 	%D%/verbs_fork.c %D%/verbs_fork.h \
+	%D%/verbs_gid.c %D%/verbs_gid.h \
 	%D%/verbs_lane.c %D%/verbs_lane.h \
 	%D%/verbs_lib.c %D%/verbs_lib.h \
 	%D%/verbs_link.c %D%/verbs_link.h \

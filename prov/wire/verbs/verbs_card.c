@@ -269,6 +269,19 @@ static bool gid_fits(const struct verbs_card_rail *r)
 	return r->kind != VERBS_RAIL_ROCE6 || memcmp(r->gid, mapped, sizeof(mapped)) != 0;
 }
 
+bool verbs_card_rail_move(struct verbs_card_rail *rail, uint16_t lid,
+			  const uint8_t gid[16])
+{
+	struct verbs_card_rail now = *rail;
+
+	now.lid = lid;
+	memcpy(now.gid, gid, sizeof(now.gid));
+	if (!gid_fits(&now) || (now.kind != VERBS_RAIL_IB && lid))
+		return false;
+	*rail = now;
+	return true;
+}
+
 static const char *rails_check(const struct verbs_card *c)
 {
 	uint32_t seen = 0;
@@ -586,7 +599,8 @@ const char *verbs_card_agree(const struct verbs_card *dialler,
 		return "they speak of two links";
 	if (!rails_meet(dialler, answerer))
 		return "no rail of the one reaches one of the other: InfiniBand, RoCE v2 "
-		       "by IPv4, by IPv6, and RoCE v1 are four kinds";
+		       "by IPv4, by IPv6, and RoCE v1 are four kinds, and "
+		       "FI_WEFT_GID_INDEX chooses between those of a port";
 	terms->distance = fabric_distance(&dialler->place, &answerer->place);
 	terms->lanes = least(dialler->row[terms->distance].lanes,
 			     answerer->row[terms->distance].lanes);

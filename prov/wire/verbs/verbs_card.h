@@ -133,6 +133,11 @@ const char *verbs_card_agree(const struct verbs_card *dialler,
 			     const struct verbs_card *answerer,
 			     struct verbs_terms *terms);
 
+/* A peer's rail is reached by that now. False: no rail of its kind can be, and nothing
+ * has changed. */
+bool verbs_card_rail_move(struct verbs_card_rail *rail, uint16_t lid,
+			  const uint8_t gid[16]);
+
 /*
  * The rail of `mine` for a lane that the peer has on rail `theirs` of its card: of the
  * same number where there is one, else by index, always of the same kind. UINT32_MAX:

@@ -564,14 +564,13 @@ static int take_down(struct verbs_link *link, const struct verbs_msg *m)
 
 int verbs_lanes_peer_rail(struct verbs_link *link, const struct verbs_msg *m)
 {
-	struct verbs_card_rail *r;
+	bool reached;
 
 	if (m->rail >= link->peer.rails || m->lane > 1)
 		return -EPROTO;
-	r = &link->peer.rail[m->rail];
-	r->lid = m->lid;
-	memcpy(r->gid, m->gid, sizeof(r->gid));
-	if (m->lane == 0) {
+	/* A port that is down may have lost what it was reached by. */
+	reached = verbs_card_rail_move(&link->peer.rail[m->rail], m->lid, m->gid);
+	if (m->lane == 0 || !reached) {
 		link->peer_down |= 1u << m->rail;
 		verbs_lanes_rail_down(link, m->rail, true);
 		return 0;

@@ -128,15 +128,18 @@ enum ibv_mtu verbs_dev_mtu(const struct verbs_rail *rail,
 void verbs_dev_path(const struct verbs_rail *rail, const struct verbs_card_rail *peer,
 		    uint8_t traffic_class, struct ibv_ah_attr *ah)
 {
+	static const union ibv_gid none;
 	const struct verbs_reach reach = verbs_rail_reach(rail);
 
 	memset(ah, 0, sizeof(*ah));
 	ah->port_num = rail->port;
 	ah->sl = rail->sl;
 	ah->dlid = peer->lid;
-	/* Another subnet of InfiniBand is behind a router. */
+	/* Another subnet of InfiniBand is behind a router. Who has no GID says none. */
 	ah->is_global = reach.global || peer->lid == 0 ||
-			memcmp(reach.gid.raw, peer->gid, 8) != 0;
+			(memcmp(&reach.gid, &none, sizeof(none)) != 0 &&
+			 memcmp(peer->gid, &none, sizeof(none)) != 0 &&
+			 memcmp(reach.gid.raw, peer->gid, 8) != 0);
 	memcpy(ah->grh.dgid.raw, peer->gid, sizeof(peer->gid));
 	ah->grh.sgid_index = reach.gid_index;
 	ah->grh.hop_limit = rail->hop_limit;

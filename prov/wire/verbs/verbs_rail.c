@@ -4,9 +4,7 @@
 
 #include "prov/wire/verbs/verbs_rail.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +13,10 @@
 
 #include <rdma/fi_errno.h>
 
+#include "prov/wire/verbs/verbs_gid.h"
 #include "prov/wire/verbs/verbs_ooo.h"
 
 #define INLINE_MOST 1024 /* bytes that are asked for, then half as many, and so on */
-#define GIDS_MOST   256	 /* verbs_reach.gid_index is a byte */
 
 int verbs_error_set(struct verbs_error *error, int rc, const char *fmt, ...)
 {
@@ -30,145 +28,12 @@ int verbs_error_set(struct verbs_error *error, int rc, const char *fmt, ...)
 	return rc;
 }
 
-int verbs_gid_index_read(const char *text, int *index, struct verbs_error *error)
-{
-	char *end;
-	long v;
-
-	*index = -1;
-	if (!text)
-		return 0;
-	v = strtol(text, &end, 10);
-	if (!isdigit((unsigned char)text[0]) || *end || v >= GIDS_MOST)
-		return verbs_error_set(error, -FI_EINVAL,
-				       "FI_WEFT_GID_INDEX=%.40s: want a number from 0 to "
-				       "%d, or unset it to have one chosen",
-				       text, GIDS_MOST - 1);
-	*index = (int)v;
-	return 0;
-}
-
-/* ---- GIDs ---------------------------------------------------------------------------
- */
-
-static bool gid_is_mapped(const union ibv_gid *gid)
-{
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
-}
-
-static bool gid_is_local(const union ibv_gid *gid)
-{
-	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
-}
-
-/* The type of an entry without ibv_query_gid_ex: as the kernel's file says. */
-static uint32_t gid_type_file(const struct verbs_rail *rail, int index)
-{
-	char path[IBV_SYSFS_PATH_MAX + 64], text[32] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/ports/%u/gid_attrs/types/%d",
-		 rail->context->device->ibdev_path, rail->port, index);
-	file = fopen(path, "re");
-	if (!file)
-		return IBV_GID_TYPE_ROCE_V1;
-	if (!fgets(text, sizeof(text), file))
-		text[0] = '\0';
-	fclose(file);
-	return strncmp(text, "RoCE v2", 7) == 0 ? IBV_GID_TYPE_ROCE_V2
-						: IBV_GID_TYPE_ROCE_V1;
-}
-
-/* The network interface behind an entry; 0: the kernel doesn't say. */
-static uint32_t gid_ifindex(const struct verbs_rail *rail, int index)
-{
-	char path[IBV_SYSFS_PATH_MAX + 64], name[IF_NAMESIZE + 1] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/ports/%u/gid_attrs/ndevs/%d",
-		 rail->context->device->ibdev_path, rail->port, index);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (!fgets(name, sizeof(name), file))
-		name[0] = '\0';
-	fclose(file);
-	name[strcspn(name, "\n")] = '\0';
-	return name[0] ? if_nametoindex(name) : 0;
-}
-
-static bool gid_read(const struct verbs_lib *lib, const struct verbs_rail *rail,
-		     uint8_t kind, int index, struct ibv_gid_entry *entry)
-{
-	static const union ibv_gid none;
-
-	memset(entry, 0, sizeof(*entry));
-	if (lib->query_gid_ex) {
-		if (lib->query_gid_ex(rail->context, rail->port, (uint32_t)index, entry,
-				      0, sizeof(*entry)) != 0)
-			return false;
-	} else {
-		if (lib->query_gid(rail->context, rail->port, index, &entry->gid) != 0)
-			return false;
-		entry->gid_type = kind == VERBS_RAIL_IB ? IBV_GID_TYPE_IB
-							: gid_type_file(rail, index);
-	}
-	return memcmp(&entry->gid, &none, sizeof(none)) != 0;
-}
-
-static uint8_t gid_kind(const struct ibv_gid_entry *e)
-{
-	if (e->gid_type == IBV_GID_TYPE_IB)
-		return VERBS_RAIL_IB;
-	if (e->gid_type != IBV_GID_TYPE_ROCE_V2)
-		return VERBS_RAIL_ROCE1;
-	return gid_is_mapped(&e->gid) ? VERBS_RAIL_ROCE4 : VERBS_RAIL_ROCE6;
-}
-
-/* Lower is better: routable ones that a network is usually set up for first. */
-static unsigned gid_rank(const struct ibv_gid_entry *e)
-{
-	bool v2 = e->gid_type == IBV_GID_TYPE_ROCE_V2;
-
-	if (gid_is_mapped(&e->gid))
-		return v2 ? 0 : 3;
-	if (gid_is_local(&e->gid))
-		return v2 ? 2 : 5;
-	return v2 ? 1 : 4;
-}
-
-static void gid_take(const struct verbs_rail *rail, struct verbs_reach *reach, int index,
-		     const struct ibv_gid_entry *e)
-{
-	reach->gid_index = (uint8_t)index;
-	reach->gid = e->gid;
-	if (reach->kind == VERBS_RAIL_IB)
-		return;
-	reach->kind = gid_kind(e);
-	reach->ifindex = gid_ifindex(rail, index);
-}
-
-/* reach->kind says already whether it is InfiniBand. */
 static int gid_choose(const struct verbs_lib *lib, int wanted, int count,
 		      const struct verbs_rail *rail, struct verbs_reach *reach,
 		      struct verbs_error *error)
 {
-	int first = wanted < 0 ? 0 : wanted, end = wanted < 0 ? count : wanted + 1;
-	unsigned best = UINT32_MAX;
-	struct ibv_gid_entry e;
-
-	/* Of InfiniBand the first is the port's own. */
-	if (reach->kind == VERBS_RAIL_IB && wanted < 0)
-		end = count < 1 ? count : 1;
-	for (int i = first; i < end && i < GIDS_MOST; i++) {
-		if (!gid_read(lib, rail, reach->kind, i, &e) || gid_rank(&e) >= best)
-			continue;
-		best = gid_rank(&e);
-		gid_take(rail, reach, i, &e);
-	}
-	if (best != UINT32_MAX || (reach->kind == VERBS_RAIL_IB && !reach->global))
+	if (verbs_gid_choose(lib, rail, count, wanted, 0, reach) ||
+	    (reach->kind == VERBS_RAIL_IB && !reach->global))
 		return 0;
 	if (wanted >= 0)
 		return verbs_error_set(error, -FI_ENODATA,
@@ -245,28 +110,31 @@ struct verbs_reach verbs_rail_reach(const struct verbs_rail *rail)
 
 static bool reach_same(const struct verbs_reach *a, const struct verbs_reach *b)
 {
-	return a->lid == b->lid && memcmp(&a->gid, &b->gid, sizeof(a->gid)) == 0;
+	return a->lid == b->lid && a->gid_index == b->gid_index &&
+	       memcmp(&a->gid, &b->gid, sizeof(a->gid)) == 0;
 }
 
 /* Who asks later writes later what there was. `looking`. */
 static bool rail_moved(const struct verbs_lib *lib, struct verbs_rail *rail)
 {
-	struct verbs_error unused = {""};
 	struct verbs_reach was = verbs_rail_reach(rail), now = was;
+	bool ib = was.kind == VERBS_RAIL_IB;
 	struct ibv_port_attr p;
-	struct ibv_gid_entry e;
+	struct verbs_gid gid;
 
 	if (verbs_query_port(lib, rail->context, rail->port, &p) != 0) {
 		atomic_fetch_add(&rail->moves, 1);
 		return true;
 	}
 	reach_take(&now, &p);
-	/* Where it was before, or wherever there is one of the same kind. */
-	if (!gid_read(lib, rail, was.kind, was.gid_index, &e) ||
-	    (was.kind != VERBS_RAIL_IB && gid_kind(&e) != was.kind))
-		gid_choose(lib, -1, p.gid_tbl_len, rail, &now, &unused);
+	/* Where it was before, or wherever there is one of the same kind: peers know its
+	 * kind for good. While there is none it can't be reached. */
+	if (verbs_gid_read(lib, rail, ib, was.gid_index, &gid) &&
+	    (ib || gid.kind == was.kind))
+		verbs_gid_take(&now, &gid);
 	else
-		gid_take(rail, &now, was.gid_index, &e);
+		(void)verbs_gid_choose(lib, rail, p.gid_tbl_len, -1, ib ? 0 : was.kind,
+				       &now);
 	rail->up = p.state == IBV_PORT_ACTIVE;
 	if (reach_same(&now, &was))
 		return false;

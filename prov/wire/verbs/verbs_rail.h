@@ -9,9 +9,6 @@
 __attribute__((format(printf, 3, 4))) int verbs_error_set(struct verbs_error *error,
 							  int rc, const char *fmt, ...);
 
-/* -1: chosen. -FI_EINVAL: no such number. */
-int verbs_gid_index_read(const char *text, int *index, struct verbs_error *error);
-
 /*
  * Looks at the port of rail->context: link layer, LID, GID, MTU, partition key, limits,
  * and makes the protection domain unless it has one (of another port of the device).

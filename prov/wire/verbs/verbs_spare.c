@@ -338,8 +338,8 @@ static int guest_make(struct verbs_link *link, const struct verbs_msg *m, uint32
 	int ret;
 
 	memcpy(peer.rail, sp->peer, sizeof(peer.rail));
-	peer.rail[m->rail].lid = m->lid;
-	memcpy(peer.rail[m->rail].gid, m->gid, sizeof(m->gid));
+	if (!verbs_card_rail_move(&peer.rail[m->rail], m->lid, m->gid))
+		return -FI_EINVAL;
 	*rail = verbs_card_rail_for(&ep->card, &peer, m->rail);
 	if (*rail == UINT32_MAX)
 		return -FI_EHOSTUNREACH;

@@ -73,6 +73,28 @@ says "InfiniBand has a LID" '^rail emu0 port 1 number 0 kind ib .* lid yes '
 show 'device emu0 gid=10.0.0.1 mtu=1024'
 says "a smaller MTU is the path's" ' mtu 1024 '
 
+# GIDs: what is said of a device comes behind the link's own, each as v1 and as v2.
+show 'device emu0 gid=fe80::7 gid=fd00::1'
+says "an IPv6 address comes before one of the link" ' kind roce6 gid 5 fd00::1 '
+says "and others take its card" '^card good '
+show 'device emu0 gid=fd00::1 gid=10.0.0.1'
+says "IPv4 comes before it" ' kind roce4 gid 5 ::ffff:10.0.0.1 '
+show 'device emu0 gid=fd00::1 gid=10.0.0.1,v1'
+says "but v1 doesn't" ' kind roce6 gid 3 fd00::1 '
+show 'device emu0 gid=fd00::1,v1 gid=fd00::2,empty gid=fd00::3'
+says "what is empty or v1 only is passed over" ' kind roce6 gid 7 fd00::3 '
+show 'device emu0 gid=fd00::1 gid=fd00::2'
+says "of two alike the first" ' gid 3 fd00::1 '
+show 'device emu0 gid=fd00::1,v1'
+says "one of the link where there is no other" ' kind roce6 gid 1 fe80::'
+says "and its card is good" '^card good '
+show 'device emu0 gid=fd00::1 gid=fd00::2' gid=5
+says "an IPv6 one that was asked for" ' kind roce6 gid 5 fd00::2 '
+show 'device emu0 gid=fd00::1 gid=fd00::2,empty' gid=5
+says "not where it is empty" '^error -61 emu0 port 1 has no GID 5 '
+show 'device emu0 gid=fd00:1::1 link=infiniband'
+says "InfiniBand has an address of its subnet" ' kind ib gid 0 fd00:1::1 lid yes'
+
 show "$two" gid=1
 says "a GID that was asked for" '^rail emu0 port 1 number 0 kind roce[0-9] gid 1 fe80:'
 show "$two" rails=emu0 gid=77

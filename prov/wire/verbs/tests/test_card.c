@@ -260,6 +260,27 @@ static void test_rails(void)
 	       "queue pairs are found by lane");
 }
 
+static void test_moves(void)
+{
+	static const uint8_t four[16] = {[10] = 0xff, [11] = 0xff, [15] = 1};
+	static const uint8_t six[16] = {[0] = 0xfd, [15] = 1}, none[16];
+	struct verbs_card_rail r = {.kind = VERBS_RAIL_ROCE6}, was;
+
+	memcpy(r.gid, six, sizeof(six));
+	was = r;
+	tap_ok(!verbs_card_rail_move(&r, 0, four) && !verbs_card_rail_move(&r, 0, none) &&
+		       !verbs_card_rail_move(&r, 7, six) &&
+		       memcmp(&r, &was, sizeof(r)) == 0,
+	       "a rail stays what it is, whatever its peer says of it");
+	r.kind = VERBS_RAIL_ROCE4;
+	tap_ok(verbs_card_rail_move(&r, 0, four) && memcmp(r.gid, four, 16) == 0,
+	       "and moves to an address of its kind");
+	r.kind = VERBS_RAIL_IB;
+	tap_ok(verbs_card_rail_move(&r, 9, none) && r.lid == 9,
+	       "InfiniBand by LID alone");
+	tap_ok(!verbs_card_rail_move(&r, 0, none) && r.lid == 9, "but not by nothing");
+}
+
 int main(void)
 {
 	test_golden();
@@ -269,5 +290,6 @@ int main(void)
 	test_bytes();
 	test_terms();
 	test_rails();
+	test_moves();
 	return tap_done();
 }

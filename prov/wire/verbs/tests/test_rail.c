@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A rail whose LID, GID and MTU move while others look for a path: they get all of one
- * time. The device is made up here: two places that it alternates between.
+ * time; which GID it is reached by. The devices are made up here.
  */
 #include "config.h"
 
@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "prov/wire/verbs/verbs_gid.h"
 #include "prov/wire/verbs/verbs_rail.h"
 #include "util/tap.h"
 
@@ -85,9 +86,121 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
+/* ---- the kind of a rail -------------------------------------------------------------
+ */
+
+static const union ibv_gid four = {
+	.raw = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}};
+static const union ibv_gid six = {.raw = {[0] = 0xfd, [15] = 1}};
+
+static struct ibv_gid_entry table[4]; /* of an Ethernet port; zeros: empty */
+
+static int ethernet_port(struct ibv_context *context, uint8_t port,
+			 struct _compat_ibv_port_attr *attr)
+{
+	struct ibv_port_attr *p = (struct ibv_port_attr *)attr;
+
+	(void)context;
+	(void)port;
+	p->state = IBV_PORT_ACTIVE;
+	p->link_layer = IBV_LINK_LAYER_ETHERNET;
+	p->active_mtu = IBV_MTU_1024;
+	p->gid_tbl_len = 4;
+	return 0;
+}
+
+static int ethernet_gid(struct ibv_context *context, uint32_t port, uint32_t index,
+			struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	(void)context;
+	(void)port;
+	(void)flags;
+	memcpy(entry, &table[index], size);
+	return 0;
+}
+
+static void table_put(unsigned index, const union ibv_gid *gid)
+{
+	table[index] = (struct ibv_gid_entry){
+		.gid = *gid, .gid_index = index, .gid_type = IBV_GID_TYPE_ROCE_V2};
+}
+
+static bool reached(const struct verbs_rail *rail, unsigned index,
+		    const union ibv_gid *gid)
+{
+	const struct verbs_reach at = verbs_rail_reach(rail);
+
+	return at.kind == VERBS_RAIL_ROCE6 && at.gid_index == index &&
+	       memcmp(&at.gid, gid, sizeof(*gid)) == 0;
+}
+
+/* Peers know a rail's kind from its card, for good: addresses of another kind that its
+ * interface gets, even better ones, are none that they can be told of. */
+static void test_kind(struct verbs_rail *rail)
+{
+	static const struct verbs_lib ethernet = {.query_port = ethernet_port,
+						  .query_gid_ex = ethernet_gid};
+	static const union ibv_gid none;
+
+	table_put(1, &six);
+	rail->reach = (struct verbs_reach){
+		.kind = VERBS_RAIL_ROCE6, .gid_index = 1, .global = true, .gid = six};
+	table_put(0, &four);
+	tap_ok(!verbs_rail_moved(&ethernet, rail) && reached(rail, 1, &six),
+	       "a rail by IPv6 stays where it is when IPv4 comes");
+	table_put(1, &none);
+	tap_ok(!verbs_rail_moved(&ethernet, rail) && reached(rail, 1, &six),
+	       "also while its address is gone");
+	table_put(3, &six);
+	table_put(1, &four);
+	(void)verbs_rail_moved(&ethernet, rail);
+	tap_ok(reached(rail, 3, &six), "and goes to where it is again");
+}
+
+static void test_rank(void)
+{
+	static const union ibv_gid local = {.raw = {[0] = 0xfe, [1] = 0x80, [15] = 1}};
+	static const union ibv_gid self = {.raw = {[15] = 1}};
+	/* In falling order. */
+	static const struct {
+		const union ibv_gid *gid;
+		uint32_t type;
+		bool owned;
+	} order[] = {
+		{&four, IBV_GID_TYPE_ROCE_V2, true},
+		{&six, IBV_GID_TYPE_ROCE_V2, true},
+		{&local, IBV_GID_TYPE_ROCE_V2, true},
+		{&four, IBV_GID_TYPE_ROCE_V1, true},
+		{&six, IBV_GID_TYPE_ROCE_V1, true},
+		{&local, IBV_GID_TYPE_ROCE_V1, true},
+		{&local, IBV_GID_TYPE_ROCE_V2, false},
+	};
+	unsigned wrong = 0, last = 0;
+
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		struct verbs_gid gid = {.owned = order[i].owned};
+
+		gid.entry.gid = *order[i].gid;
+		gid.entry.gid_type = order[i].type;
+		wrong += i > 0 && verbs_gid_rank(&gid) <= last;
+		last = verbs_gid_rank(&gid);
+	}
+	tap_is_int(wrong, 0,
+		   "v2 before v1, IPv4 before IPv6 before the link's own, last what the "
+		   "interface doesn't have");
+	tap_ok(!verbs_gid_owned(0, &local),
+	       "no interface has an address that is made up");
+	if (verbs_gid_owned(0, &self))
+		tap_ok(!verbs_gid_owned(UINT32_MAX, &self),
+		       "that one has an address doesn't mean that another has");
+	else
+		tap_skip(1, "this host has no IPv6");
+}
+
 int main(void)
 {
 	static struct ibv_context context;
+	static struct ibv_device device; /* the kernel has no files of it */
 	pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_t moving = PTHREAD_MUTEX_INITIALIZER;
 	struct verbs_rail rail = {.context = &context,
@@ -100,6 +213,8 @@ int main(void)
 	unsigned moves = 0, stayed = 0;
 	pthread_t thread;
 
+	context.device = &device;
+	test_rank();
 	tap_ok(verbs_rail_moved(&lib, &rail), "a rail moves");
 	tap_ok(!verbs_rail_moved(&lib, &rail), "and doesn't where all is as it was");
 	tap_is_int(atomic_load(&rail.moves), 1, "which is counted");
@@ -117,5 +232,6 @@ int main(void)
 	tap_diag("%u moves, %u looks", moves, atomic_load(&r.looks));
 	verbs_dev_card_moved(&rail, &card);
 	tap_is_int(card.lid, LID + moves % 2, "a card says where it is now");
+	test_kind(&rail);
 	return tap_done();
 }
