@@ -28,6 +28,7 @@ struct late {
 };
 
 static struct list held = {&held, &held};
+static struct list loose = {&loose, &loose}; /* relaxed; the newest first */
 static unsigned count;
 
 static void place(struct late *l)
@@ -43,12 +44,13 @@ static void place(struct late *l)
 	free(l);
 }
 
-bool emu_late_hold(struct emu_qp *qp, const struct emu_packet *p, const uint8_t *payload)
+bool emu_late_hold(struct emu_qp *qp, const struct emu_packet *p, const uint8_t *payload,
+		   bool relaxed)
 {
 	struct late *l;
 
 	if (count >= LATE_MOST)
-		emu_late_place(NULL);
+		emu_late_place(NULL, true);
 	l = malloc(sizeof(*l) + p->bytes);
 	if (!l)
 		return false;
@@ -58,15 +60,18 @@ bool emu_late_hold(struct emu_qp *qp, const struct emu_packet *p, const uint8_t 
 	l->key = p->key;
 	l->bytes = p->bytes;
 	memcpy(l->data, payload, p->bytes);
-	list_push_back(&held, &l->node);
+	if (relaxed)
+		list_push_front(&loose, &l->node);
+	else
+		list_push_back(&held, &l->node);
 	count++;
 	emu_due(l->due);
 	return true;
 }
 
-void emu_late_place(const struct emu_qp *qp)
+static void place_of(struct list *list, const struct emu_qp *qp)
 {
-	list_foreach_safe (n, tmp, &held) {
+	list_foreach_safe (n, tmp, list) {
 		struct late *l = container_of(n, struct late, node);
 
 		if (!qp || l->qp == qp)
@@ -74,24 +79,40 @@ void emu_late_place(const struct emu_qp *qp)
 	}
 }
 
+void emu_late_place(const struct emu_qp *qp, bool relaxed)
+{
+	place_of(&held, qp);
+	if (relaxed)
+		place_of(&loose, qp);
+}
+
 void emu_late_timers(uint64_t now)
 {
+	const struct late *oldest;
+
 	list_foreach_safe (n, tmp, &held) {
 		struct late *l = container_of(n, struct late, node);
 
 		if (l->due > now) {
 			emu_due(l->due);
-			return;
+			break;
 		}
 		place(l);
 	}
+	if (list_empty(&loose))
+		return;
+	oldest = container_of(loose.prev, struct late, node);
+	if (oldest->due > now)
+		emu_due(oldest->due);
+	else
+		place_of(&loose, NULL);
 }
 
 void emu_late_forget(void)
 {
 	struct list *n;
 
-	while ((n = list_pop_front(&held)))
+	while ((n = list_pop_front(&held)) || (n = list_pop_front(&loose)))
 		free(container_of(n, struct late, node));
 	count = 0;
 }

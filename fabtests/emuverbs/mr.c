@@ -355,7 +355,7 @@ EMU_API int ibv_dereg_mr(struct ibv_mr *ibv)
 	struct emu_mr *mr = container_of(ibv, struct emu_mr, ibv);
 
 	emu_lock();
-	emu_late_place(NULL);
+	emu_late_place(NULL, true);
 	key_take(mr->pd->dev, mr);
 	mr->pd->dev->locked -= mr_locked(ibv->addr, ibv->length, mr->access);
 	mr->pd->users--;
@@ -385,6 +385,14 @@ void *emu_mr_find(struct emu_pd *pd, uint32_t key, uint64_t addr, uint64_t len,
 	    addr - mr->iova > mr->ibv.length - len)
 		return NULL;
 	return (char *)mr->ibv.addr + (addr - mr->iova);
+}
+
+bool emu_mr_relaxed(const struct emu_pd *pd, uint32_t key)
+{
+	uint32_t at = key >> KEY_SHIFT;
+
+	return at > 0 && at <= pd->dev->keys && pd->dev->key[at - 1].mr &&
+	       (pd->dev->key[at - 1].mr->access & IBV_ACCESS_RELAXED_ORDERING);
 }
 
 bool emu_mr_there(const void *at, size_t len)

@@ -11,6 +11,9 @@
 void *emu_mr_find(struct emu_pd *pd, uint32_t key, uint64_t addr, uint64_t len,
 		  unsigned access);
 
+/* What is written by that key may be seen in any order. */
+bool emu_mr_relaxed(const struct emu_pd *pd, uint32_t key);
+
 /* Into memory that may have been unmapped since: false then. */
 bool emu_mr_copy(void *to, const void *from, size_t len);
 bool emu_mr_there(const void *at, size_t len);

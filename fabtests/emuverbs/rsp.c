@@ -96,7 +96,7 @@ void emu_rsp_end(struct emu_qp *qp)
 	struct emu_rsp *r = &qp->rsp;
 	struct emu_packet p;
 
-	emu_late_place(qp);
+	emu_late_place(qp, true);
 	/* The first: the peer ends with it, and with all that follow it. */
 	if (r->count > 0 && r->back) {
 		struct emu_answer a = r->queue[r->first];
@@ -291,8 +291,10 @@ static void refuse_in_turn(struct emu_qp *qp, const struct emu_packet *p,
 static bool written(struct emu_qp *qp, const struct emu_packet *p, char *at,
 		    const uint8_t *payload)
 {
-	if (qp->dev->set->late && !(p->flags & EMU_IMMEDIATE))
-		return emu_late_hold(qp, p, payload);
+	bool relaxed = emu_mr_relaxed(qp->pd, p->key);
+
+	if ((qp->dev->set->late || relaxed) && !(p->flags & EMU_IMMEDIATE))
+		return emu_late_hold(qp, p, payload, relaxed);
 	return emu_mr_copy(at + p->offset, payload, p->bytes);
 }
 
@@ -453,8 +455,10 @@ static bool in_place(struct emu_qp *qp, const struct emu_packet *p)
 static void carry_out(struct emu_qp *qp, const struct emu_packet *p,
 		      const uint8_t *payload)
 {
-	if (p->kind != EMU_WRITE || (p->flags & EMU_IMMEDIATE))
-		emu_late_place(qp);
+	bool heard = p->kind == EMU_SEND || (p->flags & EMU_IMMEDIATE);
+
+	if (p->kind != EMU_WRITE || heard)
+		emu_late_place(qp, heard);
 	switch (p->kind) {
 	case EMU_WRITE:
 		write_arrives(qp, p, payload);

@@ -291,6 +291,63 @@ static void test_addresses(void)
 	end_close(&y);
 }
 
+static void read_is(struct end *x, const struct end *y, uint64_t id, size_t from,
+		    uint64_t want, const char *what)
+{
+	uint64_t got;
+
+	end_read(x, y, id, 4096, 8, from);
+	if (!wc_is(x, id, IBV_WC_SUCCESS))
+		tap_bail("a read");
+	memcpy(&got, x->bytes + 4096, 8);
+	tap_ok(got == want, "%s", what);
+}
+
+static void put(struct end *x, const struct end *y, uint64_t id, uint64_t value,
+		size_t to)
+{
+	memcpy(x->bytes, &value, 8);
+	end_write(x, y, id, 0, 8, to);
+	tap_ok(wc_is(x, id, IBV_WC_SUCCESS), "%u is acknowledged", (unsigned)value);
+}
+
+/* A page of the peer's, registered anew with that access. */
+static void anew(struct end *y, unsigned access)
+{
+	ibv_dereg_mr(y->mr);
+	y->mr = ibv_reg_mr_iova2(y->pd, y->bytes, END_BYTES, (uintptr_t)y->bytes, access);
+	if (!y->mr)
+		tap_bail("no registration");
+}
+
+/* What may be relied on of memory with relaxed ordering is what is heard of only. */
+static void test_relaxed(void)
+{
+	struct end x, y;
+	struct ibv_wc wc;
+	uint64_t last;
+
+	end_open(&x, &usual);
+	end_open(&y, &usual);
+	anew(&y, END_ALL);
+	end_join(&x, &y);
+	put(&x, &y, 1, 1, 0);
+	put(&x, &y, 2, 2, 0);
+	read_is(&x, &y, 3, 0, 2, "in order a read sees the last");
+	anew(&y, END_ALL | IBV_ACCESS_RELAXED_ORDERING);
+	memset(y.bytes, 0, 8);
+	end_receive(&y, 9, 0, 0);
+	put(&x, &y, 4, 1, 0);
+	put(&x, &y, 5, 2, 0);
+	end_write_imm(&x, &y, 6, 0, 7);
+	tap_ok(wc_is(&x, 6, IBV_WC_SUCCESS) && end_poll(&y, &wc) && wc.imm_data == 7,
+	       "an immediate behind two writes to one place");
+	memcpy(&last, y.bytes, 8);
+	tap_ok(last == 1, "both are there, the older one on top");
+	end_close(&x);
+	end_close(&y);
+}
+
 static void test_infiniband(void)
 {
 	struct end_wish wish = {.device = IB};
@@ -427,6 +484,7 @@ int main(void)
 	test_unmapped();
 	test_devices();
 	test_addresses();
+	test_relaxed();
 	test_infiniband();
 	test_agreement();
 	test_small();

@@ -120,6 +120,10 @@ TEST_HELPERS += %D%/tests/test_demand
 %C%_tests_test_failover_SOURCES = \
 	%D%/tests/test_failover.c %D%/tests/rig.c %D%/tests/rig.h
 %C%_tests_test_failover_LDADD = prov/libprov.la
+check_PROGRAMS += %D%/tests/test_relaxed
+TEST_HELPERS += %D%/tests/test_relaxed
+%C%_tests_test_relaxed_SOURCES = %D%/tests/test_relaxed.c %D%/tests/rig.c %D%/tests/rig.h
+%C%_tests_test_relaxed_LDADD = prov/libprov.la
 check_PROGRAMS += %D%/tests/test_placed
 TEST_HELPERS += %D%/tests/test_placed
 %C%_tests_test_placed_SOURCES = %D%/tests/test_placed.c %D%/tests/rig.c %D%/tests/rig.h
@@ -148,7 +152,7 @@ TEST_HELPERS += %D%/tests/test_left
 endif
 
 TESTS += %D%/tests/dev.t %D%/tests/keys.t %D%/tests/verbs.t %D%/tests/failover.t \
-	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/left.t \
+	%D%/tests/many.t %D%/tests/demand.t %D%/tests/placed.t %D%/tests/relaxed.t %D%/tests/left.t \
 	%D%/tests/near.t %D%/tests/reach.t %D%/tests/asleep.t \
 	%D%/tests/dmabuf.t %D%/tests/hmem.t %D%/tests/native.t
 GPU_TESTS += %D%/tests/hmem.t
