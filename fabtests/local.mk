@@ -2,7 +2,7 @@
 # since it needs the network once) and the provider's own black-box tests.
 EXTRA_DIST += %D%/README.md %D%/upstream %D%/soak %D%/exclude/weft %D%/ubertest/weft.test \
 	%D%/lib/inside.sh %D%/lib/lists.sh %D%/lib/obtain.sh %D%/lib/pair.sh \
-	%D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
+	%D%/lib/child.sh %D%/lib/say.sh %D%/lib/script.sh %D%/lib/table.sh
 
 # Real clients from the distribution's packages (fabtests/clients/run, by hand, and a short
 # form by quickstart check); the programs are built by it with an MPI's own compiler.
@@ -58,8 +58,8 @@ EXTRA_DIST += %D%/softroce/run %D%/softroce/guest/agent %D%/softroce/guest/bin/o
 	%D%/softroce/lists/full %D%/softroce/tests/boot %D%/softroce/tests/softroce.t
 PLAIN_TESTS += %D%/softroce/tests/softroce.t
 
-EXTRA_DIST += %D%/tests/apart.t %D%/tests/clients.t %D%/tests/upstream.t
-PLAIN_TESTS += %D%/tests/apart.t %D%/tests/clients.t %D%/tests/upstream.t
+EXTRA_DIST += %D%/tests/apart.t %D%/tests/clients.t %D%/tests/ended.t %D%/tests/upstream.t
+PLAIN_TESTS += %D%/tests/apart.t %D%/tests/clients.t %D%/tests/ended.t %D%/tests/upstream.t
 
 # The provider's own black-box tests: they use public libfabric calls only, and would run
 # against any provider (--provider NAME).

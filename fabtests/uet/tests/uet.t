@@ -28,8 +28,9 @@ ok "the parts are shown" status 0 "$suite" --show
 ok "bad networks among them" grep -q 'drop=0.05' "$tmp/out"
 
 # A tree whose programs and upstream are made up.
-mkdir -p "$tmp/fabtests/uet" "$tmp/fabtests/netns" "$tmp/build/prov/wire/uet/tests"
+mkdir -p "$tmp/fabtests/uet" "$tmp/fabtests/netns" "$tmp/fabtests/lib" "$tmp/build/prov/wire/uet/tests"
 cp "$suite" "$tmp/fabtests/uet/"
+cp "$top/fabtests/lib/child.sh" "$tmp/fabtests/lib/"
 export WEFT_TOP_BUILDDIR=$tmp/build
 made() {
 	printf '#!/bin/bash\n%s\n' "$2" >"$tmp/$1"
