@@ -15,7 +15,7 @@ weft_SOURCES = coll/api/version.c %D%/main.c %D%/cmd.h %D%/entry.h %D%/entry.c \
 	%D%/info_rails.h %D%/info_rails.c %D%/info_more.h %D%/info_config.c %D%/info_choices.c \
 	%D%/info_wires.c \
 	%D%/sim.h %D%/sim.c %D%/sim_args.c %D%/sim_model.c \
-	%D%/sim_jobs.c %D%/sim_out.c %D%/sim_parts.c \
+	%D%/sim_jobs.c %D%/sim_out.c %D%/sim_parts.c %D%/sim_step.c \
 	%D%/findings.h %D%/findings.c %D%/doctor.h %D%/doctor.c %D%/doctor_host.c \
 	%D%/doctor_devices.c %D%/doctor_job.c \
 	%D%/info_vars.h %D%/info_vars.c %D%/topo.h %D%/topo.c %D%/topo_show.c
@@ -102,6 +102,7 @@ TEST_HELPERS += %D%/tests/json_schema
 schemadir = $(datadir)/weft
 dist_schema_DATA = %D%/schema/info.schema.json %D%/schema/perf.schema.json \
 	%D%/schema/doctor.schema.json %D%/schema/sim.schema.json \
-	%D%/schema/stat.schema.json
+	%D%/schema/stat.schema.json \
+	%D%/schema/sim_step.schema.json
 TESTS += %D%/tests/schema.t %D%/tests/info.t
 EXTRA_DIST += %D%/tests/schema.t %D%/tests/info.t

@@ -20,8 +20,9 @@ struct run {
 	FILE *csv;
 	struct json json;
 	struct plot plot;
-	struct model model; /* of the network at hand */
-	bool terminal;	    /* stderr: somebody watches */
+	struct model model;   /* of the network at hand */
+	struct layers layers; /* of a step */
+	bool terminal;	      /* stderr: somebody watches */
 	unsigned results;
 };
 
@@ -34,13 +35,12 @@ static double seconds(void)
 }
 
 /* "FILE:LINE: what". */
-static int map_wrong(const struct sim_ask *ask, const struct fabric_error *error)
+static int file_wrong(const char *file, const struct fabric_error *error)
 {
 	if (error->line)
-		fprintf(stderr, "weft sim: %s:%u: %s\n", ask->fabric, error->line,
-			error->text);
+		fprintf(stderr, "weft sim: %s:%u: %s\n", file, error->line, error->text);
 	else
-		fprintf(stderr, "weft sim: %s: %s\n", ask->fabric, error->text);
+		fprintf(stderr, "weft sim: %s: %s\n", file, error->text);
 	return 1;
 }
 
@@ -96,9 +96,15 @@ static bool svg_write(struct run *run)
 		snprintf(title, sizeof(title), "%s, %d ranks, %s", ask->coll,
 			 ask->ranks[0], sim_placement_name(ask->placement));
 	run->plot.title = title;
-	run->plot.x = ask->ranks_count > 1 ? "ranks" : "bytes";
-	run->plot.bytes_x = ask->ranks_count <= 1;
-	run->plot.y = "microseconds";
+	if (ask->layers) {
+		snprintf(title, sizeof(title), "step, %s, %s",
+			 ask->sharded ? "sharded" : "replicated",
+			 sim_placement_name(ask->placement));
+		run->plot.linear_y = true;
+	}
+	run->plot.x = ask->layers || ask->ranks_count > 1 ? "ranks" : "bytes";
+	run->plot.bytes_x = !ask->layers && ask->ranks_count <= 1;
+	run->plot.y = ask->layers ? "efficiency, percent" : "microseconds";
 	if (good)
 		good = plot_write(&run->plot, file);
 	if (file && fclose(file))
@@ -157,20 +163,19 @@ static bool too_many(const struct sim_set *set, uint64_t most)
 	return all > (double)most;
 }
 
-/* By symmetry where that is so, else message by message. */
-static int simulate(const struct sim_ask *ask, const struct sim_net *net,
-		    struct sim_set *set, const struct sim_options *o, struct sim_row *row,
-		    char *why, size_t why_len)
+int sim_one(const struct sim_ask *ask, const struct sim_net *net, struct sim_set *set,
+	    const struct sim_options *o, struct sim_result *result, int32_t *period,
+	    char *why, size_t why_len)
 {
 	const struct sim_job *job = &set->job[0];
 	char symmetry[128];
 	int rc = -ENOTSUP;
 
+	*period = 0;
 	snprintf(symmetry, sizeof(symmetry), "%s",
 		 ask->full ? "--full was given" : "several collectives run at once");
 	if (!ask->full && set->jobs == 1)
-		rc = sim_ring(net, job, o, &row->r, &row->period, symmetry,
-			      sizeof(symmetry));
+		rc = sim_ring(net, job, o, result, period, symmetry, sizeof(symmetry));
 	if (rc != -ENOTSUP) {
 		snprintf(why, why_len, "%s", rc == -ENOMEM ? "no memory" : symmetry);
 		return rc;
@@ -183,8 +188,8 @@ static int simulate(const struct sim_ask *ask, const struct sim_net *net,
 		return -EINVAL;
 	}
 	if (set->jobs > 1)
-		return sim_set_run(set, net, o, &row->r, why, why_len);
-	return sim_run(net, job, 1, o, &row->r, NULL, why, why_len);
+		return sim_set_run(set, net, o, result, why, why_len);
+	return sim_run(net, job, 1, o, result, NULL, why, why_len);
 }
 
 /* Who is late, and who is slow, by rank. False: no memory. */
@@ -224,7 +229,7 @@ static int one(struct run *run, const struct sim_net *net, struct sim_set *set,
 		o.progress_arg = &shown;
 	}
 	if (!rc)
-		rc = simulate(ask, net, set, &o, &row, why, sizeof(why));
+		rc = sim_one(ask, net, set, &o, &row.r, &row.period, why, sizeof(why));
 	free(delay);
 	free(lag);
 	row.wall = seconds() - begin;
@@ -276,6 +281,16 @@ static int algo_do(struct run *run, const struct sim_net *net, const struct algo
 	return status;
 }
 
+static int step_do(struct run *run, const struct sim_net *net)
+{
+	const struct sim_step_out out = {.json = &run->json,
+					 .csv = run->csv,
+					 .curve = plot_curve(&run->plot, "efficiency"),
+					 .first = !run->results++};
+
+	return sim_step(run->ask, net, &run->layers, &out);
+}
+
 /* All algorithms and lengths at one number of ranks. */
 static int ranks_do(struct run *run, const struct sim_net *net)
 {
@@ -308,16 +323,48 @@ static int all_do(struct run *run)
 		struct sim_net *net;
 
 		if (sim_net_open(run->map, &o, &net, &error))
-			return map_wrong(ask, &error);
-		status = ranks_do(run, net);
+			return file_wrong(ask->fabric, &error);
+		status = ask->layers ? step_do(run, net) : ranks_do(run, net);
 		sim_net_close(net);
 	}
 	return status;
 }
 
+/* The files that are written, around all that is done. */
+static int outputs_do(struct run *run)
+{
+	const struct sim_ask *ask = run->ask;
+	int status;
+
+	if (ask->csv) {
+		run->csv = fopen(ask->csv, "we");
+		if (!run->csv) {
+			fprintf(stderr, "weft sim: %s: %s\n", ask->csv, strerror(errno));
+			return 1;
+		}
+		if (ask->layers)
+			sim_step_csv_head(run->csv);
+		else
+			sim_csv_head(run->csv);
+	}
+	if (ask->json)
+		sim_json_begin(&run->json, ask);
+	status = all_do(run);
+	if (ask->json)
+		sim_json_end(&run->json);
+	if (run->csv && (ferror(run->csv) | fclose(run->csv))) {
+		fprintf(stderr, "weft sim: %s: cannot be written\n", ask->csv);
+		status = 1;
+	}
+	if (ask->svg && !status && !svg_write(run))
+		status = 1;
+	return status;
+}
+
 int cmd_sim(int argc, char **argv)
 {
-	struct sim_ask ask = {.seed = 1, .eager = 16384};
+	struct sim_ask ask = {
+		.seed = 1, .eager = 16384, .bucket = 32 << 20, .prefetch = 1};
 	struct run run = {.ask = &ask, .terminal = isatty(STDERR_FILENO)};
 	int status = sim_args(&ask, argc, argv);
 	struct fabric_error error;
@@ -326,28 +373,12 @@ int cmd_sim(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (fabric_map_load(ask.fabric, &map, &error))
-		return map_wrong(&ask, &error);
+		return file_wrong(ask.fabric, &error);
 	run.map = map;
-	if (ask.csv) {
-		run.csv = fopen(ask.csv, "we");
-		if (!run.csv) {
-			fprintf(stderr, "weft sim: %s: %s\n", ask.csv, strerror(errno));
-			fabric_map_free(map);
-			return 1;
-		}
-		sim_csv_head(run.csv);
-	}
-	if (ask.json)
-		sim_json_begin(&run.json, &ask);
-	status = all_do(&run);
-	if (ask.json)
-		sim_json_end(&run.json);
-	if (run.csv && (ferror(run.csv) | fclose(run.csv))) {
-		fprintf(stderr, "weft sim: %s: cannot be written\n", ask.csv);
-		status = 1;
-	}
-	if (ask.svg && !status && !svg_write(&run))
-		status = 1;
+	status = ask.layers && layers_load(ask.layers, &run.layers, &error)
+			 ? file_wrong(ask.layers, &error)
+			 : outputs_do(&run);
+	layers_free(&run.layers);
 	fabric_map_free(map);
 	return status;
 }

@@ -6,7 +6,9 @@
 #include <stdio.h>
 
 #include "cli/json.h"
+#include "topo/draw/plot.h"
 #include "topo/sim/engine.h"
+#include "topo/sim/layers.h"
 #include "topo/sim/model.h"
 
 enum { SIM_LIST_MAX = 32, SIM_LATE_MAX = 16, SIM_ALSO_MAX = 16, SIM_GROUPS_MAX = 65536 };
@@ -55,6 +57,12 @@ struct sim_ask {
 	bool explain;
 	bool full; /* no symmetry */
 	bool json;
+	/* Of a step over layers only: */
+	const char *layers;
+	const char *step_algorithm; /* NULL: the library's choice */
+	uint64_t bucket;
+	uint32_t prefetch;
+	bool sharded, bucketed, prefetched; /* what was said */
 };
 
 /* Collectives that run at once; the first `mains` are what was asked for first. */
@@ -77,6 +85,25 @@ struct sim_row {
 	int32_t period; /* of so many ranks times were found; 0: of all */
 	double wall;	/* s that it took to find out */
 };
+
+/* ---- sim.c ---- */
+/* By symmetry where that is so, else message by message. 0, or -errno and *why. */
+int sim_one(const struct sim_ask *ask, const struct sim_net *net, struct sim_set *set,
+	    const struct sim_options *o, struct sim_result *result, int32_t *period,
+	    char *why, size_t why_len);
+
+/* ---- sim_step.c ---- */
+/* Where results go; NULL: nowhere. */
+struct sim_step_out {
+	struct json *json;
+	FILE *csv;
+	struct plot_curve *curve;
+	bool first; /* the table has no head yet */
+};
+void sim_step_csv_head(FILE *csv);
+/* 0, or 1, which was said. */
+int sim_step(const struct sim_ask *ask, const struct sim_net *net,
+	     const struct layers *layers, const struct sim_step_out *out);
 
 /* ---- sim_jobs.c ---- */
 /* 0, or -errno and *why; sim_set_free() in any case. algo NULL: the library's choice. */
@@ -119,5 +146,7 @@ int sim_also_parse(struct sim_ask *ask, char *text);
 char *sim_item(char **list);
 /* A number within the limits and nothing behind it. */
 bool sim_number(const char *text, double least, double most, double *value);
+/* What a step needs, and what it does not know. -1: all is well. */
+int sim_step_check(const struct sim_ask *ask);
 
 #endif

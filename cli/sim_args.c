@@ -31,6 +31,10 @@ enum {
 	OPT_STRIDED,
 	OPT_ALSO,
 	OPT_JSON,
+	OPT_LAYERS,
+	OPT_BUCKET,
+	OPT_SHARDED,
+	OPT_PREFETCH,
 	OPT_CSV,
 	OPT_SVG,
 	OPT_EXPLAIN,
@@ -39,6 +43,9 @@ enum {
 
 static const char help_text[] =
 	"usage: weft sim OPERATION --ranks N --bytes B --fabric FILE [OPTIONS]\n"
+	"       weft sim step --layers FILE --ranks N --fabric FILE [--bucket B | "
+	"--sharded "
+	"[--prefetch N]]\n"
 	"\n"
 	"How long a collective takes on a network that a fabric map describes: the plans "
 	"that\n"
@@ -87,6 +94,16 @@ static const char help_text[] =
 	"OPERATION,bytes=B[,algorithm=A][,ranks=FIRST-LAST[/STEP]][,begin=US]"
 	"[,chunk=B]\n"
 	"                             at the same time; 16 times at most\n"
+	"      --layers FILE          a list of layers: a step of training over them, "
+	"whose\n"
+	"                             collectives overlap with computing\n"
+	"      --bucket B             gradients are reduced that many bytes at a time; "
+	"default 32M;\n"
+	"                             0: layer by layer\n"
+	"      --sharded              parameters are gathered, and gradients scattered, "
+	"layer by\n"
+	"                             layer\n"
+	"      --prefetch N           gathered so many layers ahead; default 1\n"
 	"      --csv FILE             one line for each result\n"
 	"      --json                 one JSON document in place of the table\n"
 	"      --svg FILE             times against ranks, or bytes where those are one "
@@ -190,6 +207,8 @@ static int groups_parse(struct sim_ask *ask, const char *text, bool strided)
 /* Options that say what is not as it should be, and what else runs. -1: none of those. */
 static int more_parse(struct sim_ask *ask, int opt, char *text)
 {
+	int64_t ahead;
+
 	switch (opt) {
 	case OPT_SLOW:
 	case OPT_DEAD:
@@ -201,6 +220,23 @@ static int more_parse(struct sim_ask *ask, int opt, char *text)
 		return sim_also_parse(ask, text);
 	case OPT_ON:
 		return sim_some_parse(&ask->on, "--on", text);
+	case OPT_LAYERS:
+		ask->layers = text;
+		return 0;
+	case OPT_BUCKET:
+		ask->bucketed = true;
+		return parse_size(text, &ask->bucket)
+			       ? 0
+			       : wrong("--bucket must be like 32M, not", text);
+	case OPT_SHARDED:
+		ask->sharded = true;
+		return 0;
+	case OPT_PREFETCH:
+		if (!parse_int(text, 0, LAYERS_MAX, &ahead))
+			return wrong("--prefetch must be 0 to 65536 layers, not", text);
+		ask->prefetch = (uint32_t)ahead;
+		ask->prefetched = true;
+		return 0;
 	case OPT_GROUPS:
 	case OPT_STRIDED:
 		return groups_parse(ask, text, opt == OPT_STRIDED);
@@ -281,6 +317,8 @@ static int operation_parse(struct sim_ask *ask, int argc, char **argv)
 	if (optind + 1 < argc)
 		return wrong("this argument is one too many:", argv[optind + 1]);
 	ask->coll = argv[optind];
+	if (strcmp(ask->coll, "step") == 0)
+		return 0;
 	for (size_t i = 0; i < algo_count; i++) {
 		if (strcmp(algo_table[i].coll, ask->coll) == 0 && !algo_table[i].vector)
 			return 0;
@@ -291,14 +329,24 @@ static int operation_parse(struct sim_ask *ask, int argc, char **argv)
 			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
 						 used ? ", " : "", algo_table[i].coll);
 	}
-	fprintf(stderr, "weft sim: \"%s\" is no operation that it knows; there are: %s\n",
+	fprintf(stderr,
+		"weft sim: \"%s\" is no operation that it knows; there are: %s, step\n",
 		ask->coll, list);
 	return 2;
 }
 
 static int complete(struct sim_ask *ask)
 {
-	const bool empty = strcmp(ask->coll, "barrier") == 0;
+	const bool step = strcmp(ask->coll, "step") == 0;
+	const bool empty = step || strcmp(ask->coll, "barrier") == 0;
+	int status = step ? sim_step_check(ask) : -1;
+
+	if (status >= 0)
+		return status;
+	if (!step && (ask->layers || ask->bucketed || ask->sharded || ask->prefetched))
+		return wrong("--layers, --bucket, --sharded and --prefetch are for weft "
+			     "sim step",
+			     NULL);
 
 	if (!ask->ranks_count)
 		return wrong("--ranks is missing, as in --ranks 1024", NULL);
@@ -314,7 +362,7 @@ static int complete(struct sim_ask *ask)
 		return wrong("--on and --groups or --strided cannot be given together",
 			     NULL);
 	for (unsigned i = 0; i < ask->lates; i++) {
-		if (ask->late[i].factor > 1 && ask->gap <= 0 && ask->work <= 0)
+		if (!step && ask->late[i].factor > 1 && ask->gap <= 0 && ask->work <= 0)
 			return wrong("--lag needs --gap or --work: without those, ranks "
 				     "take no time of their own",
 				     NULL);
@@ -349,6 +397,10 @@ int sim_args(struct sim_ask *ask, int argc, char **argv)
 		{"strided", required_argument, NULL, OPT_STRIDED},
 		{"also", required_argument, NULL, OPT_ALSO},
 		{"json", no_argument, NULL, OPT_JSON},
+		{"layers", required_argument, NULL, OPT_LAYERS},
+		{"bucket", required_argument, NULL, OPT_BUCKET},
+		{"sharded", no_argument, NULL, OPT_SHARDED},
+		{"prefetch", required_argument, NULL, OPT_PREFETCH},
 		{"csv", required_argument, NULL, OPT_CSV},
 		{"svg", required_argument, NULL, OPT_SVG},
 		{"explain", no_argument, NULL, OPT_EXPLAIN},
@@ -373,7 +425,9 @@ int sim_args(struct sim_ask *ask, int argc, char **argv)
 			return status;
 	}
 	status = operation_parse(ask, argc, argv);
-	if (!status && algorithms)
+	if (!status && algorithms && strcmp(ask->coll, "step") == 0)
+		ask->step_algorithm = algorithms;
+	else if (!status && algorithms)
 		status = algos_parse(ask, algorithms);
 	return status ? status : complete(ask);
 }

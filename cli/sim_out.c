@@ -73,6 +73,14 @@ void sim_json_begin(struct json *j, const struct sim_ask *ask)
 		json_object_end(j);
 	}
 	json_array_end(j);
+	if (ask->layers) {
+		json_text(j, "layers", ask->layers);
+		json_bool(j, "sharded", ask->sharded);
+		if (ask->sharded)
+			json_uint(j, "prefetch", ask->prefetch);
+		else
+			json_uint(j, "bucket", ask->bucket);
+	}
 	json_array_begin(j, "results");
 }
 

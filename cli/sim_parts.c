@@ -186,3 +186,25 @@ int sim_also_parse(struct sim_ask *ask, char *text)
 	ask->also[ask->alsos++] = part;
 	return 0;
 }
+
+int sim_step_check(const struct sim_ask *ask)
+{
+	if (!ask->layers)
+		return wrong(
+			"--layers is missing: a list of layers, as weft(1) describes",
+			NULL);
+	if (ask->bytes_count || ask->on.step || ask->groups || ask->alsos || ask->explain)
+		return wrong("step does not know --bytes, --on, --groups, --strided, "
+			     "--also and --explain",
+			     NULL);
+	for (unsigned i = 0; i < ask->lates; i++)
+		if (ask->late[i].by > 0)
+			return wrong("step does not know --late; --lag is a rank that "
+				     "takes longer for all",
+				     NULL);
+	if (ask->sharded && ask->bucketed)
+		return wrong("--bucket and --sharded cannot be given together", NULL);
+	if (!ask->sharded && ask->prefetched)
+		return wrong("--prefetch is for --sharded", NULL);
+	return -1;
+}

@@ -31,9 +31,10 @@ topo_libsim_la_SOURCES = \
 	%D%/sim/share.h %D%/sim/share_in.h %D%/sim/share.c %D%/sim/share_fill.c \
 	%D%/sim/shape.h %D%/sim/shape.c %D%/sim/engine.h %D%/sim/engine_in.h \
 	%D%/sim/engine.c %D%/sim/actor.c %D%/sim/track.c \
-	%D%/sim/ring.h %D%/sim/ring.c %D%/sim/model.h %D%/sim/model.c
+	%D%/sim/ring.h %D%/sim/ring.c %D%/sim/model.h %D%/sim/model.c \
+	%D%/sim/layers.h %D%/sim/layers.c %D%/sim/step.h %D%/sim/step.c
 topo_libsim_la_LIBADD = topo/libtopo.la -lm
-EXTRA_DIST += %D%/examples/published.map %D%/examples/ideal.map
+EXTRA_DIST += %D%/examples/model.layers %D%/examples/published.map %D%/examples/ideal.map
 
 noinst_PROGRAMS += %D%/sim/validate
 %C%_sim_validate_SOURCES = %D%/sim/validate.c %D%/sim/validate.h \
@@ -63,6 +64,13 @@ check_PROGRAMS += %D%/sim/tests/test_ring
 TESTS += %D%/sim/tests/test_ring
 %C%_sim_tests_test_ring_SOURCES = %D%/sim/tests/test_ring.c
 %C%_sim_tests_test_ring_LDADD = topo/libsim.la coll/libcoll.la -lm
+
+check_PROGRAMS += %D%/sim/tests/test_layers %D%/sim/tests/test_step
+TESTS += %D%/sim/tests/test_layers %D%/sim/tests/test_step
+%C%_sim_tests_test_layers_SOURCES = %D%/sim/tests/test_layers.c
+%C%_sim_tests_test_layers_LDADD = topo/libsim.la
+%C%_sim_tests_test_step_SOURCES = %D%/sim/tests/test_step.c
+%C%_sim_tests_test_step_LDADD = topo/libsim.la
 
 # Queues of switches, and the provider's transmit machine.
 noinst_PROGRAMS += %D%/sim/incast

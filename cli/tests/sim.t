@@ -112,6 +112,46 @@ ok "many: the first and the last" test "$(grep -c '^  job ' "$tmp/out")" = 2
 ok "JSON of several sizes, with what is wrong" "$build/cli/tests/json_schema" \
 	"$top/cli/schema/sim.schema.json" "$tmp/json"
 
+# A step over layers: 4 of 1 ms and 2 ms.
+cat >"$tmp/layers" <<'END'
+weft-layers 1
+layer a 8M forward=1ms backward=2ms times=4
+END
+step=(step --layers "$tmp/layers" --fabric "$tmp/map")
+"$weft" sim "${step[@]}" --ranks 4,16,32 --csv "$tmp/step.csv" --svg "$tmp/step.svg" >"$tmp/out"
+ok "a step over layers" test "$(grep -c ' %  allreduce ' "$tmp/out")" = 3
+ok "a line of CSV for each, of as much computing" test \
+	"$(awk -F, 'NR > 1 && $3 == 0.012' "$tmp/step.csv" | wc -l)" = 3
+ok "efficiency is computing by the step's time" awk -F, \
+	'NR > 1 { d = $7 - $3 / $2; if (d > 1e-5 || d < -1e-5) exit 1 }' "$tmp/step.csv"
+ok "a picture of it" grep -q '<polyline' "$tmp/step.svg"
+# One bucket of all: computing, and then the all-reduce of 32 MiB alone.
+"$weft" sim "${step[@]}" --ranks 16 --bucket 32M --algorithm ring --csv "$tmp/step.csv" >/dev/null
+"$weft" sim allreduce --algorithm ring --ranks 16 --bytes 32M --fabric "$tmp/map" \
+	--csv "$tmp/one" >/dev/null
+ok "one bucket is the collective behind computing" awk -F, \
+	'FNR != 2 { next } NR == FNR { t = $6; next } { d = $2 - 0.012 - t; exit !(d < 1e-8 && d > -1e-8) }' \
+	"$tmp/one" "$tmp/step.csv"
+# exposed OPTIONS: the time in which nothing is computed.
+exposed() {
+	"$weft" sim "${step[@]}" --ranks 16 --csv "$tmp/step.csv" "$@" >/dev/null &&
+		sed -n 2p "$tmp/step.csv" | cut -d, -f5
+}
+ok "prefetching hides what was waited for" longer 1.1 "$(exposed --sharded --prefetch 1)" \
+	"$(exposed --sharded --prefetch 0)"
+ok "buckets hide more than one for all" longer 1.1 "$(exposed --bucket 8M)" \
+	"$(exposed --bucket 32M)"
+ok "a slow rank: computing takes all longer" test "$(awk -F, 'NR == 2 { print ($2 >= 0.024) }' \
+	<("$weft" sim "${step[@]}" --ranks 16 --lag 3=2 --csv /dev/stdout | grep '^16,\|^ranks,'))" = 1
+for mode in --bucket=1M "--sharded --prefetch=2 --dead n02 --slow n03=0.5"; do
+	# shellcheck disable=SC2086 # words
+	"$weft" sim "${step[@]}" --ranks 8,16 --json $mode >"$tmp/json"
+	ok "JSON: $mode" "$build/cli/tests/json_schema" "$top/cli/schema/sim_step.schema.json" \
+		"$tmp/json"
+done
+ok "the example can be used" "$weft" sim step --layers "$top/topo/examples/model.layers" \
+	--fabric "$top/topo/examples/published.map" --ranks 64 --algorithm ring
+
 # shellcheck disable=SC2317 # called by ok
 says() { # STATUS TEXT ARGUMENTS...: on stderr, in one line
 	local want=$1 text=$2 err status
@@ -155,6 +195,22 @@ ok "a link that a tier does not have" says 1 'has a switch, and no links pair by
 ok "ranks that there are not" says 1 'ranks that there are not' "${all[@]}" --on 0-8
 ok "nor beside it" says 1 'ranks that there are not' "${all[@]}" --also barrier,ranks=0-8
 ok "groups that are not equal" says 1 'groups that are equal' "${all[@]}" --groups 3
+
+for bad in '--bytes 1M' '--on 0-1' '--groups 2' '--also barrier' '--explain' '--late 1=1' \
+	'--prefetch 2' '--sharded --bucket 1M' '--sharded --prefetch x' '--bucket x'; do
+	# shellcheck disable=SC2086 # words
+	ok "refused with step: $bad" says 2 "weft sim: " "${step[@]}" --ranks 8 $bad
+done
+ok "no list" says 2 "--layers is missing" step --ranks 8 --fabric "$tmp/map"
+ok "a list without step" says 2 "are for weft sim step" "${all[@]}" --layers "$tmp/layers"
+ok "a list that is not there" says 1 "/none: No such file" step --ranks 8 --fabric "$tmp/map" \
+	--layers /none
+echo "layer b 1M forward=1ms" >>"$tmp/layers"
+ok "one that is wrong, with its line" says 1 "$tmp/layers:3: layer b has no backward=" \
+	"${step[@]}" --ranks 8
+sed -i '$d' "$tmp/layers"
+ok "an algorithm that the collectives do not have" says 1 'allgather has no algorithm "nosuch"' \
+	"${step[@]}" --sharded --ranks 8 --algorithm nosuch
 
 # broken EXPRESSION: the map, changed by sed.
 broken() {

@@ -101,6 +101,15 @@ TESTS += %D%/test_dqplb
 %C%_test_dqplb_SOURCES = %D%/dqplb.c %D%/random.c
 %C%_test_dqplb_LDADD = prov/libprov.la
 
+FUZZERS += %D%/fuzz_layers
+%C%_fuzz_layers_SOURCES = %D%/layers.c %D%/engine.c
+%C%_fuzz_layers_LDADD = topo/libsim.la
+%C%_fuzz_layers_LDFLAGS = $(FUZZ_LDFLAGS)
+check_PROGRAMS += %D%/test_layers
+TESTS += %D%/test_layers
+%C%_test_layers_SOURCES = %D%/layers.c %D%/random.c
+%C%_test_layers_LDADD = topo/libsim.la
+
 FUZZERS += %D%/fuzz_fabric_map
 %C%_fuzz_fabric_map_SOURCES = %D%/fabric_map.c %D%/engine.c
 %C%_fuzz_fabric_map_LDADD = topo/libtopo.la
