@@ -357,7 +357,7 @@ LOCK_UNSEEN enum weft_result exec_close(struct exec *x)
 	if (!list_empty(&x->reqs))
 		return error_set(WEFT_ERR_BUSY, "requests of the context are unfinished");
 	/* The last words (REVOKED to a peer that failed) should leave with us. */
-	while (exec_has_words(x) && exec_now() < until) {
+	while (!x->hushed && exec_has_words(x) && exec_now() < until) {
 		ctl_io_progress(x);
 		x->now = exec_now();
 		exec_idle_wait(x, &idle, net_progress(&x->net) > 0, x->now);

@@ -333,6 +333,7 @@ struct exec {
 	struct gpus *gpus;	  /* NULL: nobody has named one yet */
 	struct list replays;	  /* struct exec_replay */
 	bool foreign_told;	  /* that control messages of another job come */
+	bool hushed;		  /* closing waits for no control messages */
 	uint64_t garbage; /* control messages that named nothing, or could not be read */
 };
 

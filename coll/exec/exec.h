@@ -129,6 +129,8 @@ void exec_shrink_missing(const struct exec *x, uint32_t comm, char *text, size_t
 /* Whether control messages wait to be sent: a rank that leaves a failed call at once
  * should stay for them. */
 LOCK_HELD(lock_context) bool exec_has_words(const struct exec *x);
+/* Closing waits for none of them: the caller has. */
+LOCK_HELD(lock_context) void exec_hush(struct exec *x);
 
 /* What exec_progress() would be called for. */
 enum exec_work {

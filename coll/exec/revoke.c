@@ -131,6 +131,11 @@ bool exec_comm_revoked(const struct exec *x, uint32_t number)
 	return x->comms[number].revoked;
 }
 
+void exec_hush(struct exec *x)
+{
+	x->hushed = true;
+}
+
 void revoke_event(struct exec *x, const struct ctl_msg *msg)
 {
 	const struct exec_comm *comm =

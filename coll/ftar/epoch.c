@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/boot/boot_clock.h"
 #include "coll/comm/comm.h"
 #include "coll/ftar/epoch.h"
 
@@ -103,6 +104,7 @@ struct epoch *epoch_open(const struct epoch_attr *attr, uint64_t *suspect,
 	}
 	list_init(&e->link);
 	e->name = e->roster.epoch;
+	e->words_us = attr->words_us ? attr->words_us : EPOCH_WORDS_US;
 	e->size = (int32_t)e->roster.count;
 	meet = meet_open(&attr->meet, suspect, what);
 	if (!meet) {
@@ -142,13 +144,33 @@ enum weft_result epoch_staging(struct epoch *e, size_t len)
 
 void epoch_stop(struct epoch *e, const char *reason)
 {
-	weft_comm_revoke(e->comm, reason);
+	ctx_lock(e->ctx);
+	exec_comm_revoke(e->ctx->exec, e->comm->number, reason);
+	exec_progress(e->ctx->exec);
+	ctx_unlock(e->ctx);
 }
 
-bool epoch_close(struct epoch *e)
+/* Whether it is to stay open for what is said to the others. */
+static bool epoch_talks(struct epoch *e)
+{
+	struct exec *x = e->ctx->exec;
+	bool talks;
+
+	ctx_lock(e->ctx);
+	exec_progress(x);
+	talks = exec_has_words(x) && boot_clock_us() < e->words_until;
+	if (!talks)
+		exec_hush(x);
+	ctx_unlock(e->ctx);
+	return talks;
+}
+
+enum epoch_end epoch_close(struct epoch *e)
 {
 	bool open = false;
 
+	if (!e->words_until)
+		e->words_until = boot_clock_us() + e->words_us;
 	for (int i = 0; i < EPOCH_REQS; i++) {
 		int done = 0;
 
@@ -161,14 +183,16 @@ bool epoch_close(struct epoch *e)
 			open = true;
 	}
 	if (open)
-		return false;
+		return EPOCH_BURIED;
 	if (e->comm && weft_comm_destroy(e->comm) != WEFT_SUCCESS)
-		return false;
+		return EPOCH_BURIED;
 	e->comm = NULL;
+	if (epoch_talks(e))
+		return EPOCH_TALKS;
 	if (weft_ctx_close(e->ctx) != WEFT_SUCCESS)
-		return false;
+		return EPOCH_BURIED;
 	epoch_free(e);
-	return true;
+	return EPOCH_GONE;
 }
 
 void epoch_progress(struct epoch *e)

@@ -11,7 +11,7 @@
 #include "coll/ftar/meet.h"
 #include "util/list.h"
 
-enum { EPOCH_REQS = 8, EPOCH_WHY = 600 };
+enum { EPOCH_REQS = 8, EPOCH_WHY = 600, EPOCH_WORDS_US = 200000 };
 
 struct epoch {
 	struct list link; /* of those that are buried */
@@ -24,12 +24,18 @@ struct epoch {
 	size_t staging_len;
 	struct weft_req *req[EPOCH_REQS]; /* started and not ended; NULL: free */
 	uint64_t tally[2][4]; /* what members tell each other beside: own, of all */
+	int64_t words_us;     /* as in epoch_attr */
+	int64_t words_until;  /* for so long it stays open; 0: it is not closed yet */
 };
 
 struct epoch_attr {
 	struct meet_attr meet;
 	const char *provider, *domain;
 	int64_t timeout_us; /* of everything within it */
+	/* How long it stays open when it is over, for peers that have not taken the last
+	 * words; 0: EPOCH_WORDS_US. A FAIL or a REVOKED that never leaves keeps those
+	 * that live waiting for it. */
+	int64_t words_us;
 };
 
 /* How long a member waits within an epoch, for the others to meet and for the step: what
@@ -52,11 +58,20 @@ struct epoch *epoch_open(const struct epoch_attr *attr, uint64_t *suspect,
 /* At least len bytes; what was there is lost. */
 enum weft_result epoch_staging(struct epoch *e, size_t len);
 
-/* Ends what is under way, and tells the others. */
+/* Ends what is under way. The others are told, whoever takes it at once; who does not is
+ * told while the epoch is progressed or closed. Does not wait: one that is dead never
+ * takes it, and the next epoch would begin later for that. */
 void epoch_stop(struct epoch *e, const char *reason);
 
-/* Gives back what can be given back now; true: all of it, and it is gone. */
-bool epoch_close(struct epoch *e);
+enum epoch_end {
+	EPOCH_GONE,   /* all was given back */
+	EPOCH_TALKS,  /* the others have not taken yet what is said to them */
+	EPOCH_BURIED, /* a peer may still write into it (D3) */
+};
+
+/* Gives back what can be given back now, without waiting. Until it is gone it is to be
+ * called again and again, which makes progress. */
+enum epoch_end epoch_close(struct epoch *e);
 
 /* Makes progress with what the provider still has to send. */
 void epoch_progress(struct epoch *e);

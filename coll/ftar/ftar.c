@@ -39,8 +39,9 @@ struct weft_ft {
 	int64_t timeout_us, attempt_us;
 	size_t chunk;
 	struct epoch *epoch; /* the last that was met; NULL: none */
-	struct list buried;  /* struct epoch */
-	uint32_t buried_count;
+	struct list graves;  /* struct epoch: ended, and not gone yet */
+	uint32_t buried;     /* of them those that peers may still write into, */
+	uint32_t talking;    /* and that others have not taken the last words of */
 	struct ft_link_event event;
 	/* the open step */
 	bool open;
@@ -60,20 +61,34 @@ struct weft_ft {
  * -----------------------------------------------------------------------------
  */
 
-static void graves_look(struct weft_ft *ft)
+/* Closes the epoch, or buries it. */
+static void grave_add(struct weft_ft *ft, struct epoch *e)
 {
-	list_foreach_safe (pos, tmp, &ft->buried) {
-		struct epoch *e = container_of(pos, struct epoch, link);
+	const enum epoch_end end = epoch_close(e);
 
-		list_remove(&e->link);
-		if (epoch_close(e))
-			ft->buried_count--;
-		else
-			list_push_back(&ft->buried, &e->link);
-	}
+	if (end != EPOCH_GONE)
+		list_push_back(&ft->graves, &e->link);
+	ft->buried += end == EPOCH_BURIED;
+	ft->talking += end == EPOCH_TALKS;
 }
 
-/* The epoch is over: what peers may still write is buried. */
+static void graves_look(struct weft_ft *ft)
+{
+	struct list old;
+	struct list *node;
+
+	if (list_empty(&ft->graves))
+		return;
+	list_init(&old);
+	while ((node = list_pop_front(&ft->graves)))
+		list_push_back(&old, node);
+	ft->buried = ft->talking = 0;
+	while ((node = list_pop_front(&old)))
+		grave_add(ft, container_of(node, struct epoch, link));
+}
+
+/* The epoch is over: what peers may still write is buried, and who is yet to be told is
+ * told by and by, since the next epoch must not wait for one that is dead. */
 static void epoch_retire(struct weft_ft *ft, const char *reason)
 {
 	struct epoch *e = ft->epoch;
@@ -84,10 +99,7 @@ static void epoch_retire(struct weft_ft *ft, const char *reason)
 	ft->voted = false;
 	if (reason)
 		epoch_stop(e, reason);
-	if (epoch_close(e))
-		return;
-	list_push_back(&ft->buried, &e->link);
-	ft->buried_count++;
+	grave_add(ft, e);
 }
 
 static bool attempt_stopped(void *arg)
@@ -213,12 +225,14 @@ static enum weft_result undecided(struct weft_ft *ft)
 static enum weft_result step_run(struct weft_ft *ft)
 {
 	for (;;) {
-		const int64_t look = ft->epoch ? FTAR_LOOK_US : FTAR_IDLE_US;
+		const int64_t look =
+			ft->epoch || ft->talking ? FTAR_LOOK_US : FTAR_IDLE_US;
 		const int rc = ft_link_wait(ft->link, &ft->event, look);
 
 		if (rc == -ETIMEDOUT) {
 			if (ft->epoch)
 				epoch_progress(ft->epoch);
+			graves_look(ft);
 			if (boot_clock_us() >= ft->until)
 				return undecided(ft);
 			continue;
@@ -357,8 +371,7 @@ enum weft_result weft_ft_allreduce(struct weft_ft *ft, const void *src, void *ds
 				  .stopped = attempt_stopped,
 				  .arg = ft};
 	ft->until = ft_until(ft, timeout_us);
-	if (ft->buried_count)
-		graves_look(ft);
+	graves_look(ft);
 	if (ft->failed != WEFT_SUCCESS)
 		result = error_set(ft->failed, "%s", ft->why);
 	else
@@ -381,8 +394,7 @@ enum weft_result weft_ft_info(struct weft_ft *ft, struct weft_ft_info *info)
 	if (!ft_enter(ft))
 		return error_set(WEFT_ERR_BUSY, "weft_ft_info: another thread is in a "
 						"call on this handle");
-	if (ft->buried_count)
-		graves_look(ft);
+	graves_look(ft);
 	now = (struct weft_ft_info){.size = info->size,
 				    .id = ft_link_id(ft->link),
 				    .step = ft->step,
@@ -390,7 +402,7 @@ enum weft_result weft_ft_info(struct weft_ft *ft, struct weft_ft_info *info)
 				    .contributors = ft->end.contributors,
 				    .runs = ft->runs,
 				    .epochs = ft->epochs,
-				    .buried = ft->buried_count};
+				    .buried = ft->buried};
 	memcpy(info, &now, info->size < sizeof(now) ? info->size : sizeof(now));
 	ft_exit(ft);
 	return WEFT_SUCCESS;
@@ -515,7 +527,7 @@ enum weft_result weft_ft_open(const struct weft_ft_opts *opts, struct weft_ft **
 	if (!ft)
 		return error_set(WEFT_ERR_NOMEM, "weft_ft_open: no memory");
 	atomic_flag_clear(&ft->busy);
-	list_init(&ft->buried);
+	list_init(&ft->graves);
 	ft->listener = -1;
 	ft->timeout_us = opts->timeout_us ? opts->timeout_us : FTAR_TIMEOUT_US;
 	ft->attempt_us = opts->attempt_us ? opts->attempt_us : FTAR_ATTEMPT_US;
@@ -583,7 +595,7 @@ enum weft_result weft_ft_close(struct weft_ft *ft)
 						"call on this handle");
 	epoch_retire(ft, "this member closes");
 	graves_look(ft);
-	while (ft->buried_count && boot_clock_us() < until) {
+	while (!list_empty(&ft->graves) && boot_clock_us() < until) {
 		const struct timespec nap = {.tv_nsec = FTAR_NAP_US * 1000};
 
 		nanosleep(&nap, NULL);

@@ -21,6 +21,11 @@ THREAD_TESTS += %D%/tests/test_meet
 %C%_tests_test_meet_SOURCES = %D%/tests/test_meet.c
 %C%_tests_test_meet_LDADD = coll/libcoll.la -lpthread
 
+check_PROGRAMS += %D%/tests/test_epoch
+TESTS += %D%/tests/test_epoch
+%C%_tests_test_epoch_SOURCES = %D%/tests/test_epoch.c
+%C%_tests_test_epoch_LDADD = coll/libcoll.la
+
 check_PROGRAMS += %D%/tests/test_serve
 TESTS += %D%/tests/test_serve
 THREAD_TESTS += %D%/tests/test_serve
