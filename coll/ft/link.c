@@ -445,6 +445,23 @@ int ft_link_leave(struct ft_link *l)
 	return rc;
 }
 
+int ft_link_give_up(struct ft_link *l)
+{
+	int rc = -EBUSY;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->member.phase == FT_PHASE_OUT) {
+		rc = -ECONNABORTED;
+	} else if (!told_has(l, FT_COMMITTED) && ft_member_give_up(&l->member)) {
+		run_epoch(l, (struct ft_epoch){0, 0});
+		told_drop(l, FT_RUN);
+		rc = 0;
+	}
+	flush(l);
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
 static bool fill(struct ft_link *l, const struct told *told, struct ft_link_event *e)
 {
 	e->event = told->event;

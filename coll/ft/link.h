@@ -12,7 +12,7 @@
  *   open -> JOINED
  *   begin -> RUN (step, from the untouched input) -> done -> COMMITTED, or RUN again
  *   STOP: the epoch that is being run is over; done() of it does nothing; RUN follows
- *   leave -> FENCED_OUT
+ *   leave, give_up -> FENCED_OUT
  */
 #ifndef WEFT_FT_LINK_H
 #define WEFT_FT_LINK_H
@@ -88,6 +88,10 @@ void ft_link_done(struct ft_link *link, struct ft_epoch epoch, bool good,
 
 /* Wants out, between two steps; FENCED_OUT comes when it is. -EBUSY as for begin. */
 int ft_link_leave(struct ft_link *link);
+
+/* The same within a step, which is given up: nobody runs it here any more. -EBUSY: it was
+ * done well, and may count. */
+int ft_link_give_up(struct ft_link *link);
 
 /* The next event. timeout_us: 0 looks only, negative waits without end. -ETIMEDOUT: none
  * came (ft_link_status() says whether the coordinator is there). One waits at a time, or

@@ -147,6 +147,14 @@ bool ft_member_leave(struct ft_member *m)
 	return true;
 }
 
+bool ft_member_give_up(struct ft_member *m)
+{
+	if (m->work == FT_WORK_VOTED && m->vote.answer == FT_VOTE_YES)
+		return false;
+	m->work = FT_WORK_NONE;
+	return ft_member_leave(m);
+}
+
 /* Whether the commit is what this member voted yes upon. */
 static bool voted_for(const struct ft_member *m, const struct ft_commit *commit)
 {

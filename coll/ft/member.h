@@ -97,6 +97,10 @@ void ft_member_done(struct ft_member *m, struct ft_epoch epoch, bool good,
  * way. */
 bool ft_member_leave(struct ft_member *m);
 
+/* The same within a step, which this member does not run any more: what became of it is
+ * for the others. false: it has voted yes, and does not decide that alone (G3). */
+bool ft_member_give_up(struct ft_member *m);
+
 const char *ft_phase_name(enum ft_phase phase);
 
 #endif

@@ -570,10 +570,15 @@ enum weft_result weft_ft_leave(struct weft_ft *ft, int64_t timeout_us)
 		return WEFT_SUCCESS;
 	}
 	ft->until = ft_until(ft, timeout_us);
-	rc = ft->open ? -EBUSY : ft_link_leave(ft->link);
+	/* One that failed for good can't be ended by whoever calls: it is given up. */
+	if (ft->open && ft->failed != WEFT_SUCCESS)
+		rc = ft_link_give_up(ft->link);
+	else
+		rc = ft->open ? -EBUSY : ft_link_leave(ft->link);
 	if (rc == -EBUSY)
 		result = error_set(WEFT_ERR_BUSY,
-				   "weft_ft_leave: step %llu is open: end it first",
+				   "weft_ft_leave: step %llu is open: end it first, by "
+				   "the call that began it",
 				   (unsigned long long)ft->step + 1);
 	else
 		result = wait_for(ft, FT_FENCED_OUT, "weft_ft_leave");

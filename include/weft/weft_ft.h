@@ -88,8 +88,10 @@ WEFT_API enum weft_result weft_ft_info(struct weft_ft *ft, struct weft_ft_info *
 
 /* Leaves, between two steps, and waits until the others know: they do not wait for a
  * member that has left. Its group is out with it; where of every group somebody leaves,
- * all are. Of a member that is out already there is nothing left to do: SUCCESS. TIMEOUT
- * (no coordinator, or too few of the others live), BUSY (a step is open). */
+ * all are. A step that failed for good (MISMATCH, say) is given up; the buffers are the
+ * caller's again when this is SUCCESS. Of a member that is out already there is nothing
+ * left to do: SUCCESS. TIMEOUT (no coordinator, or too few of the others live), BUSY (a
+ * step is open). */
 WEFT_API enum weft_result weft_ft_leave(struct weft_ft *ft, int64_t timeout_us);
 
 /* Closes the handle. To the others a member that has not left is dead soon after. Memory

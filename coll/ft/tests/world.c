@@ -64,7 +64,11 @@ static void newcomers(struct world *w)
 static void wants_out(struct node *n)
 {
 	n->wants_out = true;
-	ft_member_leave(&n->m);
+	/* Some do not wait for the end of their step. */
+	if (world_chance(n->w, 300))
+		ft_member_give_up(&n->m);
+	else
+		ft_member_leave(&n->m);
 }
 
 /* A member leaves, or dies at a message; at times its whole group does at once. */

@@ -184,6 +184,9 @@ static enum weft_result member_run(struct crew *crew, int m)
 	}
 	if (result == WEFT_SUCCESS)
 		result = weft_ft_leave(ft, 0);
+	/* Nor is one that failed for good waited for by the others. */
+	else if (result == WEFT_ERR_MISMATCH && weft_ft_leave(ft, 0) != WEFT_SUCCESS)
+		result = WEFT_ERR_INTERNAL;
 	snprintf(me->text, sizeof(me->text), "%s", weft_error_detail());
 	/* Who is out has left. */
 	if ((result == WEFT_SUCCESS || result == WEFT_ERR_FENCED) &&
