@@ -60,8 +60,9 @@ check_PROGRAMS += %D%/tests/ft_member
 TEST_HELPERS += %D%/tests/ft_member
 %C%_tests_ft_member_SOURCES = %D%/tests/ft_member.c
 %C%_tests_ft_member_LDADD = coll/libcoll.la
-TESTS += %D%/tests/coordinator.t %D%/tests/etcd.t
-EXTRA_DIST += %D%/tests/coordinator.t %D%/tests/etcd.t
+TESTS += %D%/tests/coordinator.t %D%/tests/etcd.t %D%/tests/etcds.t
+EXTRA_DIST += %D%/tests/coordinator.t %D%/tests/etcd.t %D%/tests/etcds.t \
+	%D%/tests/etcd.sh
 
 TESTS += %D%/tests/tune.t
 EXTRA_DIST += %D%/tests/tune.t

@@ -29,6 +29,7 @@ enum {
 
 struct ft_etcd {
 	char host[FT_DIAL_HOST], port[FT_DIAL_PORT], prefix[PREFIX_MAX];
+	struct ft_tls *tls; /* NULL: in clear */
 	uint8_t job[FT_JOB_LEN];
 	char lease[24]; /* its number; empty: none */
 	struct ft_durable kept;
@@ -66,14 +67,19 @@ static char *key_of(const struct ft_etcd *e, const char *name)
 	return ft_base64_put(key, strlen(key));
 }
 
+static struct ft_http_place place_of(const struct ft_etcd *e)
+{
+	return (struct ft_http_place){e->host, e->port, e->tls};
+}
+
 /* Frees the body. NULL: why in e->why. */
 static char *post(struct ft_etcd *e, const char *path, char *body, int64_t us)
 {
 	char why[FT_HTTP_WHY] = "no memory", *answer = NULL;
+	const struct ft_http_place to = place_of(e);
 
 	if (body)
-		answer = ft_http_post(e->host, e->port, path, body, boot_clock_us() + us,
-				      why);
+		answer = ft_http_post(&to, path, body, boot_clock_us() + us, why);
 	free(body);
 	if (!answer)
 		snprintf(e->why, sizeof(e->why), "etcd at %.150s:%s: %.250s", e->host,
@@ -129,12 +135,13 @@ static void give_lease(struct ft_etcd *e)
 static bool renew(const struct ft_etcd *e, bool *answered)
 {
 	char why[FT_HTTP_WHY], *answer = NULL, *body;
+	const struct ft_http_place to = place_of(e);
 	bool good = false;
 	size_t len;
 
 	text_of(&body, "{\"ID\":\"%s\"}", e->lease);
 	if (body)
-		answer = ft_http_post(e->host, e->port, "/v3/lease/keepalive", body,
+		answer = ft_http_post(&to, "/v3/lease/keepalive", body,
 				      boot_clock_us() + RENEW_US, why);
 	free(body);
 	*answered = answer != NULL;
@@ -373,11 +380,31 @@ static int read_state(struct ft_etcd *e, bool *found)
 
 /* ---- opening and closing ----------------------------------------------------------- */
 
-/* "etcd://host:port/prefix" */
+/* With TLS, by the files that the environment names. */
+static int open_tls(struct ft_etcd *e)
+{
+	const struct ft_tls_files files = {.ca = getenv("WEFT_ETCD_CA"),
+					   .cert = getenv("WEFT_ETCD_CERT"),
+					   .key = getenv("WEFT_ETCD_KEY")};
+	char why[FT_TLS_WHY];
+	int rc = ft_tls_open(&files, &e->tls, why);
+
+	if (rc)
+		snprintf(e->why, sizeof(e->why),
+			 "%.300s (WEFT_ETCD_CA, WEFT_ETCD_CERT, WEFT_ETCD_KEY)", why);
+	return rc;
+}
+
+static bool is_tls(const char *name)
+{
+	return strncmp(name, "etcds:", 6) == 0;
+}
+
+/* "etcd://host:port/prefix", or etcds */
 static int parse_name(struct ft_etcd *e, const char *name)
 {
-	static const char scheme[] = "etcd://";
-	size_t skip = sizeof(scheme) - 1;
+	const char *scheme = is_tls(name) ? "etcds://" : "etcd://";
+	const size_t skip = strlen(scheme);
 	const char *slash = NULL;
 	char place[FT_DIAL_HOST + 16];
 
@@ -392,8 +419,9 @@ static int parse_name(struct ft_etcd *e, const char *name)
 			return 0;
 	}
 	snprintf(e->why, sizeof(e->why),
-		 "\"%.200s\" must be etcd://HOST:PORT/PREFIX, the prefix of at most %d "
-		 "characters",
+		 "\"%.200s\" must be etcd://HOST:PORT/PREFIX, or etcds:// for TLS, the "
+		 "prefix "
+		 "of at most %d characters",
 		 name, PREFIX_MAX - 2);
 	return -EINVAL;
 }
@@ -424,6 +452,8 @@ int ft_etcd_open(const char *name, const char *address, const uint8_t *job,
 	memcpy(e->job, job, sizeof(e->job));
 	init_lock(e);
 	rc = parse_name(e, name);
+	if (rc == 0 && is_tls(name))
+		rc = open_tls(e);
 	if (rc == 0)
 		rc = take_lease(e);
 	if (rc == 0)
@@ -458,6 +488,7 @@ void ft_etcd_close(struct ft_etcd *e)
 	pthread_cond_destroy(&e->cond);
 	pthread_mutex_destroy(&e->lock);
 	ft_roster_fini(&e->kept.active);
+	ft_tls_close(e->tls);
 	free(e);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a coordinator keeps, in etcd: by its HTTP gateway (v3), without encryption. Who
+ * What a coordinator keeps, in etcd: by its HTTP gateway (v3), in clear or with TLS. Who
  * leads holds the key PREFIX/leader by a lease that it renews; everything is written
  * under the condition that the key is still its own, so one that was replaced, and does
  * not know it, can't keep anything, and so nobody hears what it says (G2). Since all
@@ -18,7 +18,10 @@ struct ft_etcd;
 /* Without a lease that is renewed so often another leads. Seconds. */
 enum { FT_ETCD_LEASE = 5 };
 
-/* name: "etcd://host:port/prefix". -EAGAIN: another leads. */
+/* name: "etcd://host:port/prefix", or "etcds://..." with TLS: the server's certificate
+ * must be host's and signed by an authority of the file WEFT_ETCD_CA (else by one that
+ * the system knows); ours is in WEFT_ETCD_CERT, its key in WEFT_ETCD_KEY. -EAGAIN:
+ * another leads. */
 int ft_etcd_open(const char *name, const char *address, const uint8_t *job,
 		 struct ft_etcd **etcd, const struct ft_durable **kept,
 		 char why[FT_KEEP_WHY]);

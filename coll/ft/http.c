@@ -28,48 +28,133 @@ static bool wait_for(int fd, short events, int64_t deadline)
 	return rc > 0;
 }
 
-static bool send_all(int fd, const char *text, size_t len, int64_t deadline)
+/* A connection, and what encrypts it; NULL: nothing does. */
+struct wire {
+	int fd;
+	struct ft_tls_conn *tls;
+	int64_t deadline;
+	char *why; /* FT_HTTP_WHY bytes */
+};
+
+enum { WIRE_PIECE = 16384 };
+
+static bool wire_failed(const struct wire *w)
+{
+	snprintf(w->why, FT_HTTP_WHY, "%s", strerror(errno));
+	return false;
+}
+
+static bool send_all(const struct wire *w, const char *text, size_t len)
 {
 	while (len) {
-		ssize_t n = send(fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send(w->fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n > 0) {
 			text += n;
 			len -= (size_t)n;
 		} else if (errno != EAGAIN && errno != EINTR) {
-			return false;
-		} else if (!wait_for(fd, POLLOUT, deadline)) {
-			return false;
+			return wire_failed(w);
+		} else if (!wait_for(w->fd, POLLOUT, w->deadline)) {
+			return wire_failed(w);
 		}
 	}
 	return true;
 }
 
-/* All until the other end closes it, with a zero behind it. NULL: errno. */
-static char *receive_all(int fd, int64_t deadline)
+/* Some bytes; *len 0: the other end has closed it. */
+static bool receive_some(const struct wire *w, char *bytes, size_t most, size_t *len)
 {
-	size_t room = 4096, len = 0;
-	char *text = malloc(room);
+	for (;;) {
+		ssize_t n = recv(w->fd, bytes, most, MSG_DONTWAIT);
 
-	while (text) {
-		ssize_t n = recv(fd, text + len, room - len - 1, MSG_DONTWAIT);
-		char *more;
+		*len = n > 0 ? (size_t)n : 0;
+		if (n >= 0)
+			return true;
+		if ((errno != EAGAIN && errno != EINTR) ||
+		    !wait_for(w->fd, POLLIN, w->deadline))
+			return wire_failed(w);
+	}
+}
 
-		if (n == 0) {
+/* What TLS has to say goes out. */
+static bool tls_flush(const struct wire *w)
+{
+	char piece[WIRE_PIECE];
+	size_t len;
+
+	while ((len = ft_tls_get(w->tls, piece, sizeof(piece))) > 0) {
+		if (!send_all(w, piece, len))
+			return false;
+	}
+	return true;
+}
+
+/* What TLS waits for comes in. */
+static bool tls_feed(const struct wire *w)
+{
+	char piece[WIRE_PIECE];
+	size_t len;
+
+	if (!receive_some(w, piece, sizeof(piece), &len))
+		return false;
+	if (len && ft_tls_put(w->tls, piece, len))
+		return true;
+	snprintf(w->why, FT_HTTP_WHY, "%s",
+		 len ? "no memory" : "it closed the connection within TLS");
+	return false;
+}
+
+static bool wire_write(const struct wire *w, const char *text, size_t len)
+{
+	enum ft_tls_end end;
+
+	if (!w->tls)
+		return send_all(w, text, len);
+	do {
+		end = ft_tls_write(w->tls, text, len, w->why);
+		/* Also of what failed: the other end is told why. */
+		if (!tls_flush(w))
+			return false;
+	} while (end == FT_TLS_WAITS && tls_feed(w));
+	return end == FT_TLS_GOOD;
+}
+
+/* Some bytes; *len 0: that was all. */
+static bool wire_read(const struct wire *w, char *bytes, size_t most, size_t *len)
+{
+	enum ft_tls_end end;
+
+	if (!w->tls)
+		return receive_some(w, bytes, most, len);
+	do {
+		end = ft_tls_read(w->tls, bytes, most, len, w->why);
+		if (end != FT_TLS_BAD && !tls_flush(w))
+			return false;
+	} while (end == FT_TLS_WAITS && tls_feed(w));
+	return end == FT_TLS_GOOD || end == FT_TLS_OVER;
+}
+
+/* All until the other end closes it, with a zero behind it. NULL: why. */
+static char *receive_all(const struct wire *w)
+{
+	size_t room = 4096, len = 0, got;
+	char *text = malloc(room), *more;
+
+	if (!text)
+		snprintf(w->why, FT_HTTP_WHY, "no memory");
+	while (text && wire_read(w, text + len, room - len - 1, &got)) {
+		if (got == 0) {
 			text[len] = '\0';
 			return text;
 		}
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			break;
-		if (n < 0 && !wait_for(fd, POLLIN, deadline))
-			break;
-		len += n > 0 ? (size_t)n : 0;
+		len += got;
 		if (len + 1 < room)
 			continue;
-		errno = EMSGSIZE;
 		more = room < FT_HTTP_MOST ? realloc(text, room * 2) : NULL;
-		if (!more)
+		if (!more) {
+			snprintf(w->why, FT_HTTP_WHY, "the answer is too long");
 			break;
+		}
 		text = more;
 		room *= 2;
 	}
@@ -94,29 +179,31 @@ static char *take_body(char *text, char why[FT_HTTP_WHY])
 	return text;
 }
 
-char *ft_http_post(const char *host, const char *port, const char *path, const char *body,
+char *ft_http_post(const struct ft_http_place *to, const char *path, const char *body,
 		   int64_t deadline, char why[FT_HTTP_WHY])
 {
+	struct wire w = {.deadline = deadline, .why = why};
 	char head[600], *text = NULL;
 	uint32_t backoff = 0;
-	int fd, len;
+	int len;
 
-	fd = boot_io_connect(host, port, deadline, &backoff, why, FT_HTTP_WHY);
-	if (fd < 0)
+	w.fd = boot_io_connect(to->host, to->port, deadline, &backoff, why, FT_HTTP_WHY);
+	if (w.fd < 0)
 		return NULL;
+	w.tls = to->tls ? ft_tls_connect(to->tls, to->host) : NULL;
 	/* Of the older version, in which an answer comes in one piece and ends with the
 	 * connection. */
 	len = snprintf(head, sizeof(head),
 		       "POST %s HTTP/1.0\r\nHost: %s:%s\r\nContent-Type: "
 		       "application/json\r\nContent-Length: %zu\r\n\r\n",
-		       path, host, port, strlen(body));
-	if (len > 0 && (size_t)len < sizeof(head) &&
-	    send_all(fd, head, (size_t)len, deadline) &&
-	    send_all(fd, body, strlen(body), deadline))
-		text = receive_all(fd, deadline);
-	if (!text)
-		snprintf(why, FT_HTTP_WHY, "%s", strerror(errno));
-	close(fd);
+		       path, to->host, to->port, strlen(body));
+	if (len < 0 || (size_t)len >= sizeof(head) || (to->tls && !w.tls))
+		snprintf(why, FT_HTTP_WHY,
+			 "no memory for the request, or it is too long");
+	else if (wire_write(&w, head, (size_t)len) && wire_write(&w, body, strlen(body)))
+		text = receive_all(&w);
+	ft_tls_end(w.tls);
+	close(w.fd);
 	return text ? take_body(text, why) : NULL;
 }
 

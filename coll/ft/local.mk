@@ -4,7 +4,7 @@ COLL_SOURCES += %D%/places.h %D%/roster.h %D%/roster.c %D%/ft_wire.h %D%/ft_wire
 	%D%/keep.h %D%/keep.c %D%/frame.h %D%/frame.c %D%/stream.h %D%/stream.c \
 	%D%/dial.h %D%/dial.c %D%/link.h %D%/link.c %D%/conns.h %D%/conns.c \
 	%D%/server.h %D%/server.c %D%/snapshot.h %D%/snapshot.c %D%/store.h %D%/store.c \
-	%D%/http.h %D%/http.c %D%/etcd.h %D%/etcd.c
+	%D%/tls.h %D%/tls.c %D%/http.h %D%/http.c %D%/etcd.h %D%/etcd.c
 
 check_PROGRAMS += %D%/tests/test_ft_wire
 TESTS += %D%/tests/test_ft_wire

@@ -27,7 +27,7 @@ int ft_store_open(const char *name, const char *address, const uint8_t *job,
 		snprintf(why, FT_KEEP_WHY, "no memory");
 		return -ENOMEM;
 	}
-	if (strncmp(name, "etcd:", 5) == 0)
+	if (strncmp(name, "etcd:", 5) == 0 || strncmp(name, "etcds:", 6) == 0)
 		rc = ft_etcd_open(name, address, job, &s->etcd, kept, why);
 	else
 		rc = ft_keep_open(name, job, &s->keep, kept, why);

@@ -105,7 +105,7 @@ struct weft_ft_serve_opts {
 	size_t size;	    /* sizeof(struct weft_ft_serve_opts) */
 	const char *listen; /* "host:port", where members connect; port 0: any free one */
 	const char *state;  /* the file in which it keeps what must survive it, or
-			     * "etcd://host:port/prefix" */
+			     * "etcd://host:port/prefix", "etcds://..." with TLS */
 	const char *job;    /* the secret, 64 bytes at most; NULL: "" */
 	uint32_t members;   /* that the first epoch waits for, 1 to 4,096 */
 	uint32_t group_size; /* members come and go in groups of so many; 0: 1 */

@@ -106,6 +106,7 @@ static void answers(void)
 	struct sockaddr_in at = {.sin_family = AF_INET};
 	socklen_t len = sizeof(at);
 	char port[8], why[FT_HTTP_WHY], *body;
+	const struct ft_http_place to = {"127.0.0.1", port, NULL};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	pid_t pid;
 
@@ -123,8 +124,7 @@ static void answers(void)
 		bool hangs = strcmp(answer[i], "hang") == 0;
 		int64_t us = hangs ? 200000 : 60000000;
 
-		body = ft_http_post("127.0.0.1", port, "/x", "{}", boot_clock_us() + us,
-				    why);
+		body = ft_http_post(&to, "/x", "{}", boot_clock_us() + us, why);
 		if (i == 0)
 			tap_is_str(body, "{\"a\":1}", "an answer");
 		else
@@ -134,7 +134,7 @@ static void answers(void)
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	body = ft_http_post("127.0.0.1", port, "/x", "{}", boot_clock_us() + 100000, why);
+	body = ft_http_post(&to, "/x", "{}", boot_clock_us() + 100000, why);
 	tap_ok(!body && *why, "nobody listens: it is said in time");
 	free(body);
 }
