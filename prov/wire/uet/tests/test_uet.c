@@ -373,6 +373,17 @@ static void test_moves(const char *network, unsigned rounds)
 
 #include "prov/wire/uet/tests/uet_lent.h"
 
+/* The helper may be at work. */
+static bool rests(struct side *s, struct wire_link *link)
+{
+	bool quiet;
+
+	uet_turn_take(&s->ep->turn);
+	quiet = uet_link_quiet(link);
+	uet_turn_give(&s->ep->turn);
+	return quiet;
+}
+
 /* What was made ready long ago has its round trip begin when the kernel gets it: a few
  * long packets are a batch as well as many short ones. */
 static void test_leaves(void)
@@ -388,9 +399,9 @@ static void test_leaves(void)
 	if (!dial(&a, &b))
 		tap_bail("no link");
 	for (uint64_t end = uet_ep_now() + WAIT_NS;
-	     a.dialled && !uet_link_quiet(a.dialled) && uet_ep_now() < end;)
+	     a.dialled && !rests(&a, a.dialled) && uet_ep_now() < end;)
 		turn(&a, &b);
-	if (!a.dialled || !uet_link_quiet(a.dialled))
+	if (!a.dialled || !rests(&a, a.dialled))
 		tap_bail("the link has no rest");
 	seg.len = 5 * a.dialled->part;
 	seg.remote = (struct wire_remote){.addr = (uintptr_t)b.memory, .key = b.key};
@@ -677,9 +688,7 @@ static bool arrived(struct side *s, struct wire_link *link)
 
 	while (!quiet && uet_ep_now() < end) {
 		turn(s, NULL);
-		uet_turn_take(&s->ep->turn);
-		quiet = uet_link_quiet(link);
-		uet_turn_give(&s->ep->turn);
+		quiet = rests(s, link);
 	}
 	return quiet;
 }
