@@ -53,6 +53,11 @@ TESTS += %D%/test_past
 %C%_test_past_SOURCES = %D%/test_past.c %D%/ranks.c %D%/reference.c %D%/run_case.c
 %C%_test_past_LDADD = coll/libcoll.la -lm
 
+check_PROGRAMS += %D%/test_bulk
+TESTS += %D%/test_bulk
+%C%_test_bulk_SOURCES = %D%/test_bulk.c %D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_bulk_LDADD = coll/libcoll.la -lm
+
 check_PROGRAMS += %D%/test_quick
 TESTS += %D%/test_quick
 %C%_test_quick_SOURCES = %D%/test_quick.c %D%/ranks.c
