@@ -38,9 +38,10 @@ ended() {
 	kill -TERM "$pid"
 	wait "$pid"
 	got=$?
-	[ -e "$tmp/there" ] && [ "$got" = 143 ] && flock -w 60 "$tmp/held" true || {
-		diag "status $got" && diag "$(tail -n 5 "$tmp/out")" && return 1
-	}
+	if ! [ -e "$tmp/there" ] || [ "$got" != 143 ] || ! flock -w 60 "$tmp/held" true; then
+		diag "status $got" && diag "$(tail -n 5 "$tmp/out")"
+		return 1
+	fi
 }
 
 export WEFT_TOP_BUILDDIR=$tmp/build
