@@ -101,14 +101,15 @@ struct exec_call call_describe(const struct weft_comm *comm,
 
 /* Memory for a dynamic call, which goes with its request. */
 enum weft_result call_take_dynamic(struct weft_comm *comm,
-				   const struct checked_call *call, struct weft_req *req)
+				   const struct checked_call *call, bool may_pin,
+				   struct weft_req *req)
 {
 	if (!req->dynamic)
 		req->dynamic = dynamic_alloc(comm);
 	if (!req->dynamic)
 		return error_set(WEFT_ERR_NOMEM, "no memory for counts of %d ranks",
 				 comm->size);
-	return dynamic_take(req->dynamic, &call->dynamic, req->plan->plan);
+	return dynamic_take(req->dynamic, &call->dynamic, req->plan->plan, may_pin);
 }
 
 /* Bytes from which a call that is started is left to the progress thread from the first
@@ -151,7 +152,7 @@ static enum weft_result call_start_req(struct weft_comm *comm,
 		result = call_bind(run.plan, &call->vector, disp);
 		run.bind = &bind;
 	} else if (call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC) {
-		result = call_take_dynamic(comm, call, req);
+		result = call_take_dynamic(comm, call, !call->stream.given, req);
 		if (result == WEFT_SUCCESS)
 			result = dynamic_begin(req->dynamic, &run);
 	}

@@ -61,7 +61,8 @@ enum weft_result call_bind(const struct plan *plan, const struct checked_vector 
 			   const uint64_t *disp[COMM_PARTS]);
 LOCK_HELD(lock_context)
 enum weft_result call_take_dynamic(struct weft_comm *comm,
-				   const struct checked_call *call, struct weft_req *req);
+				   const struct checked_call *call, bool may_pin,
+				   struct weft_req *req);
 
 /* Takes the outcome of a request that is done; frees it, unless it is persistent. */
 LOCK_HELD(lock_context) enum weft_result call_finish(struct weft_req *req);

@@ -684,10 +684,8 @@ static enum weft_result call_check_all(struct weft_comm *comm,
 	if (result != WEFT_SUCCESS)
 		return result;
 	out->stream = device_stream(opts, &out->device);
-	if (out->stream.given && row->dynamic)
-		return error_set(WEFT_ERR_UNSUPPORTED,
-				 "weft_opts.stream: %s takes no stream in this version",
-				 weft_coll_name(call->coll));
+	if (row->dynamic && out->stream.given)
+		out->dynamic.late = true;
 	if (out->stream.given)
 		result = exec_find_device(comm->ctx->exec, out->stream.device);
 	if (result != WEFT_SUCCESS)

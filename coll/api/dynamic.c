@@ -2,6 +2,8 @@
 /* Dynamic all-to-allv: what can be checked at the call, and the plain calls. */
 #include "config.h"
 
+#include <stddef.h>
+
 #include "coll/api/call.h"
 #include "coll/api/error.h"
 
@@ -14,7 +16,8 @@ static enum weft_result options_check(const struct weft_call *call,
 	if (!d)
 		return error_set(WEFT_ERR_ARG, "alltoallv_dynamic: weft_call.dynamic is "
 					       "NULL");
-	if (d->size < sizeof(*d))
+	/* Callers that were built before there was `kind` have none. */
+	if (d->size < offsetof(struct weft_dynamic, kind))
 		return error_set(WEFT_ERR_ARG,
 				 "weft_dynamic.size is %zu, this library needs %zu: "
 				 "initialise it with WEFT_DYNAMIC_INIT",
@@ -27,10 +30,10 @@ static enum weft_result options_check(const struct weft_call *call,
 	if (!counts || !counts->counts)
 		return error_set(WEFT_ERR_ARG, "send_counts%s is NULL",
 				 counts ? "->counts" : "");
-	if (counts->kind != WEFT_MEM_HOST)
-		return error_set(WEFT_ERR_UNSUPPORTED,
-				 "send_counts->kind: only host memory is supported in "
-				 "this version");
+	if ((unsigned)counts->kind > WEFT_MEM_AUTO)
+		return error_set(WEFT_ERR_ARG,
+				 "send_counts->kind is %d, which is no kind of memory",
+				 (int)counts->kind);
 	if (!d->recv_counts)
 		return error_set(WEFT_ERR_ARG, "weft_dynamic.recv_counts is NULL");
 	if (d->send_blocks && counts->displacements)
@@ -38,11 +41,65 @@ static enum weft_result options_check(const struct weft_call *call,
 				 "alltoallv_dynamic: send_counts->displacements and "
 				 "weft_dynamic.send_blocks both say where blocks are: "
 				 "give one of them");
+	if (d->size >= sizeof(*d) && (unsigned)d->kind > WEFT_MEM_AUTO)
+		return error_set(WEFT_ERR_ARG,
+				 "weft_dynamic.kind is %d, which is no kind of memory",
+				 (int)d->kind);
 	if (d->recv_blocks && d->flags & WEFT_DYNAMIC_PACKED)
 		return error_set(WEFT_ERR_ARG,
 				 "alltoallv_dynamic: WEFT_DYNAMIC_PACKED and "
 				 "weft_dynamic.recv_blocks both say where blocks go: "
 				 "give one of them");
+	return WEFT_SUCCESS;
+}
+
+static uint64_t *plain(const uint64_t *table)
+{
+	return (uint64_t *)(uintptr_t)table;
+}
+
+/* Where the arrays are; those of devices are all on one. How long send_blocks is only the
+ * counts say: whose it is its first byte does. */
+static enum weft_result tables_find(const struct weft_comm *comm,
+				    const struct weft_call *call,
+				    const struct weft_dynamic *d,
+				    struct dynamic_spec *out)
+{
+	const struct weft_counts *counts = call->send_counts;
+	const bool older = d->size < sizeof(*d);
+	const uint64_t size = (uint64_t)comm->size, lists = size * d->max_count;
+	const uint64_t len[DYNAMIC_TABLES] = {size, size, lists > 0, lists, size};
+
+	for (uint32_t t = 0; t < DYNAMIC_TABLES; t++) {
+		const bool send = t == DYNAMIC_COUNTS || t == DYNAMIC_DISPLACEMENTS;
+		struct weft_buf buf = {.addr = out->table[t], .count = len[t]};
+		enum weft_result result;
+		int32_t found;
+
+		if (!buf.addr)
+			continue;
+		buf.type = t == DYNAMIC_SEND_BLOCKS ? WEFT_UINT8 : WEFT_UINT64;
+		if (send || !older) {
+			buf.kind = send ? counts->kind : d->kind;
+			buf.device = send ? counts->device : d->device;
+		}
+		result = exec_find_memory(comm->ctx->exec,
+					  send ? "send_counts" : "weft_dynamic", &buf,
+					  &found);
+		if (result != WEFT_SUCCESS)
+			return result;
+		if (found < 0)
+			continue;
+		if (out->on_device && out->table_device != found)
+			return error_set(WEFT_ERR_ARG,
+					 "alltoallv_dynamic: counts and lists are on GPU "
+					 "%d and on GPU %d: they must be on one, or in "
+					 "host memory",
+					 out->table_device, found);
+		out->on_device |= 1u << t;
+		out->table_device = found;
+	}
+	out->late = out->on_device != 0;
 	return WEFT_SUCCESS;
 }
 
@@ -79,11 +136,9 @@ enum weft_result dynamic_check(const struct weft_comm *comm, const struct weft_c
 			(unsigned long long)d->max_count, (unsigned long long)block,
 			comm->size);
 	*out = (struct dynamic_spec){
-		.send_counts = call->send_counts->counts,
-		.send_displacements = call->send_counts->displacements,
-		.send_blocks = d->send_blocks,
-		.recv_blocks = d->recv_blocks,
-		.recv_counts = d->recv_counts,
+		.table = {plain(call->send_counts->counts),
+			  plain(call->send_counts->displacements), plain(d->send_blocks),
+			  plain(d->recv_blocks), d->recv_counts},
 		.max_count = d->max_count,
 		.block = block,
 		.packed = d->flags & WEFT_DYNAMIC_PACKED,
@@ -93,7 +148,7 @@ enum weft_result dynamic_check(const struct weft_comm *comm, const struct weft_c
 		.dst_len = call->dst.count,
 		.type = call->src.type,
 	};
-	return WEFT_SUCCESS;
+	return tables_find(comm, call, d, out);
 }
 
 /* ---- the plain calls ----------------------------------------------------------------

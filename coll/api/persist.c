@@ -112,11 +112,15 @@ static enum weft_result persist_make(struct weft_comm *comm,
 	p->device = call->stream.device;
 	p->stream = call->stream.stream;
 	persist_buffers(p, call, req->plan->plan);
-	if (call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC)
-		return call_take_dynamic(comm, call, req);
 	/* Its starts hold a stream, when it is too late to pin anything. */
 	if (p->streamed && p->run.device.on)
 		result = exec_kept_open(comm->ctx->exec, &p->run);
+	if (result == WEFT_SUCCESS && call->coll == WEFT_COLL_ALLTOALLV_DYNAMIC) {
+		struct checked_call own = *call;
+
+		own.dynamic.device.kept = p->run.device.kept;
+		return call_take_dynamic(comm, &own, true, req);
+	}
 	if (result != WEFT_SUCCESS || !call->plan.vector)
 		return result;
 	result = persist_tables(p, comm, &call->vector);
@@ -268,12 +272,15 @@ LOCK_HELD(lock_context) static enum weft_result persist_begin(struct weft_req *r
 {
 	struct weft_comm *comm = req->comm;
 	struct comm_persist *p = req->persist;
-	enum weft_result result;
+	enum weft_result result = WEFT_SUCCESS;
 
 	persist_hold(req);
 	p->run.call = comm->next_call;
 	call_hand(req, &p->run);
-	result = exec_req_start(req->exec, &p->run);
+	if (req->dynamic && dynamic_is_taken(req->dynamic))
+		result = dynamic_begin(req->dynamic, &p->run);
+	if (result == WEFT_SUCCESS)
+		result = exec_req_start(req->exec, &p->run);
 	if (result != WEFT_SUCCESS) {
 		device_pass_back(&p->run);
 		return result;
@@ -291,8 +298,6 @@ LOCK_HELD(lock_context) static enum weft_result persist_start(struct weft_req *r
 		.given = p->streamed, .device = p->device, .stream = p->stream};
 	enum weft_result result = call_failed_earlier(req->comm);
 
-	if (result == WEFT_SUCCESS && req->dynamic && dynamic_is_taken(req->dynamic))
-		result = dynamic_begin(req->dynamic, &p->run);
 	if (result == WEFT_SUCCESS)
 		result = device_pass(ctx, &stream, &p->run);
 	if (result == WEFT_SUCCESS)

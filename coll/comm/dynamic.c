@@ -42,9 +42,14 @@ struct dynamic_side {
 
 struct comm_dynamic {
 	struct exec_follow follow;
+	struct exec_tables tables;
 	struct weft_comm *comm;
+	/* Its tables are where the host reads and writes them; those that lie on a device
+	 * are memory of ours, and the caller's are `user`. */
 	struct dynamic_spec spec;
+	uint64_t *user[DYNAMIC_TABLES];
 	struct comm_plan *first;    /* the plan of the cards; NULL: no call was taken */
+	uint64_t sum;		    /* of the counts that were read late */
 	struct dynamic_card *cards; /* ours for each rank, then one of each rank */
 	struct dynamic_side send, recv;
 	const uint64_t *disp[COMM_PARTS];
@@ -97,6 +102,8 @@ void dynamic_release(struct comm_dynamic *d)
 
 static enum weft_result dynamic_next(struct exec_follow *follow, struct exec_call *call,
 				     char *text, size_t len);
+static enum tables_got dynamic_come(struct exec_tables *tables, uint32_t stage);
+static void dynamic_leave(struct exec_tables *tables);
 
 /* The cards travel as any all-to-all of so many bytes. */
 LOCK_HELD(lock_context)
@@ -118,14 +125,65 @@ static enum weft_result dynamic_first(struct comm_dynamic *d)
 			     &d->first);
 }
 
+/* Entries that a table may have. */
+static bool table_entries(const struct comm_dynamic *d, enum dynamic_table t,
+			  uint64_t *entries)
+{
+	const bool list = t == DYNAMIC_SEND_BLOCKS || t == DYNAMIC_RECV_BLOCKS;
+
+	return !__builtin_mul_overflow((uint64_t)d->comm->size,
+				       list ? d->spec.max_count : 1, entries);
+}
+
+/* Memory of the host for the tables that a device has. */
+LOCK_HELD(lock_context)
+static enum weft_result dynamic_tables_open(struct comm_dynamic *d, bool may_pin)
+{
+	struct dynamic_spec *s = &d->spec;
+	uint64_t entries, all = 0;
+	enum weft_result result;
+	void *memory;
+
+	for (uint32_t t = 0; t < DYNAMIC_TABLES; t++) {
+		if (!(s->on_device & 1u << t))
+			continue;
+		if (!table_entries(d, (enum dynamic_table)t, &entries) ||
+		    __builtin_add_overflow(all, entries, &all) ||
+		    all > (uint64_t)PTRDIFF_MAX / sizeof(uint64_t))
+			return error_set(WEFT_ERR_NOMEM,
+					 "no memory for lists of %llu blocks of %d ranks",
+					 (unsigned long long)s->max_count, d->comm->size);
+	}
+	if (!s->on_device)
+		return WEFT_SUCCESS;
+	result = exec_tables_open(d->comm->ctx->exec, &d->tables, s->table_device,
+				  all * sizeof(uint64_t), may_pin, &memory);
+	if (result != WEFT_SUCCESS)
+		return result;
+	all = 0;
+	for (uint32_t t = 0; t < DYNAMIC_TABLES; t++) {
+		if (!(s->on_device & 1u << t))
+			continue;
+		s->table[t] = (uint64_t *)memory + all;
+		table_entries(d, (enum dynamic_table)t, &entries);
+		all += entries;
+	}
+	return WEFT_SUCCESS;
+}
+
 enum weft_result dynamic_take(struct comm_dynamic *d, const struct dynamic_spec *spec,
-			      const struct plan *plan)
+			      const struct plan *plan, bool may_pin)
 {
 	enum weft_result result = dynamic_first(d);
 
 	if (result != WEFT_SUCCESS)
 		return result;
 	d->spec = *spec;
+	memcpy(d->user, spec->table, sizeof(d->user));
+	d->tables = (struct exec_tables){.come = dynamic_come, .leave = dynamic_leave};
+	result = dynamic_tables_open(d, may_pin);
+	if (result != WEFT_SUCCESS)
+		return result; /* dynamic_put() is called all the same */
 	d->follow = (struct exec_follow){.next = dynamic_next, .plan = plan};
 	for (uint32_t p = 0; p < COMM_PARTS; p++) {
 		const uint8_t table =
@@ -143,8 +201,10 @@ enum weft_result dynamic_take(struct comm_dynamic *d, const struct dynamic_spec 
 
 void dynamic_put(struct comm_dynamic *d)
 {
-	if (d->first)
-		comm_plan_put(d->comm, d->first);
+	if (!d->first)
+		return;
+	exec_tables_close(d->comm->ctx->exec, &d->tables);
+	comm_plan_put(d->comm, d->first);
 	d->first = NULL;
 }
 
@@ -222,7 +282,7 @@ static uint64_t send_counts_read(struct comm_dynamic *d)
 
 	for (int32_t i = 0; i < d->comm->size; i++) {
 		const uint64_t count =
-			__atomic_load_n(&s->send_counts[i], __ATOMIC_RELAXED);
+			__atomic_load_n(&s->table[DYNAMIC_COUNTS][i], __ATOMIC_RELAXED);
 
 		d->cards[i] = (struct dynamic_card){.block = s->block};
 		if (count > s->max_count) {
@@ -268,25 +328,24 @@ static void send_part_list(struct comm_dynamic *d, int32_t rank, const uint64_t 
 static bool send_parts(struct comm_dynamic *d, uint64_t sum)
 {
 	const struct dynamic_spec *s = &d->spec;
+	const uint64_t *list = s->table[DYNAMIC_SEND_BLOCKS];
+	const uint64_t *at = s->table[DYNAMIC_DISPLACEMENTS];
 	const int32_t size = d->comm->size;
 	uint64_t before = 0;
 
-	if (!side_begin(&d->send, s->send_blocks ? sum : (uint64_t)size))
+	if (!side_begin(&d->send, list ? sum : (uint64_t)size))
 		return false;
 	for (int32_t i = 0; i < size; i++) {
 		const uint64_t count = d->cards[i].count;
 
 		side_part_begin(&d->send, i);
-		if (s->send_blocks)
-			send_part_list(d, i, s->send_blocks + before, count);
+		if (list)
+			send_part_list(d, i, list + before, count);
 		else
-			send_part_whole(
-				d, i,
-				s->send_displacements
-					? __atomic_load_n(&s->send_displacements[i],
-							  __ATOMIC_RELAXED)
-					: before,
-				count);
+			send_part_whole(d, i,
+					at ? __atomic_load_n(&at[i], __ATOMIC_RELAXED)
+					   : before,
+					count);
 		side_part_end(&d->send, i);
 		before += count;
 	}
@@ -297,9 +356,10 @@ static bool send_parts(struct comm_dynamic *d, uint64_t sum)
 static void recv_places_check(struct comm_dynamic *d)
 {
 	const struct dynamic_spec *s = &d->spec;
+	const uint64_t *all = s->table[DYNAMIC_RECV_BLOCKS];
 
-	for (int32_t r = 0; s->recv_blocks && r < d->comm->size; r++) {
-		const uint64_t *list = s->recv_blocks + (uint64_t)r * s->max_count;
+	for (int32_t r = 0; all && r < d->comm->size; r++) {
+		const uint64_t *list = all + (uint64_t)r * s->max_count;
 
 		for (uint64_t k = 0; k < s->max_count; k++) {
 			if (list[k] == WEFT_BLOCK_NONE)
@@ -312,29 +372,71 @@ static void recv_places_check(struct comm_dynamic *d)
 	}
 }
 
-enum weft_result dynamic_begin(struct comm_dynamic *d, struct exec_call *call)
+/* The counts were read; false: no memory. */
+static bool send_plan(struct comm_dynamic *d, uint64_t sum)
 {
-	const int32_t size = d->comm->size;
-	const uint64_t sum = send_counts_read(d);
-
 	if (d->cards[0].wrong == DYNAMIC_GOOD && !send_parts(d, sum))
-		return error_set(WEFT_ERR_NOMEM, "no memory for %llu blocks",
-				 (unsigned long long)sum);
+		return false;
 	recv_places_check(d);
-	for (int32_t i = 1; i < size; i++) {
+	for (int32_t i = 1; i < d->comm->size; i++) {
 		d->cards[i].wrong = d->cards[0].wrong;
 		d->cards[i].about = d->cards[0].about;
 		d->cards[i].value = d->cards[0].value;
 	}
+	return true;
+}
+
+enum weft_result dynamic_begin(struct comm_dynamic *d, struct exec_call *call)
+{
+	const int32_t size = d->comm->size;
+
+	if (!d->spec.late) {
+		const uint64_t sum = send_counts_read(d);
+
+		if (!send_plan(d, sum))
+			return error_set(WEFT_ERR_NOMEM, "no memory for %llu blocks",
+					 (unsigned long long)sum);
+	}
+	call->tables = d->spec.late ? &d->tables : NULL;
 	call->plan = d->first->plan;
 	call->src = d->cards;
 	call->dst = d->cards + size;
 	call->src_len = call->dst_len = (uint64_t)size * sizeof(struct dynamic_card);
 	call->type = WEFT_UINT8;
-	call->device = (struct exec_device){.on = false};
+	/* What it keeps for its mirrors is freed by way of the call. */
+	call->device = (struct exec_device){.kept = d->spec.device.kept};
 	call->bind = NULL;
 	call->follow = &d->follow;
 	return WEFT_SUCCESS;
+}
+
+static void table_bring(struct comm_dynamic *d, enum dynamic_table t, uint64_t entries)
+{
+	if (d->spec.on_device & 1u << t)
+		exec_tables_bring(&d->tables, d->spec.table[t], d->user[t],
+				  entries * sizeof(uint64_t));
+}
+
+/* The list of what is sent is as long as the counts say. */
+static enum tables_got dynamic_come(struct exec_tables *tables, uint32_t stage)
+{
+	struct comm_dynamic *d = container_of(tables, struct comm_dynamic, tables);
+	const uint64_t size = (uint64_t)d->comm->size;
+
+	switch (stage) {
+	case 0:
+		table_bring(d, DYNAMIC_COUNTS, size);
+		table_bring(d, DYNAMIC_DISPLACEMENTS, size);
+		table_bring(d, DYNAMIC_RECV_BLOCKS, size * d->spec.max_count);
+		return TABLES_MORE;
+	case 1:
+		d->sum = send_counts_read(d);
+		if (d->cards[0].wrong == DYNAMIC_GOOD)
+			table_bring(d, DYNAMIC_SEND_BLOCKS, d->sum);
+		return TABLES_MORE;
+	default:
+		return send_plan(d, d->sum) ? TABLES_ALL : TABLES_NO_MEMORY;
+	}
 }
 
 /* ---- between: what all ranks send ---------------------------------------------------
@@ -430,7 +532,8 @@ static bool recv_part_list(struct comm_dynamic *d, int32_t rank, uint64_t count,
 			   char *text, size_t len)
 {
 	const struct dynamic_spec *s = &d->spec;
-	const uint64_t *list = s->recv_blocks + (uint64_t)rank * s->max_count;
+	const uint64_t *list =
+		s->table[DYNAMIC_RECV_BLOCKS] + (uint64_t)rank * s->max_count;
 
 	for (uint64_t k = 0; k < count; k++) {
 		const uint64_t block = __atomic_load_n(&list[k], __ATOMIC_RELAXED);
@@ -453,12 +556,13 @@ static enum weft_result recv_parts(struct comm_dynamic *d, char *text, size_t le
 {
 	const struct dynamic_card *card = &d->cards[d->comm->size];
 	const struct dynamic_spec *s = &d->spec;
+	const bool lists = s->table[DYNAMIC_RECV_BLOCKS];
 	const int32_t size = d->comm->size;
 	uint64_t sum = 0, before = 0;
 
 	for (int32_t r = 0; r < size; r++)
 		sum += card[r].count;
-	if (!side_begin(&d->recv, s->recv_blocks ? sum : (uint64_t)size)) {
+	if (!side_begin(&d->recv, lists ? sum : (uint64_t)size)) {
 		snprintf(text, len, "no memory for %llu blocks", (unsigned long long)sum);
 		return WEFT_ERR_NOMEM;
 	}
@@ -467,9 +571,9 @@ static enum weft_result recv_parts(struct comm_dynamic *d, char *text, size_t le
 		const uint64_t at = s->packed ? before : (uint64_t)r * s->max_count;
 
 		side_part_begin(&d->recv, r);
-		if (s->recv_blocks && !recv_part_list(d, r, count, text, len))
+		if (lists && !recv_part_list(d, r, count, text, len))
 			return WEFT_ERR_MISMATCH;
-		if (!s->recv_blocks && count)
+		if (!lists && count)
 			side_add(&d->recv, r, at * s->block, count * s->block);
 		side_part_end(&d->recv, r);
 		before += count;
@@ -498,10 +602,27 @@ static enum weft_result dynamic_next(struct exec_follow *follow, struct exec_cal
 	return WEFT_SUCCESS;
 }
 
-void dynamic_finish(struct comm_dynamic *d)
+static void recv_counts_write(struct comm_dynamic *d)
 {
 	const int32_t size = d->comm->size;
 
 	for (int32_t r = 0; r < size; r++)
-		d->spec.recv_counts[r] = d->cards[size + r].count;
+		d->spec.table[DYNAMIC_RECV_COUNTS][r] = d->cards[size + r].count;
+}
+
+static void dynamic_leave(struct exec_tables *tables)
+{
+	struct comm_dynamic *d = container_of(tables, struct comm_dynamic, tables);
+
+	recv_counts_write(d);
+	if (d->spec.on_device & 1u << DYNAMIC_RECV_COUNTS)
+		exec_tables_take(&d->tables, d->user[DYNAMIC_RECV_COUNTS],
+				 d->spec.table[DYNAMIC_RECV_COUNTS],
+				 (size_t)d->comm->size * sizeof(uint64_t));
+}
+
+void dynamic_finish(struct comm_dynamic *d)
+{
+	if (!d->spec.late)
+		recv_counts_write(d);
 }

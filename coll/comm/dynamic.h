@@ -14,13 +14,22 @@
 struct weft_comm;
 struct comm_plan;
 
+/* The caller's arrays. */
+enum dynamic_table {
+	DYNAMIC_COUNTS,	       /* of what is sent */
+	DYNAMIC_DISPLACEMENTS, /* or NULL */
+	DYNAMIC_SEND_BLOCKS,   /* or NULL */
+	DYNAMIC_RECV_BLOCKS,   /* or NULL */
+	DYNAMIC_RECV_COUNTS,   /* written at the good end */
+	DYNAMIC_TABLES
+};
+
 /* A call, as it was checked. Lengths and places are in blocks unless they say so. */
 struct dynamic_spec {
-	const uint64_t *send_counts;
-	const uint64_t *send_displacements; /* or NULL */
-	const uint64_t *send_blocks;	    /* or NULL */
-	const uint64_t *recv_blocks;	    /* or NULL */
-	uint64_t *recv_counts;		    /* of the caller: written at the good end */
+	uint64_t *table[DYNAMIC_TABLES];
+	int32_t table_device; /* of those that... */
+	uint32_t on_device;   /* ...have their bit here; the others are the host's */
+	bool late;	      /* read when its stream has come, or from a device */
 	uint64_t max_count;
 	uint64_t block; /* elements of one */
 	bool packed;
@@ -37,19 +46,21 @@ struct comm_dynamic *dynamic_alloc(struct weft_comm *comm);
 void dynamic_release(struct comm_dynamic *d);
 
 /* Takes a call over: `plan` is what runs when the counts are known, its reference stays
- * the caller's. NOMEM. Given back by dynamic_put(). */
+ * the caller's. may_pin: nothing holds a stream for it yet. NOMEM, BUSY. Given back by
+ * dynamic_put(). */
 LOCK_HELD(lock_context)
 enum weft_result dynamic_take(struct comm_dynamic *d, const struct dynamic_spec *spec,
-			      const struct plan *plan);
+			      const struct plan *plan, bool may_pin);
 LOCK_HELD(lock_context) void dynamic_put(struct comm_dynamic *d);
 
 /* Whether the request that has it runs a dynamic call now. */
 bool dynamic_is_taken(const struct comm_dynamic *d);
 
-/* Before each start: reads the counts, once, and says how the call begins. NOMEM. */
+/* Before each start: says how the call begins, and reads the counts, once, unless that is
+ * to be later: then the executor has it done. NOMEM (not of a late one). */
 enum weft_result dynamic_begin(struct comm_dynamic *d, struct exec_call *call);
 
-/* After its good end: the caller's recv_counts. */
+/* After its good end: the caller's recv_counts, unless the executor has written them. */
 void dynamic_finish(struct comm_dynamic *d);
 
 #endif

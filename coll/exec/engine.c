@@ -20,6 +20,7 @@
 #include "coll/exec/nodes.h"
 #include "coll/exec/pair.h"
 #include "coll/exec/passage.h"
+#include "coll/exec/tables.h"
 
 /* How long a wait spins before it offers the processor to others, and how long before it
  * sleeps. Where ranks share processors it offers at once: what is waited for can't come
@@ -700,6 +701,8 @@ static bool engine_round(struct exec *x, bool idle)
 		struct exec_req *req = container_of(pos, struct exec_req, link);
 
 		if (req->mirror && mirror_run(req))
+			moved = true;
+		if (req->call.tables && tables_run(req))
 			moved = true;
 		if (req_run(req))
 			moved = true;

@@ -154,6 +154,8 @@ bool exec_is_tight(const struct exec *x);
 
 struct exec_call;
 struct exec_twin; /* twin.h */
+struct gpu_queue;
+struct pinned;
 
 /*
  * How a call goes on when its plan is done: some can be planned only with what ranks have
@@ -168,6 +170,42 @@ struct exec_follow {
 	const struct plan *plan; /* that next() will put */
 	bool alike;
 };
+
+/*
+ * Tables of a call that are read when it is executed (tables.h). come() is called when
+ * the call's stream, if it has one, has come there, and again when all that it has asked
+ * for meanwhile, by exec_tables_bring(), is there, until it has all. leave() is called
+ * when the call's steps have ended well; what it gives to exec_tables_take() arrives
+ * before the call is over. Both are called with the lock held.
+ */
+enum tables_got { TABLES_ALL, TABLES_MORE, TABLES_NO_MEMORY };
+enum tables_state { TABLES_COMING, TABLES_THERE, TABLES_LEAVING };
+struct exec_tables {
+	enum tables_got (*come)(struct exec_tables *t, uint32_t stage);
+	void (*leave)(struct exec_tables *t);
+
+	/* the executor's */
+	struct exec *x;
+	struct pinned *pinned; /* NULL: none of them is in device memory */
+	int32_t device;
+	struct gpu_queue *in, *out;
+	enum tables_state state;
+	uint32_t stage;
+	bool open;		 /* copies lie behind the last mark */
+	bool flies;		 /* it failed, and copies go on: counted in ops */
+	struct gpu_queue *queue; /* of the copies that were asked for last... */
+	uint64_t asked;		 /* ...and their mark; 0: none is waited for */
+	char fault[256];	 /* of the device; "": none */
+};
+
+/* Memory of the host for tables that lie on a device, which is prepared. NOMEM, BUSY. */
+LOCK_HELD(lock_context)
+enum weft_result exec_tables_open(struct exec *x, struct exec_tables *t, int32_t device,
+				  size_t len, bool may_pin, void **memory);
+LOCK_HELD(lock_context) void exec_tables_close(struct exec *x, struct exec_tables *t);
+/* Copies between that memory and the device. */
+void exec_tables_bring(struct exec_tables *t, void *to, const void *from, size_t len);
+void exec_tables_take(struct exec_tables *t, void *to, const void *from, size_t len);
 
 /* Memory for the mirrors of a call that is started many times (mirror.h). */
 struct exec_kept;
@@ -255,6 +293,7 @@ struct exec_call {
 	int64_t timeout_us; /* > 0 or WEFT_TIMEOUT_INFINITE */
 	struct sig_call id; /* what the ranks must agree about */
 	struct exec_follow *follow; /* NULL: the plan is all */
+	struct exec_tables *tables; /* NULL: what it does is known when it starts */
 	struct exec_twin *twin;	    /* dst and scratch are its; NULL: not doubled */
 	struct exec_device device;
 	struct passage *passage; /* taken over when it starts; NULL: in no stream */

@@ -21,6 +21,7 @@
 #include "coll/exec/pair.h"
 #include "coll/exec/passage.h"
 #include "coll/exec/seen.h"
+#include "coll/exec/tables.h"
 
 /* Without movement for so long we ask the rank that we wait for what it does; and again
  * after the second time. */
@@ -169,10 +170,11 @@ void req_fail(struct exec_req *req, enum weft_result result, int32_t culprit,
 	 * the context closes. */
 	if (req->call.twin)
 		req_places_leave(req);
+	if (req->call.tables)
+		tables_fail(req);
 	if (req->mirror)
 		mirror_fail(req);
-	else
-		req_pass_on(req);
+	req_let_stream(req);
 	req_drained(req);
 }
 
@@ -368,6 +370,8 @@ bool req_clock(struct exec_req *req, int64_t now)
 		req_tell(req, req->culprit, true);
 		if (req->mirror)
 			mirror_check(req);
+		if (req->call.tables)
+			tables_check(req);
 	}
 	/* How long a stream takes to come to a call is not the call's time. */
 	if (req->state != EXEC_RUNNING || !req->began)
@@ -395,6 +399,8 @@ bool req_clock(struct exec_req *req, int64_t now)
 		req_probe_all(req, now);
 		if (req->mirror)
 			mirror_check(req);
+		if (req->call.tables)
+			tables_check(req);
 	}
 	return false;
 }

@@ -17,7 +17,7 @@ COLL_SOURCES += %D%/ctl.c %D%/ctl.h %D%/ctl_io.c %D%/engine.c %D%/engine.h \
 	%D%/block.c %D%/block.h %D%/crowd.c %D%/crowd.h %D%/nodes.c %D%/nodes.h %D%/events.c %D%/exec.h %D%/fail.c %D%/lines.h %D%/lines.c %D%/lines_mem.h %D%/lines_mem.c \
 	%D%/lines_far.h %D%/lines_far.c %D%/lines_near.h %D%/lines_near.c %D%/lines_quick.c \
 	%D%/lines_req.h %D%/lines_req.c %D%/local.c %D%/mem.c %D%/mem.h \
-	%D%/gpus.h %D%/gpus.c %D%/pinned.h %D%/pinned.c %D%/mirror.h %D%/mirror.c %D%/need.c %D%/passage.h %D%/passage.c \
+	%D%/gpus.h %D%/gpus.c %D%/pinned.h %D%/pinned.c %D%/mirror.h %D%/mirror.c %D%/tables.h %D%/tables.c %D%/need.c %D%/passage.h %D%/passage.c \
 	%D%/name.h %D%/net.c %D%/net.h %D%/net_list.c %D%/net_pick.c %D%/net_pick.h %D%/pair.c %D%/pair.h %D%/pool.c \
 	%D%/pool.h %D%/req.c %D%/revoke.c %D%/agree.h %D%/agree.c %D%/shrink.c %D%/rx.c \
 	%D%/counts.c %D%/counts.h %D%/seen.c %D%/seen.h %D%/sig.c %D%/sig.h %D%/accord.c %D%/order.c %D%/sink.c %D%/tx.c \

@@ -12,6 +12,7 @@
 #include "coll/exec/lines_req.h"
 #include "coll/exec/mirror.h"
 #include "coll/exec/passage.h"
+#include "coll/exec/tables.h"
 
 /* Up to this a call is filled and drained as a whole: a copy takes as long to begin as
  * some hundred KiB of it take. */
@@ -597,7 +598,7 @@ static void mirror_landed(struct exec_req *req)
 {
 	req->mirror->flies = false;
 	req->ops--;
-	req_pass_on(req);
+	req_let_stream(req);
 	req_drained(req);
 }
 
@@ -623,7 +624,8 @@ bool mirror_run(struct exec_req *req)
 			 m->fault);
 		return true;
 	}
-	if (!m->ending || m->late || !fills_are_done(m) || !drains_are_done(m))
+	if (!m->ending || m->late || !fills_are_done(m) || !drains_are_done(m) ||
+	    (req->call.tables && !tables_are_back(req)))
 		return moved;
 	req_settle(req);
 	return true;
@@ -649,10 +651,8 @@ void mirror_fail(struct exec_req *req)
 	/* Of a device that does not even take a mark nothing is waited for. */
 	if (!drain_mark(req))
 		m->drained = 0;
-	if (fills_are_done(m) && drains_are_done(m)) {
-		req_pass_on(req);
+	if (fills_are_done(m) && drains_are_done(m))
 		return;
-	}
 	m->flies = true;
 	req->ops++;
 }

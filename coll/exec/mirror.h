@@ -81,7 +81,7 @@ void mirror_admit(struct slot *slot);
 void mirror_written(struct slot *slot);
 /* All steps are done. The request ends when the results are there. */
 void mirror_end(struct exec_req *req);
-/* The request failed: it may not end before its copies have. */
+/* The request failed: it may not end, nor its stream go on, before its copies have. */
 void mirror_fail(struct exec_req *req);
 /* Nothing has moved for a while: asks whether the device still works. */
 void mirror_check(struct exec_req *req);

@@ -67,6 +67,8 @@ bool replays_run(struct exec *x);
 
 /* The request is over as its stream sees it, which goes on. */
 void req_pass_on(struct exec_req *req);
+/* The same, of one that failed, once none of its copies go on. */
+void req_let_stream(struct exec_req *req);
 
 /* When all are closed. False: a stream has not left its last one after a while, so that
  * its words have to stay, and the backend. */

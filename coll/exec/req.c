@@ -19,6 +19,7 @@
 #include "coll/exec/pair.h"
 #include "coll/exec/passage.h"
 #include "coll/exec/seen.h"
+#include "coll/exec/tables.h"
 
 static const char *const slot_state_name[SLOT_STATES] = {
 	[SLOT_BLOCKED] = "blocked", [SLOT_RUNNABLE] = "runnable",
@@ -434,6 +435,8 @@ enum weft_result exec_req_start(struct exec_req *req, const struct exec_call *ca
 	if (warm)
 		req_rewind(req);
 	req_reset(req, call);
+	if (call->tables)
+		tables_start(call->tables);
 	if (call->twin)
 		twin_start(req);
 	if (lines)
@@ -716,7 +719,8 @@ static void req_follow(struct exec_req *req)
 
 	req->call.follow = NULL;
 	result = follow->next(follow, &req->call, text, sizeof(text));
-	if (result != WEFT_SUCCESS && follow->alike) {
+	/* In a stream nobody might hear of it but by the communicator. */
+	if (result != WEFT_SUCCESS && follow->alike && !req->passage) {
 		req->result = result;
 		snprintf(req->text, sizeof(req->text), "%s", text);
 		req_settle(req);
@@ -738,20 +742,24 @@ static void req_follow(struct exec_req *req)
 	req_ways(req);
 }
 
-/* Neither a stream nor device memory has to be waited for. */
+/* Neither a stream nor device memory has to be waited for, nor what it is to do. */
 static bool req_may_begin(struct exec_req *req)
 {
 	if (!req->began && !passage_is_reached(req->passage))
 		return false;
 	req->began = true;
+	if (req->call.tables && !tables_are_there(req))
+		return false;
 	return !req->mirror || mirror_is_open(req);
 }
 
 void req_end(struct exec_req *req)
 {
+	if (req->call.tables)
+		tables_leave(req);
 	if (req->mirror)
 		mirror_end(req);
-	else
+	else if (!req->call.tables || tables_are_back(req))
 		req_settle(req);
 }
 

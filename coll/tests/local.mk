@@ -91,7 +91,7 @@ TESTS += %D%/test_split
 
 check_PROGRAMS += %D%/test_dynamic
 TESTS += %D%/test_dynamic
-%C%_test_dynamic_SOURCES = %D%/test_dynamic.c %D%/ranks.c
+%C%_test_dynamic_SOURCES = %D%/test_dynamic.c %D%/dynamic_case.c %D%/ranks.c
 %C%_test_dynamic_LDADD = coll/libcoll.la
 
 check_PROGRAMS += %D%/test_groups
@@ -163,7 +163,7 @@ TESTS += %D%/test_shrink
 %C%_test_shrink_LDADD = coll/libcoll.la
 
 # A backend of gpu.h whose device memory no processor may touch.
-EXTRA_DIST += %D%/guarded_gpu.h %D%/device_case.h
+EXTRA_DIST += %D%/guarded_gpu.h %D%/device_case.h %D%/dynamic_case.h
 check_LTLIBRARIES += %D%/libguarded-gpu.la
 %C%_libguarded_gpu_la_LDFLAGS = -rpath /nowhere -module -avoid-version -Wl,-z,nodelete
 %C%_libguarded_gpu_la_SOURCES = %D%/guarded_gpu.c
@@ -182,10 +182,18 @@ THREAD_TESTS += %D%/test_stream
 	%D%/reference.c %D%/run_case.c
 %C%_test_stream_LDADD = coll/libcoll.la -lm
 
+check_PROGRAMS += %D%/test_dynamic_gpu
+TESTS += %D%/test_dynamic_gpu
+THREAD_TESTS += %D%/test_dynamic_gpu
+%C%_test_dynamic_gpu_SOURCES = %D%/test_dynamic_gpu.c %D%/dynamic_case.c %D%/device_case.c \
+	%D%/ranks.c %D%/reference.c %D%/run_case.c
+%C%_test_dynamic_gpu_LDADD = coll/libcoll.la -lm
+EXTRA_%C%_test_dynamic_gpu_DEPENDENCIES = %D%/libguarded-gpu.la
+
 check_PROGRAMS += %D%/test_graph
 TESTS += %D%/test_graph
 THREAD_TESTS += %D%/test_graph
-%C%_test_graph_SOURCES = %D%/test_graph.c %D%/ranks.c
+%C%_test_graph_SOURCES = %D%/test_graph.c %D%/dynamic_case.c %D%/ranks.c
 %C%_test_graph_LDADD = coll/libcoll.la gpu/tests/libapp.la -lm
 
 check_PROGRAMS += %D%/test_hold
@@ -194,6 +202,6 @@ THREAD_TESTS += %D%/test_hold
 %C%_test_hold_SOURCES = %D%/test_hold.c %D%/ranks.c
 %C%_test_hold_LDADD = coll/libcoll.la gpu/tests/libapp.la -lm
 
-GPU_TESTS += %D%/test_device %D%/test_graph %D%/test_hold %D%/test_stream
+GPU_TESTS += %D%/test_device %D%/test_dynamic_gpu %D%/test_graph %D%/test_hold %D%/test_stream
 EXTRA_%C%_test_device_DEPENDENCIES = %D%/libguarded-gpu.la
 EXTRA_%C%_test_stream_DEPENDENCIES = %D%/libguarded-gpu.la

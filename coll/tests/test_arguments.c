@@ -73,7 +73,8 @@ static void test_dynamic(struct weft_comm *comm)
 		WEFT_ERR_ARG, "send_counts is NULL", "no counts");
 	send.kind = WEFT_MEM_CUDA;
 	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 8, &d, WEFT_FP32, NULL),
-		WEFT_ERR_UNSUPPORTED, "send_counts->kind", "counts that live elsewhere");
+		WEFT_ERR_UNSUPPORTED, "send_counts.kind is WEFT_MEM_CUDA, but",
+		"counts that live elsewhere");
 	send = good_counts;
 	refused(weft_alltoallv_dynamic(comm, a, 8, &send, b, 7, &d, WEFT_FP32, NULL),
 		WEFT_ERR_ARG, "must have 8", "a destination without room for the most");

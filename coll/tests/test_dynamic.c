@@ -13,11 +13,11 @@
 #include <time.h>
 
 #include "coll/comm/comm.h"
+#include "coll/tests/dynamic_case.h"
 #include "coll/tests/ranks.h"
 #include "util/tap.h"
 
 #define TIMEOUT	   INT64_C(60000000)
-#define FILL	   0x5a
 #define CARD_BYTES 32 /* what a rank tells another */
 
 struct world {
@@ -26,302 +26,62 @@ struct world {
 	uint32_t seed;
 };
 
-static uint32_t draw(uint32_t *state, uint32_t below)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state % below;
-}
-
-/* ---- a call, as every rank can work it out ------------------------------------------
- */
-
-enum sends { BY_PLACE, ONE_BY_ONE, BY_LIST, SENDS };
-enum takes { WITH_ROOM, PACKED, TO_LIST, TAKES };
-
-struct shape {
-	int32_t size;
-	enum sends sends;
-	enum takes takes;
-	enum weft_type type;
-	uint64_t max_count, block;
-	uint32_t salt;
-	uint64_t src_blocks, dst_blocks;
-};
-
-static uint32_t mix(uint32_t a, uint32_t b, uint32_t c)
-{
-	uint32_t x = a * 0x9e3779b1u + b * 0x85ebca6bu + c * 0xc2b2ae35u + 1;
-
-	x = (x ^ x >> 15) * 0x2c1b3c6du;
-	x = (x ^ x >> 12) * 0x297a2d39u;
-	return x ^ x >> 15;
-}
-
-/* Some of nothing, some of the most. */
-static uint64_t blocks_for(const struct shape *s, int32_t from, int32_t to)
-{
-	const uint32_t x = mix(s->salt, (uint32_t)from, (uint32_t)to);
-
-	return x % 5 == 0 ? 0 : x % 5 == 1 ? s->max_count : x % (s->max_count + 1);
-}
-
-/* Which block of its source a rank sends as its k-th to another. */
-static uint64_t source_of(const struct shape *s, int32_t from, int32_t to, uint64_t k)
-{
-	uint64_t before = 0;
-
-	for (int32_t i = 0; i < to; i++)
-		before += blocks_for(s, from, i);
-	switch (s->sends) {
-	case BY_PLACE: /* backwards, and overlapping */
-		return (uint64_t)(s->size - 1 - to) * (s->max_count / 2) + k;
-	case BY_LIST: /* with runs of neighbours in it */
-		return (mix(s->salt, (uint32_t)(before + k) / 3, 7) + (before + k) % 3) %
-		       s->src_blocks;
-	default:
-		return before + k;
-	}
-}
-
-/* Places of a list are all blocks, in an order that is a rank's own. */
-static uint64_t place_of(const struct shape *s, int32_t rank, uint64_t i)
-{
-	return (i * 7 + (uint64_t)rank) % s->dst_blocks;
-}
-
-static uint64_t target_of(const struct shape *s, int32_t from, int32_t to, uint64_t k)
-{
-	uint64_t before = 0;
-
-	if (s->takes == TO_LIST)
-		return place_of(s, to, (uint64_t)from * s->max_count + k);
-	if (s->takes == WITH_ROOM)
-		return (uint64_t)from * s->max_count + k;
-	for (int32_t i = 0; i < from; i++)
-		before += blocks_for(s, i, to);
-	return before + k;
-}
-
-static uint8_t byte_of(const struct shape *s, int32_t rank, uint64_t at)
-{
-	return (uint8_t)mix(s->salt, (uint32_t)rank + 1, (uint32_t)at);
-}
-
-static void shape_draw(struct shape *s, int32_t size, uint32_t *state)
-{
-	static const enum weft_type types[] = {WEFT_UINT8, WEFT_BF16, WEFT_FP32,
-					       WEFT_FP64};
-	static const uint64_t blocks[] = {1, 1, 3, 64, 700};
-
-	s->size = size;
-	s->sends = (enum sends)draw(state, SENDS);
-	s->takes = (enum takes)draw(state, TAKES);
-	s->type = types[draw(state, 4)];
-	s->block = blocks[draw(state, 5)];
-	s->max_count = draw(state, 4) ? draw(state, 50) : 20000 / s->block;
-	s->salt = draw(state, 1u << 30);
-	s->src_blocks = (uint64_t)size * s->max_count + 1 + draw(state, 3);
-	/* Without 7 as a divisor, so that places differ. */
-	s->dst_blocks = (uint64_t)size * s->max_count + 1;
-	while (s->dst_blocks % 7 == 0)
-		s->dst_blocks++;
-}
-
-/* ---- its buffers --------------------------------------------------------------------
- */
-
-struct job {
-	const struct shape *shape;
-	size_t unit; /* bytes of a block */
-	uint8_t *src, *dst;
-	uint64_t counts[RANKS_MAX], at[RANKS_MAX], got[RANKS_MAX];
-	uint64_t *send_blocks, *recv_blocks;
-	struct weft_counts send;
-	struct weft_dynamic dynamic;
-};
-
-static void job_close(struct job *j)
-{
-	free(j->src);
-	free(j->dst);
-	free(j->send_blocks);
-	free(j->recv_blocks);
-}
-
-/* What the arrays say, and the contents, for the shape's salt as it is now. */
-static void job_fill(struct job *j, int32_t rank)
-{
-	const struct shape *s = j->shape;
-	uint64_t n = 0;
-
-	for (int32_t i = 0; i < s->size; i++) {
-		j->counts[i] = blocks_for(s, rank, i);
-		j->at[i] = (uint64_t)(s->size - 1 - i) * (s->max_count / 2);
-		for (uint64_t k = 0; k < j->counts[i]; k++)
-			j->send_blocks[n++] = source_of(s, rank, i, k);
-	}
-	for (uint64_t i = 0; i < (uint64_t)s->size * s->max_count; i++)
-		j->recv_blocks[i] = place_of(s, rank, i);
-	for (uint64_t i = 0; i < s->src_blocks * j->unit; i++)
-		j->src[i] = byte_of(s, rank, i);
-	memset(j->dst, FILL, s->dst_blocks * j->unit);
-	memset(j->got, 0xff, sizeof(j->got));
-}
-
-static bool job_open(struct job *j, const struct shape *s, int32_t rank)
-{
-	const uint64_t all = (uint64_t)s->size * s->max_count + 1;
-
-	memset(j, 0, sizeof(*j));
-	j->shape = s;
-	j->unit = s->block * weft_type_size(s->type);
-	j->src = malloc(s->src_blocks * j->unit);
-	j->dst = malloc(s->dst_blocks * j->unit);
-	j->send_blocks = malloc(all * sizeof(uint64_t));
-	j->recv_blocks = malloc(all * sizeof(uint64_t));
-	if (!j->src || !j->dst || !j->send_blocks || !j->recv_blocks) {
-		job_close(j);
-		return false;
-	}
-	j->send = (struct weft_counts){.counts = j->counts};
-	if (s->sends == BY_PLACE)
-		j->send.displacements = j->at;
-	j->dynamic = (struct weft_dynamic)WEFT_DYNAMIC_INIT;
-	j->dynamic.max_count = s->max_count;
-	j->dynamic.block = s->block;
-	j->dynamic.recv_counts = j->got;
-	if (s->sends == BY_LIST)
-		j->dynamic.send_blocks = j->send_blocks;
-	if (s->takes == TO_LIST)
-		j->dynamic.recv_blocks = j->recv_blocks;
-	if (s->takes == PACKED)
-		j->dynamic.flags = WEFT_DYNAMIC_PACKED;
-	job_fill(j, rank);
-	return true;
-}
-
-static enum weft_result job_start(const struct job *j, struct weft_comm *comm,
-				  struct weft_req **req)
-{
-	const struct shape *s = j->shape;
-
-	return weft_alltoallv_dynamic_start(comm, j->src, s->src_blocks * s->block,
-					    &j->send, j->dst, s->dst_blocks * s->block,
-					    &j->dynamic, s->type, NULL, req);
-}
-
-static enum weft_result job_init(const struct job *j, struct weft_comm *comm,
-				 struct weft_req **req)
-{
-	const struct shape *s = j->shape;
-
-	return weft_alltoallv_dynamic_init(comm, j->src, s->src_blocks * s->block,
-					   &j->send, j->dst, s->dst_blocks * s->block,
-					   &j->dynamic, s->type, NULL, req);
-}
-
-static enum weft_result job_call(const struct job *j, struct weft_comm *comm)
-{
-	const struct shape *s = j->shape;
-
-	return weft_alltoallv_dynamic(comm, j->src, s->src_blocks * s->block, &j->send,
-				      j->dst, s->dst_blocks * s->block, &j->dynamic,
-				      s->type, NULL);
-}
-
-/* The whole destination, and the counts. */
-static int job_check(struct ranks *r, const struct job *j)
-{
-	const struct shape *s = j->shape;
-	const size_t len = s->dst_blocks * j->unit;
-	uint8_t *want = malloc(len);
-	int bad = RANKS_GOOD;
-
-	if (!want)
-		return ranks_say(r, "no memory");
-	memset(want, FILL, len);
-	for (int32_t from = 0; from < s->size && !bad; from++) {
-		if (j->got[from] != blocks_for(s, from, r->rank))
-			bad = ranks_say(r, "count of rank %d is %llu", from,
-					(unsigned long long)j->got[from]);
-		for (uint64_t k = 0; k < blocks_for(s, from, r->rank); k++) {
-			const uint64_t at = source_of(s, from, r->rank, k) * j->unit;
-			uint8_t *to = want + target_of(s, from, r->rank, k) * j->unit;
-
-			for (size_t i = 0; i < j->unit; i++)
-				to[i] = byte_of(s, from, at + i);
-		}
-	}
-	for (size_t i = 0; i < len && !bad; i++) {
-		if (want[i] != j->dst[i])
-			bad = ranks_say(r,
-					"byte %zu of %zu is %u, not %u (sends %d, takes "
-					"%d, most %llu blocks of %zu bytes)",
-					i, len, j->dst[i], want[i], s->sends, s->takes,
-					(unsigned long long)s->max_count, j->unit);
-	}
-	free(want);
-	return bad;
-}
-
 /* ---- any shapes, two at a time ------------------------------------------------------
  */
 
 static int pair_run(struct ranks *r, struct weft_comm *comm, uint32_t *state)
 {
-	struct shape s[2];
-	struct job j[2];
+	struct dynamic_shape s[2];
+	struct dynamic_job j[2];
 	struct weft_req *req[2];
 	int bad = RANKS_GOOD;
 
 	for (int i = 0; i < 2; i++) {
-		shape_draw(&s[i], r->size, state);
-		if (!job_open(&j[i], &s[i], r->rank))
+		dynamic_shape_draw(&s[i], r->size, state);
+		if (!dynamic_job_open(&j[i], &s[i], r->rank))
 			return ranks_say(r, "no memory");
-		if (job_start(&j[i], comm, &req[i]) != WEFT_SUCCESS)
+		if (dynamic_job_start(&j[i], comm, &req[i]) != WEFT_SUCCESS)
 			return ranks_say(r, "start: %s", weft_error_detail());
 	}
 	for (int i = 1; i >= 0; i--) {
 		if (weft_req_wait(req[i], 0) != WEFT_SUCCESS)
 			return ranks_say(r, "wait: %s", weft_error_detail());
-		bad = bad ? bad : job_check(r, &j[i]);
+		bad = bad ? bad : dynamic_job_check(r, &j[i]);
 	}
 	for (int i = 0; i < 2; i++)
-		job_close(&j[i]);
+		dynamic_job_close(&j[i]);
 	return bad;
 }
 
 /* Started again with other counts each time; a rank calls where others start. */
 static int persistent_run(struct ranks *r, struct weft_comm *comm, uint32_t *state)
 {
-	struct shape s;
-	struct job j;
+	struct dynamic_shape s;
+	struct dynamic_job j;
 	struct weft_req *req;
 	int bad = RANKS_GOOD;
 
-	shape_draw(&s, r->size, state);
-	if (!job_open(&j, &s, r->rank))
+	dynamic_shape_draw(&s, r->size, state);
+	if (!dynamic_job_open(&j, &s, r->rank))
 		return ranks_say(r, "no memory");
-	if (job_init(&j, comm, &req) != WEFT_SUCCESS)
+	if (dynamic_job_init(&j, comm, &req) != WEFT_SUCCESS)
 		return ranks_say(r, "init: %s", weft_error_detail());
 	for (int round = 0; round < 4 && !bad; round++) {
 		const bool calls = round % 2 && r->rank == 0;
 		enum weft_result got;
 
 		s.salt += 1;
-		job_fill(&j, r->rank);
-		got = calls ? job_call(&j, comm) : weft_req_start(req);
+		dynamic_job_fill(&j, r->rank);
+		got = calls ? dynamic_job_call(&j, comm) : weft_req_start(req);
 		if (got == WEFT_SUCCESS && !calls)
 			got = weft_req_wait(req, 0);
 		if (got != WEFT_SUCCESS)
 			return ranks_say(r, "round %d: %s", round, weft_error_detail());
-		bad = job_check(r, &j);
+		bad = dynamic_job_check(r, &j);
 	}
 	if (weft_req_free(req) != WEFT_SUCCESS)
 		return ranks_say(r, "free: %s", weft_error_detail());
-	job_close(&j);
+	dynamic_job_close(&j);
 	return bad;
 }
 
@@ -354,26 +114,27 @@ static struct weft_stats stats_of(struct weft_ctx *ctx)
  * first start of a persistent call and never again. */
 static int moves_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
 {
-	struct shape s = {.size = r->size,
-			  .sends = BY_LIST,
-			  .takes = WITH_ROOM,
-			  .type = WEFT_FP32,
-			  .block = 300,
-			  .salt = 5,
-			  .max_count = 1500};
+	struct dynamic_shape s = {.size = r->size,
+				  .sends = BY_LIST,
+				  .takes = WITH_ROOM,
+				  .type = WEFT_FP32,
+				  .block = 300,
+				  .salt = 5,
+				  .max_count = 1500};
 	struct weft_stats before, after;
-	struct job j;
+	struct dynamic_job j;
 	struct weft_req *req;
 	uint64_t handles = 0;
 	int bad = RANKS_GOOD;
 
 	s.src_blocks = s.dst_blocks = (uint64_t)r->size * s.max_count;
-	if (!job_open(&j, &s, r->rank) || job_init(&j, comm, &req) != WEFT_SUCCESS)
+	if (!dynamic_job_open(&j, &s, r->rank) ||
+	    dynamic_job_init(&j, comm, &req) != WEFT_SUCCESS)
 		return ranks_say(r, "init: %s", weft_error_detail());
 	for (int round = 0; round < 4 && !bad; round++) {
 		uint64_t want = CARD_BYTES * (uint64_t)(r->size - 1), got;
 
-		job_fill(&j, r->rank);
+		dynamic_job_fill(&j, r->rank);
 		for (int32_t i = 0; i < r->size; i++)
 			want += i == r->rank ? 0 : j.counts[i] * j.unit;
 		before = stats_of(ctx);
@@ -393,11 +154,11 @@ static int moves_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *c
 		if (round > 0 && after.handles != handles)
 			bad = ranks_say(r, "handles travelled again");
 		handles = after.handles;
-		bad = bad ? bad : job_check(r, &j);
+		bad = bad ? bad : dynamic_job_check(r, &j);
 	}
 	if (weft_req_free(req) != WEFT_SUCCESS)
 		return ranks_say(r, "free: %s", weft_error_detail());
-	job_close(&j);
+	dynamic_job_close(&j);
 	return bad;
 }
 
@@ -417,7 +178,7 @@ struct tokens {
 /* The first of two ranks that a token goes to. */
 static int32_t token_home(uint32_t t, const struct ranks *r)
 {
-	return (int32_t)(mix(t, (uint32_t)r->rank, 3) % (uint32_t)r->size);
+	return (int32_t)(dynamic_mix(t, (uint32_t)r->rank, 3) % (uint32_t)r->size);
 }
 
 static void tokens_fill(struct tokens *x, const struct ranks *r)
@@ -437,7 +198,7 @@ static void tokens_fill(struct tokens *x, const struct ranks *r)
 	}
 	for (uint32_t t = 0; t < TOKENS; t++) {
 		for (uint32_t i = 0; i < HIDDEN; i++)
-			x->token[t][i] = mix((uint32_t)r->rank, t, i);
+			x->token[t][i] = dynamic_mix((uint32_t)r->rank, t, i);
 	}
 }
 
@@ -447,7 +208,7 @@ static int tokens_check(struct ranks *r, const struct tokens *x)
 		const uint32_t home = (uint32_t)token_home(t, r);
 
 		for (uint32_t i = 0; i < HIDDEN; i++) {
-			const uint32_t was = mix((uint32_t)r->rank, t, i);
+			const uint32_t was = dynamic_mix((uint32_t)r->rank, t, i);
 
 			if (x->back[2 * t][i] != was + home ||
 			    x->back[2 * t + 1][i] != was + (home + 1) % (uint32_t)r->size)
@@ -510,7 +271,7 @@ static const struct {
 	[BLOCKS] = {WEFT_ERR_MISMATCH, "weft_dynamic.block"},
 };
 
-static void make_wrong(struct job *j, enum wrong wrong)
+static void make_wrong(struct dynamic_job *j, enum wrong wrong)
 {
 	switch (wrong) {
 	case OVER:
@@ -541,12 +302,12 @@ static void make_wrong(struct job *j, enum wrong wrong)
 /* One rank gets it wrong; nobody writes anything, all say the same, and go on. */
 static int refused_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
 {
-	struct shape s = {.size = r->size,
-			  .sends = BY_LIST,
-			  .takes = TO_LIST,
-			  .type = WEFT_FP32,
-			  .block = 4,
-			  .max_count = 10};
+	struct dynamic_shape s = {.size = r->size,
+				  .sends = BY_LIST,
+				  .takes = TO_LIST,
+				  .type = WEFT_FP32,
+				  .block = 4,
+				  .max_count = 10};
 	char own[512], all[RANKS_MAX][512];
 
 	(void)ctx;
@@ -554,14 +315,14 @@ static int refused_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm 
 	s.dst_blocks = s.src_blocks + 1 + (s.src_blocks % 7 == 6);
 	for (enum wrong wrong = 0; wrong < WRONGS; wrong++) {
 		enum weft_result got;
-		struct job j;
+		struct dynamic_job j;
 
 		s.salt = wrong;
-		if (!job_open(&j, &s, r->rank))
+		if (!dynamic_job_open(&j, &s, r->rank))
 			return ranks_say(r, "no memory");
 		if (r->rank == 1)
 			make_wrong(&j, wrong);
-		got = job_call(&j, comm);
+		got = dynamic_job_call(&j, comm);
 		snprintf(own, sizeof(own), "%s", weft_error_detail());
 		if (got != refusals[wrong].result || !strstr(own, refusals[wrong].word) ||
 		    !strstr(own, "rank 1"))
@@ -572,19 +333,19 @@ static int refused_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm 
 		if (strcmp(own, all[0]) != 0)
 			return ranks_say(r, "\"%s\", rank 0: \"%s\"", own, all[0]);
 		for (uint64_t i = 0; i < s.dst_blocks * j.unit; i++) {
-			if (j.dst[i] != FILL)
+			if (j.dst[i] != DYNAMIC_FILL)
 				return ranks_say(r, "wrong %d: something was written",
 						 wrong);
 		}
-		job_close(&j);
+		dynamic_job_close(&j);
 		/* As it should be, on the same communicator. */
-		if (!job_open(&j, &s, r->rank))
+		if (!dynamic_job_open(&j, &s, r->rank))
 			return ranks_say(r, "no memory");
-		if (job_call(&j, comm) != WEFT_SUCCESS)
+		if (dynamic_job_call(&j, comm) != WEFT_SUCCESS)
 			return ranks_say(r, "after it: %s", weft_error_detail());
-		if (job_check(r, &j))
+		if (dynamic_job_check(r, &j))
 			return RANKS_BAD;
-		job_close(&j);
+		dynamic_job_close(&j);
 	}
 	return RANKS_GOOD;
 }
@@ -595,12 +356,12 @@ static int refused_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm 
 /* On communicators of their own, which are over then. */
 static int disagree_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm *comm)
 {
-	struct shape s = {.size = r->size,
-			  .sends = ONE_BY_ONE,
-			  .takes = TO_LIST,
-			  .type = WEFT_FP32,
-			  .block = 4,
-			  .max_count = 10};
+	struct dynamic_shape s = {.size = r->size,
+				  .sends = ONE_BY_ONE,
+				  .takes = TO_LIST,
+				  .type = WEFT_FP32,
+				  .block = 4,
+				  .max_count = 10};
 
 	(void)ctx;
 	s.src_blocks = (uint64_t)r->size * s.max_count;
@@ -608,10 +369,10 @@ static int disagree_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm
 	for (int i = 0; i < 2; i++) {
 		struct weft_comm *sub;
 		enum weft_result got;
-		struct job j;
+		struct dynamic_job j;
 
 		if (weft_comm_dup(comm, NULL, &sub) != WEFT_SUCCESS ||
-		    !job_open(&j, &s, r->rank))
+		    !dynamic_job_open(&j, &s, r->rank))
 			return ranks_say(r, "dup: %s", weft_error_detail());
 		for (int32_t k = 0; k < r->size; k++)
 			j.counts[k] = 5;
@@ -619,13 +380,13 @@ static int disagree_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm
 			j.dynamic.max_count = 9;
 		if (i == 1 && r->rank == 1)
 			j.recv_blocks[3] = WEFT_BLOCK_NONE;
-		got = job_call(&j, sub);
+		got = dynamic_job_call(&j, sub);
 		if (got != WEFT_ERR_MISMATCH ||
 		    !strstr(weft_error_detail(), i ? "has places for 3 of them"
 						   : "every rank must give the same"))
 			return ranks_say(r, "%d: %s: %s", i, weft_strerror(got),
 					 weft_error_detail());
-		got = job_call(&j, sub);
+		got = dynamic_job_call(&j, sub);
 		if (got != WEFT_ERR_COMM)
 			return ranks_say(r, "%d, again: %s", i, weft_strerror(got));
 		for (int k = 0; weft_comm_destroy(sub) != WEFT_SUCCESS; k++) {
@@ -635,7 +396,7 @@ static int disagree_body(struct ranks *r, struct weft_ctx *ctx, struct weft_comm
 				return ranks_say(r, "destroy: %s", weft_error_detail());
 			nanosleep(&nap, NULL);
 		}
-		job_close(&j);
+		dynamic_job_close(&j);
 	}
 	/* Nobody leaves while others still want an answer. */
 	if (weft_barrier(comm, NULL) != WEFT_SUCCESS)

@@ -3,7 +3,8 @@
  * Collectives in graphs: captured once, launched many times with other contents, between
  * what comes before and after them in the stream; several in one graph, and two graphs
  * whose launches ranks give in the same order on streams of their own, beside plain calls
- * in another order; what is refused; a rank that dies while a launch waits; and the end.
+ * in another order; a dynamic all-to-allv whose lengths change from launch to launch;
+ * what is refused; a rank that dies while a launch waits; and the end.
  */
 #include "config.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "coll/tests/dynamic_case.h"
 #include "coll/tests/ranks.h"
 #include "gpu/tests/app.h"
 #include "util/tap.h"
@@ -176,6 +178,118 @@ static int two_body(struct ranks *r, struct job *job)
 	return RANKS_GOOD;
 }
 
+/* Lengths of a launch are what was written before it in the graph. in -> src, counts and
+ * lists, dispatched into dst by lists of blocks, dst and what came -> out. */
+struct tables {
+	struct dynamic_shape shape;
+	struct dynamic_job host; /* its arrays are what the graph copies */
+	void *src, *dst, *counts, *list, *got;
+	uint64_t *pinned; /* what the graph reads and writes, of the host */
+	char *data;
+};
+
+static bool tables_open(const struct ranks *r, struct job *job, struct tables *t)
+{
+	const uint64_t n = (uint64_t)r->size;
+	void *pinned, *data;
+
+	t->shape = (struct dynamic_shape){.size = r->size,
+					  .sends = BY_LIST,
+					  .takes = PACKED,
+					  .type = WEFT_UINT32,
+					  .block = 100,
+					  .max_count = 30,
+					  .src_blocks = n * 30,
+					  .dst_blocks = n * 30};
+	if (!dynamic_job_open(&t->host, &t->shape, r->rank) ||
+	    gpu_pinned_alloc(job->gpu, (2 * n + n * 30) * 8, &pinned) ||
+	    gpu_pinned_alloc(job->gpu, 2 * n * 30 * t->host.unit, &data) ||
+	    gpu_alloc(job->gpu, 0, n * 30 * t->host.unit, &t->src) ||
+	    gpu_alloc(job->gpu, 0, n * 30 * t->host.unit, &t->dst) ||
+	    gpu_alloc(job->gpu, 0, n * 8, &t->counts) ||
+	    gpu_alloc(job->gpu, 0, n * 8, &t->got) ||
+	    gpu_alloc(job->gpu, 0, n * 30 * 8, &t->list))
+		return false;
+	t->pinned = pinned;
+	t->data = data;
+	return true;
+}
+
+static void tables_close(struct job *job, struct tables *t)
+{
+	dynamic_job_close(&t->host);
+	gpu_pinned_free(job->gpu, t->pinned);
+	gpu_pinned_free(job->gpu, t->data);
+	gpu_free(job->gpu, t->src);
+	gpu_free(job->gpu, t->dst);
+	gpu_free(job->gpu, t->counts);
+	gpu_free(job->gpu, t->got);
+	gpu_free(job->gpu, t->list);
+}
+
+static void *tables_capture(struct ranks *r, struct job *job, struct tables *t)
+{
+	const size_t n = (size_t)r->size, len = n * 30 * t->host.unit;
+	struct weft_opts opts = in_stream(job, 0);
+	struct weft_counts send = {.counts = t->counts, .kind = WEFT_MEM_CUDA};
+	struct weft_dynamic d = t->host.dynamic;
+	struct gpu *gpu = job->gpu;
+	void *s = job->stream[0];
+
+	d.send_blocks = t->list;
+	d.recv_counts = t->got;
+	d.kind = WEFT_MEM_CUDA;
+	app_capture_begin(job->app, s, 1);
+	if (gpu_stream_copy(gpu, 0, s, t->counts, t->pinned, n * 8) ||
+	    gpu_stream_copy(gpu, 0, s, t->list, t->pinned + 2 * n, n * 30 * 8) ||
+	    gpu_stream_copy(gpu, 0, s, t->src, t->data, len) ||
+	    gpu_stream_copy(gpu, 0, s, t->dst, t->data + len, len))
+		return NULL;
+	if (weft_alltoallv_dynamic(job->comm, t->src, n * 30 * 100, &send, t->dst,
+				   n * 30 * 100, &d, WEFT_UINT32,
+				   &opts) != WEFT_SUCCESS) {
+		ranks_say(r, "capturing: %s", weft_error_detail());
+		return NULL;
+	}
+	if (gpu_stream_copy(gpu, 0, s, t->pinned + n, t->got, n * 8) ||
+	    gpu_stream_copy(gpu, 0, s, t->data + len, t->dst, len))
+		return NULL;
+	return app_capture_end(job->app, s);
+}
+
+static int dynamic_body(struct ranks *r, struct job *job)
+{
+	const size_t n = (size_t)r->size;
+	struct tables t;
+	void *graph;
+	int bad = RANKS_GOOD;
+
+	if (!tables_open(r, job, &t))
+		return ranks_say(r, "no memory");
+	graph = tables_capture(r, job, &t);
+	if (!graph)
+		return ranks_say(r, "no graph");
+	for (uint32_t round = 1; round <= LAUNCHES && !bad; round++) {
+		const size_t len = n * 30 * t.host.unit;
+
+		t.shape.salt = round;
+		dynamic_job_fill(&t.host, r->rank);
+		memcpy(t.pinned, t.host.counts, n * 8);
+		memcpy(t.pinned + 2 * n, t.host.send_blocks, n * 30 * 8);
+		memcpy(t.data, t.host.src, len);
+		memcpy(t.data + len, t.host.dst, len);
+		app_graph_launch(job->app, graph, job->stream[0]);
+		if (!mark(job, 0, round) || !comes(job, 0, round))
+			return ranks_say(r, "launch %u does not end", round);
+		memcpy(t.host.got, t.pinned + n, n * 8);
+		memcpy(t.host.dst, t.data + len, len);
+		bad = dynamic_job_check(r, &t.host);
+	}
+	app_graph_free(job->app, graph);
+	tables_close(job, &t);
+	return bad;
+}
+
 static int refused_body(struct ranks *r, struct job *job)
 {
 	struct weft_opts opts = in_stream(job, 0);
@@ -218,20 +332,19 @@ static int dies_body(struct ranks *r, struct job *job)
 	return RANKS_GOOD;
 }
 
-enum part { REPLAY, TWO, REFUSED, DIES, PARTS };
+enum part { REPLAY, TWO, DYNAMIC, REFUSED, DIES, PARTS };
 
 static const struct ranks_part parts[PARTS] = {
 	[REPLAY] = {3, -1, "launched again and again"},
 	[TWO] = {2, -1, "two graphs on two streams"},
+	[DYNAMIC] = {3, -1, "lengths that each launch reads on the device"},
 	[REFUSED] = {2, -1, "what is refused"},
 	[DIES] = {3, 2, "a rank that dies between launches"},
 };
 
 static int (*const bodies[PARTS])(struct ranks *, struct job *) = {
-	[REPLAY] = replay_body,
-	[TWO] = two_body,
-	[REFUSED] = refused_body,
-	[DIES] = dies_body,
+	[REPLAY] = replay_body,	  [TWO] = two_body,   [DYNAMIC] = dynamic_body,
+	[REFUSED] = refused_body, [DIES] = dies_body,
 };
 
 static bool side_open(struct job *job, int s)

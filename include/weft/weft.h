@@ -138,10 +138,10 @@ struct weft_mem;  /* memory registered with a context */
  * pieces are on their way, by copy engines, and results the same way back. Reductions are
  * done on the host, operations of the caller (weft_op_create()) see host memory. A call
  * whose buffers are longer together than any before it pins as much more memory, which
- * the context keeps. WEFT_DOUBLE, windows, counts, buckets and prefetching take host
- * memory only. Managed memory counts as the host's. Errors besides those of the call: ARG
- * (memory of another kind or device than was said), UNSUPPORTED (no GPU: the detail says
- * what is missing), DEVICE.
+ * the context keeps. WEFT_DOUBLE, windows, counts (but those of a dynamic all-to-allv),
+ * buckets and prefetching take host memory only. Managed memory counts as the host's.
+ * Errors besides those of the call: ARG (memory of another kind or device than was said),
+ * UNSUPPORTED (no GPU: the detail says what is missing), DEVICE.
  */
 enum weft_mem_kind {
 	WEFT_MEM_HOST = 0,
@@ -416,8 +416,7 @@ enum weft_stream_kind {
  * device memory, or else to src_device. Since calls in streams have to end while nobody
  * calls, the first one starts the context's progress thread (weft_ctx_opts.progress)
  * where there is none. A communicator whose calls are still in streams is not destroyed
- * (BUSY): wait for the streams first. Groups of messages and dynamic all-to-allv are
- * UNSUPPORTED.
+ * (BUSY): wait for the streams first. Groups of messages are UNSUPPORTED.
  *
  * While the stream is being captured a blocking collective becomes part of the graph: it
  * starts nothing, and each launch of the graph runs it when it comes there, with what the

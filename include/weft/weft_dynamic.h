@@ -26,6 +26,8 @@ struct weft_dynamic {
 	const uint64_t *recv_blocks; /* where they go in the destination; NULL: below */
 	uint64_t *recv_counts;	     /* written: what came from each rank, in blocks */
 	uint64_t flags;		     /* WEFT_DYNAMIC_PACKED, or 0 */
+	enum weft_mem_kind kind;     /* where the three arrays lie */
+	int32_t device;		     /* of kind CUDA */
 };
 #define WEFT_DYNAMIC_INIT                           \
 	{                                           \
@@ -56,11 +58,21 @@ struct weft_dynamic {
  * So a list where it sends dispatches tokens to experts, and the same list where it
  * receives brings them back (combine). src and dst are apart.
  *
+ * Counts and lists may lie in device memory (send_counts->kind of the counts and
+ * displacements, dynamic->kind of the other three arrays; WEFT_MEM_AUTO: each may lie
+ * where it does), all of a call on one GPU. They are brought to pinned memory of the host
+ * when the call is executed, the list of blocks that are sent as far as the counts say,
+ * and the counts of what came go back before the call is over. In a stream (weft_opts)
+ * executed means: when the stream has come there, wherever the arrays are, so that a
+ * kernel before the call can write them and one behind it read recv_counts; of a call in
+ * a graph at each launch.
+ *
  * A count over max_count, or a number or a part outside of src or dst, gives ARG on every
  * rank with a detail that names the rank; blocks that differ in length give MISMATCH.
- * Nothing was moved then, and the communicator is as good as before. More blocks than a
- * rank has places for give MISMATCH, after which it is not. Ranks first tell each other
- * counts, 32 bytes to each, then run alltoallv.
+ * Nothing was moved then, and the communicator is as good as before (but for a call in a
+ * stream: the next call on the communicator tells it, with COMM, and it is over). More
+ * blocks than a rank has places for give MISMATCH, after which it is not. Ranks first
+ * tell each other counts, 32 bytes to each, then run alltoallv.
  */
 WEFT_API enum weft_result weft_alltoallv_dynamic(struct weft_comm *comm, const void *src,
 						 uint64_t src_count,
