@@ -6,6 +6,8 @@
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
 . "$WEFT_TOP_SRCDIR/tests/tap.sh"
+# shellcheck source=tests/mutate.sh
+. "$WEFT_TOP_SRCDIR/tests/mutate.sh"
 
 command -v perl >/dev/null || skip_all "perl is not installed"
 read -ra cc <<<"${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -I$build -I$top -I$top/include"
@@ -43,13 +45,14 @@ holds() {
 	timeout 250 "$tmp/model" --first --seed 1 --schedules "$1" >"$tmp/out"
 }
 
-# found WORDS UNIT PERL [SCHEDULES]: what perl makes of the unit is found to be wrong.
+# found WORDS UNIT CHANGE...: the unit so changed is found to be wrong, in $schedules.
+schedules=1500
 found() {
-	local words=$1 unit=$2 change=$3 schedules=${4:-1500} rc
+	local words=$1 unit=$2 rc
 
-	perl -0pe "$change" "$ft/$unit.c" >"$tmp/mutant.c"
-	if cmp -s "$tmp/mutant.c" "$ft/$unit.c"; then
-		ok "$words: there is something to change" false
+	shift 2
+	if ! mutate "$ft/$unit.c" "$tmp/mutant.c" "$@"; then
+		ok "$words: each change is of one place" false
 		return
 	fi
 	compiled "$tmp/mutant.o" "$tmp/mutant.c" || bail "the mutant does not compile: $words"
@@ -76,19 +79,21 @@ found "G2: COMMIT of a step that was not voted upon is taken" member \
 found "G3: who voted yes decides alone" member \
 	's/(say\(m, FT_STATUS\);\n)(\}\n\nbool ft_member_leave)/${1}if (good) {\nm->commit = (struct ft_commit){epoch, m->vote.step};\nm->work = FT_WORK_NONE;\ntell(m, FT_COMMITTED);\n}\n$2/'
 found "G4: a promise is not kept" member \
-	's/if \(msg->term < m->promised &&/if (0 &&/; s/if \(msg->term > m->promised\) \{/if (1) {/'
+	's/if \(msg->term < m->promised &&/if (0 &&/' \
+	's/(\t\treturn;\n\t\}\n\t)if \(msg->term > m->promised\) \{/${1}if (1) {/'
 found "G4: one member is a majority" rebuild \
 	's{> roster->count / 2}{> 0}'
-found "G4: half is a majority" rebuild \
-	's{> roster->count / 2}{>= (roster->count + 1) / 2}' 6000
-found "G4: an epoch may leave more than half behind" next \
-	's/return survivors\(c\) >= ft_half\(&c->d.active\)/return survivors(c) > 0/' 6000
+schedules=6000 found "G4: half is a majority" rebuild \
+	's{> roster->count / 2}{>= (roster->count + 1) / 2}'
+schedules=6000 found "G4: an epoch may leave more than half behind" next \
+	's/return survivors\(c\) >= ft_half\(&c->d.active\)/return survivors(c) > 0/'
 found "G4: who heard COMMIT does not bind" rebuild \
 	's/p->commit.step > best.step/0/'
-found "G4: what was kept counts although others went on" rebuild \
-	's/if \(p->replied \&\& \(p->prior.*?\)\)\n/if (0)\n/s' 6000
-found "G4: epochs that may have been started are overlooked" rebuild \
-	's/if \(ft_epoch_cmp\(roster->epoch, last->epoch\) >= 0/if (ft_epoch_same(roster->epoch, last->epoch)/; s/if \(p->replied \&\& ft_epoch_cmp\(p->pending, last->epoch\) > 0 \&\& base/if (0 \&\& base/' 20000
+schedules=6000 found "G4: what was kept counts although others went on" rebuild \
+	's/if \(p->replied \&\& \(p->prior.*?\)\)\n/if (0)\n/s'
+schedules=20000 found "G4: epochs that may have been started are overlooked" rebuild \
+	's/if \(ft_epoch_cmp\(roster->epoch, last->epoch\) >= 0/if (ft_epoch_same(roster->epoch, last->epoch)/' \
+	's/if \(p->replied \&\& ft_epoch_cmp\(p->pending, last->epoch\) > 0 \&\& base/if (0 \&\& base/'
 found "G5: averages divide by another count" member \
 	's/m->live = m->active.count/m->live = m->active.count + 1/'
 found "a newcomer's promise ends a coordinator" coord \
