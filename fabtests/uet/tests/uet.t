@@ -79,7 +79,7 @@ made build/prov/wire/uet/tests/test_uet_switch 'while [ $# -gt 1 ]; do shift; do
 for t in {0..99}; do printf "%d\t1000\t100000\t100\n" ${t}00; done >"$1"
 echo "# rate 1000000000 room 8000 use 0.99 fairness 0.51 queue 1000" >>"$1"'
 ok "senders must be a number" status 2 "$crowd" --senders many
-ok "not too large a one" status 2 "$crowd" --senders 129
+ok "not too large a one" status 2 "$crowd" --senders 257
 ok "an unfair run fails" status 1 "$crowd" --senders 2 --out "$tmp/two"
 ok "and says of what" grep -q 'missed: .*fairness' "$tmp/out"
 ok "with a picture: two senders, an equal share, the queue" \

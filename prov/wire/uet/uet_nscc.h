@@ -14,6 +14,9 @@
 
 #define UET_NSCC_OVERHEAD 48u /* UDP 8, and 40 for what lies below */
 
+/* Of how long an acknowledgement was on its way; as the wire has it. */
+#define UET_NSCC_BACK_NS 2048u
+
 struct uet_nscc_config {
 	uint64_t link;	    /* bytes each second of the slower end */
 	uint64_t base_rtt;  /* ns, of the longest path when nothing waits; 0: measured */
@@ -31,10 +34,11 @@ struct uet_nscc_config {
 struct uet_nscc {
 	struct uet_nscc_config config;
 	/* What follows from base_rtt. */
-	uint32_t packet; /* size of a full packet of this flow; the least window [mtu] */
+	uint32_t packet; /* size of a full packet of this flow [mtu] */
 	uint64_t base_rtt;
 	uint64_t target; /* queueing delay */
 	uint64_t soft;	 /* round trip at the target */
+	uint64_t drain;	 /* of it: what a few packets take of a slow link */
 	uint64_t common; /* the same for all whose ways may be alike */
 	uint64_t bdp;
 	uint64_t first_wnd; /* what it begins with, and what the factors are made for */
@@ -62,13 +66,29 @@ struct uet_nscc {
 	uint64_t loss_end;     /* losses until then ... */
 	uint64_t excuse;       /* bytes that may be lost without anybody's fault */
 	uint64_t loss_floor;   /* ... don't bring the window below this */
-	uint64_t late_since;   /* samples are beyond belief since; 0: they aren't */
-	uint64_t min_now;      /* smallest sample of this period */
+	uint64_t last_rtt;     /* the last sample, as it was */
+	uint64_t go_at;	    /* a window of less than a packet: none leaves before then ...
+			     */
+	bool waits;	    /* ... which is to come, as uet_nscc_tick knows */
+	uint64_t train_at;  /* when the packet that was acknowledged last had left ... */
+	uint64_t train_rtt; /* ... its round trip, without what the ack waited ... */
+	uint64_t train_ns; /* ... and how much later than the one before it others came */
+	uint64_t train_bytes; /* that have left with it: so many of these */
+	uint64_t spread;      /* ns for 1024 bytes, of those that leave together */
+	uint64_t waited;      /* the last acknowledgement, ns: more than others of late */
+	uint64_t back_end;    /* of the period ... */
+	uint16_t back_min[2]; /* ... whose shortest way back this is, and of the one
+				 before */
+	bool back_any;
+	uint64_t late_since; /* samples are beyond belief since; 0: they aren't */
+	uint64_t min_now;    /* smallest sample of this period */
 	uint64_t min_end;
 	uint32_t received; /* as the last ack said */
 	bool fast;
 	bool trigger_qa;
-	bool lowered; /* it was, ever */
+	bool lowered;	       /* it was, ever */
+	uint64_t losses_then;  /* count.losses when the base's period began ... */
+	uint64_t samples_then; /* ... and count.samples */
 	struct {
 		uint64_t acks;
 		uint64_t samples;
@@ -89,7 +109,11 @@ struct uet_nscc_ack {
 	bool restore;
 	uint8_t pend;
 	bool has_rtt;
-	uint64_t rtt; /* ns, without the receiver's own time */
+	uint64_t rtt;	  /* ns, without the receiver's own time */
+	uint64_t sent_at; /* ns: those that left together have the same; 0: not known */
+	bool has_back;
+	uint16_t back; /* how long it was on its way, in UET_NSCC_BACK_NS, and any number
+			* that is the same for a while: their clocks differ */
 };
 
 /* False: configuration. */
@@ -97,7 +121,10 @@ bool uet_nscc_init(struct uet_nscc *cc, const struct uet_nscc_config *config,
 		   uint64_t now);
 /* Full packets of this flow have another size than config.mtu. */
 void uet_nscc_set_packet(struct uet_nscc *cc, uint32_t size);
-/* Whether a full packet may leave. */
+/* Whether a full packet may leave. Of a window that is less than one they leave one by
+ * one, and each after the other as much later as it takes to have as many bytes in a
+ * round trip as the window has: until then, cc->go_at, cc->waits is set, and
+ * uet_nscc_tick takes it back. */
 bool uet_nscc_can_send(const struct uet_nscc *cc);
 /* Whether a piece of so many bytes should begin, or wait until all of it has room: in a
  * wide window only, of which so much is under way that room will come. */
@@ -106,6 +133,12 @@ bool uet_nscc_has_room(const struct uet_nscc *cc, uint64_t bytes);
  * that is wider than one that others share ever is, some are enough. */
 bool uet_nscc_wants_ack(const struct uet_nscc *cc);
 void uet_nscc_asked(struct uet_nscc *cc);
+/* Time passes. */
+static inline void uet_nscc_tick(struct uet_nscc *cc, uint64_t now)
+{
+	if (cc->waits && now >= cc->go_at)
+		cc->waits = false;
+}
 void uet_nscc_sent(struct uet_nscc *cc, uint32_t size);
 /* Returns the bytes that the receiver got since the last one. */
 uint64_t uet_nscc_ack(struct uet_nscc *cc, const struct uet_nscc_ack *ack, uint64_t now);

@@ -268,8 +268,17 @@ static bool take_response(struct uet_pdc *pdc, const struct uet_pkt *pkt, uint64
 	return true;
 }
 
+/* How long the ack was on its way, by two clocks that have nothing in common. */
+static uint16_t way_back(const struct uet_pds_head *h, uint64_t stamp)
+{
+	uint64_t left = (uint64_t)h->cc.service * UET_SERVICE_NS;
+
+	return (uint16_t)((stamp - left) / UET_ARRIVED_NS - h->cc.arrived);
+}
+
 static void to_window(struct uet_pdc *pdc, const struct uet_pds_head *h, bool has_rtt,
-		      uint64_t rtt, bool path_marks, uint64_t now)
+		      uint64_t rtt, uint64_t sent_at, bool path_marks, uint64_t stamp,
+		      uint64_t now)
 {
 	struct uet_nscc_ack ack = {.received = h->cc.received,
 				   .has_received = h->type == UET_ACK_CC,
@@ -278,6 +287,9 @@ static void to_window(struct uet_pdc *pdc, const struct uet_pds_head *h, bool ha
 				   .restore = h->cc.restore,
 				   .pend = h->cc.pend,
 				   .has_rtt = has_rtt,
+				   .sent_at = sent_at,
+				   .has_back = h->cc.has_arrived,
+				   .back = way_back(h, stamp),
 				   .rtt = rtt};
 
 	uet_nscc_ack(&pdc->cc, &ack, now);
@@ -307,7 +319,7 @@ void uet_ack_rx(struct uet_pdc *pdc, const struct uet_in *in, const struct uet_p
 	if (!uet_pdc_live(pdc))
 		return;
 	move_una(pdc, now);
-	to_window(pdc, h, has_rtt, rtt, path_marks, now);
+	to_window(pdc, h, has_rtt, rtt, s->sent_at, path_marks, stamp, now);
 	if (h->probe)
 		probe_answered(pdc, h, stamp, now);
 	infer(pdc, now);

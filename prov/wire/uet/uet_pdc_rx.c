@@ -407,7 +407,9 @@ static struct uet_pds_head ack_head(const struct uet_pdc *pdc, uint32_t base,
 		       .received = (uint32_t)((rx->received + UET_RECEIVED_UNIT - 1) /
 					      UET_RECEIVED_UNIT) &
 				   0xffffffu,
-		       .ooo = (uint16_t)ooo},
+		       .ooo = (uint16_t)ooo,
+		       .has_arrived = ooo == 0,
+		       .arrived = (uint16_t)(stamp / UET_ARRIVED_NS)},
 	};
 }
 
@@ -471,6 +473,7 @@ static bool next_response(struct uet_pdc *pdc, uint64_t now, struct uet_out *out
 		h.retx = g->retx;
 		h.next = g->reply.next;
 		h.cc.service = UET_SERVICE_NONE; /* whose stamp it was isn't kept */
+		h.cc.has_arrived = false;
 		leave(pdc, &h, rx->entropy, out);
 		memcpy(out->head + out->head_len, g->reply.bytes, g->reply.len);
 		out->head_len += g->reply.len;

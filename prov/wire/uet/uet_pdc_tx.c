@@ -250,6 +250,8 @@ uint64_t uet_tx_due(const struct uet_pdc *pdc)
 	const struct uet_tx *tx = &pdc->tx;
 	uint64_t due = tx->rto_at < tx->probe_at ? tx->rto_at : tx->probe_at;
 
+	if (pdc->cc.waits && pdc->cc.go_at < due)
+		due = pdc->cc.go_at;
 	return tx->hold_until < due ? tx->hold_until : due;
 }
 
@@ -379,6 +381,7 @@ void uet_tx_tick(struct uet_pdc *pdc, uint64_t now)
 {
 	struct uet_tx *tx = &pdc->tx;
 
+	uet_nscc_tick(&pdc->cc, now);
 	if (now >= tx->hold_until)
 		release_held(pdc);
 	if (now >= tx->probe_at) {

@@ -392,7 +392,11 @@ static int parse_state(const uint8_t *at, struct uet_pds_head *h)
 	h->cc.restore = state >> 47 & 1;
 	h->cc.pend = state >> 40 & 0x7f;
 	h->cc.received = state >> 16 & MASK24;
-	h->cc.ooo = (uint16_t)state;
+	h->cc.has_arrived = b.cc & UET_CC_F_ARRIVED;
+	if (h->cc.has_arrived)
+		h->cc.arrived = (uint16_t)state;
+	else
+		h->cc.ooo = (uint16_t)state;
 	return b.cc >> 4 == 0 ? 0 : -EOPNOTSUPP;
 }
 

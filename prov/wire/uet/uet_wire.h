@@ -162,11 +162,12 @@ struct uet_ack_bytes {
 
 struct uet_ack_cc_bytes {
 	struct uet_ack_bytes ack;
-	uint8_t cc; /* type in 7:4, flags in 3:0 */
+	uint8_t cc; /* type in 7:4, flags in 3:0: UET_CC_F_ARRIVED */
 	uint8_t mpr;
 	struct be16 sack; /* signed, from cack */
 	struct be64 bits;
-	struct be64 state; /* service 16, restore 1, pending 7, received 24, ooo 16 */
+	struct be64 state; /* service 16, restore 1, pending 7, received 24, ooo 16; or
+			    * instead of ooo: arrived 16 */
 };
 
 struct uet_nack_bytes {
@@ -280,6 +281,8 @@ _Static_assert(sizeof(struct uet_resp_small_bytes) == 12, "uet_resp_small_bytes"
 #define UET_SERVICE_NONE  0	 /* no service time */
 #define UET_SERVICE_LATE  0xffff /* longer than what can be said */
 #define UET_SERVICE_NS	  128
+#define UET_ARRIVED_NS	  2048
+#define UET_CC_F_ARRIVED  0x1 /* none is out of order; instead of how many: when */
 #define UET_RECEIVED_UNIT 256
 #define UET_OOO_NONE	  0xffff
 #define UET_MPR_UNIT	  128u
@@ -291,6 +294,9 @@ struct uet_ack_state {
 	uint8_t pend;	   /* penalty, of 128 */
 	uint32_t received; /* UET_RECEIVED_UNIT bytes, of the context, modulo 2^24 */
 	uint16_t ooo;	   /* packets above the cumulative one */
+	bool has_arrived;  /* ooo is 0, and: */
+	uint16_t arrived;  /* the receiver's clock when the packet came, modulo 2^16
+			    * UET_ARRIVED_NS */
 };
 
 /* The delivery header in host order. Fields that its type lacks are 0. */

@@ -56,13 +56,15 @@ static size_t put_ack(void *to, const struct uet_pds_head *h)
 			.cack = be32_of(h->cack),
 			.spdcid = be16_of(h->spdcid),
 			.dpdcid = be16_of(h->dpdcid)},
+		.cc = cc->has_arrived ? UET_CC_F_ARRIVED : 0,
 		.mpr = h->mpr,
 		.sack = be16_of((uint16_t)(h->sack_base - h->cack)),
 		.bits = be64_of(h->sack_bits),
 		.state = be64_of((uint64_t)cc->service << 48 |
 				 (uint64_t)cc->restore << 47 |
 				 (uint64_t)(cc->pend & 0x7f) << 40 |
-				 (uint64_t)(cc->received & MASK24) << 16 | cc->ooo),
+				 (uint64_t)(cc->received & MASK24) << 16 |
+				 (cc->has_arrived ? cc->arrived : cc->ooo)),
 	};
 	size_t len = h->type == UET_ACK ? sizeof(b.ack) : sizeof(b);
 

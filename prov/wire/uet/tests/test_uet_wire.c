@@ -220,6 +220,26 @@ static const struct golden ack_cc = {
 		 0,    0x10, 1, 2, 0xd5, 0xab, 0xcd, 0xef, 0,	 7},
 };
 
+static const struct golden ack_arrived = {
+	.what = "ack that says when the packet came",
+	.pds = {.type = UET_ACK_CC,
+		.spdcid = 0x1111,
+		.dpdcid = 0x2222,
+		.psn = 0xfffffffe,
+		.cack = 0xfffffffe,
+		.sack_base = 0xffffffff,
+		.cc = {.service = 0x0102,
+		       .received = 0xabcdef,
+		       .has_arrived = true,
+		       .arrived = 0xfedc}},
+	.len = 32,
+	.bytes =
+		{/* 01000 0000 0000000; the first of the flags */
+		 0x40, 0, 0, 0, 0xff, 0xff, 0xff, 0xfe, 0x11, 0x11, 0x22,
+		 0x22, 1, 0, 0, 1,    0,    0,	  0,	0,    0,    0,
+		 0,    0, 1, 2, 0,    0xab, 0xcd, 0xef, 0xfe, 0xdc},
+};
+
 static const struct golden ack_probe = {
 	.what = "ack of a probe, without state",
 	.pds = {.type = UET_ACK,
@@ -315,8 +335,8 @@ static const struct golden probe = {
 };
 
 static const struct golden *const all[] = {
-	&write_middle, &send_syn,  &rendezvous, &atomic,    &swap, &read_data,
-	&ack_cc,       &ack_probe, &ack_resp,	&ack_small, &nack, &probe};
+	&write_middle, &send_syn,  &rendezvous, &atomic,    &swap, &read_data, &ack_cc,
+	&ack_arrived,  &ack_probe, &ack_resp,	&ack_small, &nack, &probe};
 
 static size_t put(uint8_t *to, const struct uet_pds_head *pds,
 		  const struct uet_ses_req *req, const struct uet_ses_resp *resp)

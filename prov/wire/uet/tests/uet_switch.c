@@ -19,8 +19,8 @@ struct flight {
 	uint64_t order;
 	uint8_t stop;
 	uint8_t path;
-	uint8_t from;
-	uint8_t to;
+	uint16_t from;
+	uint16_t to;
 	bool ce;
 	bool data;
 	uint32_t head_len;
@@ -40,7 +40,7 @@ struct end {
 	struct uet_pdc *pdc;
 	uint64_t begin;
 	uint64_t given;
-	uint8_t no;
+	uint16_t no;
 };
 
 struct net {
@@ -164,7 +164,7 @@ static void leave(struct end *from, const struct uet_out *out)
 	*f = (struct flight){.stop = STOP_QUEUE,
 			     .path = (uint8_t)path,
 			     .from = from->no,
-			     .to = (uint8_t)out->peer.fep,
+			     .to = (uint16_t)out->peer.fep,
 			     .data = out->cls == UET_CLASS_DATA,
 			     .head_len = out->head_len,
 			     .payload_len = out->payload_len};
@@ -174,6 +174,8 @@ static void leave(struct end *from, const struct uet_out *out)
 	if (f->to != n->c->senders) {
 		f->stop = STOP_ARRIVE;
 		f->at = n->now + n->c->base_rtt / 2;
+		if (n->c->back_ns)
+			f->at += draw(n) % n->c->back_ns;
 	} else if (!enqueue(n, &n->path[path], f)) {
 		n->unused[n->flying] = slot;
 		return;
@@ -202,10 +204,15 @@ static void through_last(struct net *n, uint32_t slot)
 	push(n, slot);
 }
 
+static struct uet_peer peer_of(uint32_t no)
+{
+	return (struct uet_peer){.host = {(uint8_t)(no >> 8), (uint8_t)no}, .fep = no};
+}
+
 static void arrive(struct net *n, uint32_t slot)
 {
 	const struct flight *f = &n->flight[slot];
-	struct uet_in in = {.from = {.host = {(uint8_t)(f->from + 1)}, .fep = f->from},
+	struct uet_in in = {.from = peer_of(f->from),
 			    .entropy = f->path,
 			    .ce = f->ce,
 			    .stamp = n->now};
@@ -321,24 +328,29 @@ static void pump(struct end *e)
 		leave(e, &out);
 }
 
-static bool end_open(struct net *n, uint8_t no)
+static bool end_open(struct net *n, uint16_t no)
 {
 	struct end *e = &n->end[no];
 	struct uet_pds_config config = n->c->pds;
-	struct uet_peer to = {.host = {(uint8_t)(n->c->senders + 1)},
-			      .fep = n->c->senders};
+	struct uet_peer to = peer_of(n->c->senders);
 
 	*e = (struct end){.net = n, .no = no, .begin = no * n->c->start_ns};
 	config.path.paths = n->c->paths;
 	config.random = on_random;
 	config.events = &events;
 	config.arg = e;
+	if (sends(e)) /* its own one, and one that rests */
+		config.contexts = config.half_open = 2;
 	if (uet_pds_open(&config, &e->pds))
 		return false;
 	if (!sends(e))
 		return true;
 	n->seen[no] = calloc(PACKETS / 8, 1);
-	return n->seen[no] && !uet_pdc_dial(e->pds, &to, false, NULL, 0, &e->pdc);
+	if (!n->seen[no] || uet_pdc_dial(e->pds, &to, false, NULL, 0, &e->pdc))
+		return false;
+	if (n->c->payload)
+		uet_pdc_set_payload(e->pdc, n->c->payload);
+	return true;
 }
 
 /* ---- the run ----------------------------------------------------------------------- */
@@ -379,7 +391,7 @@ static void run(struct net *n, uint64_t tick_ns, uet_switch_watch *watch, void *
 		n->now = next;
 		while (n->flying && n->flight[n->heap[0]].at <= n->now) {
 			uint32_t slot = pop(n);
-			uint8_t to = n->flight[slot].to;
+			uint16_t to = n->flight[slot].to;
 
 			if (n->flight[slot].stop == STOP_QUEUE) {
 				through_last(n, slot);
@@ -431,7 +443,7 @@ bool uet_switch_run(const struct uet_switch_config *config, uint64_t seed,
 	for (uint32_t i = 0; i < FLIGHT; i++)
 		n->unused[i] = i;
 	for (uint32_t i = 0; i <= config->senders; i++)
-		good = good && end_open(n, (uint8_t)i);
+		good = good && end_open(n, (uint16_t)i);
 	if (good) {
 		run(n, tick_ns, watch, arg);
 		note(n);

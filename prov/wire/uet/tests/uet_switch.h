@@ -11,7 +11,7 @@
 
 #include "prov/wire/uet/uet_pds.h"
 
-#define UET_SWITCH_SENDERS 128u
+#define UET_SWITCH_SENDERS 256u
 
 struct uet_switch_config {
 	uint32_t senders;   /* at most UET_SWITCH_SENDERS */
@@ -23,6 +23,9 @@ struct uet_switch_config {
 	uint64_t room;	    /* bytes that a queue holds */
 	uint64_t mark;	    /* bytes above which it marks; 0: never */
 	uint64_t jitter_ns; /* by which packets are later than that, drawn */
+	uint64_t back_ns;   /* by which answers are later, drawn: others' data is before
+			       them */
+	uint32_t payload;   /* of a full packet, as the link agreed; 0: pds.mtu */
 	uint64_t start_ns;  /* a sender begins so long after the one before it */
 	uint64_t run_ns;
 	uint32_t loss; /* of so many packets one is lost, either way; 0: none */
