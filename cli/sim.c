@@ -314,14 +314,15 @@ static int all_do(struct run *run)
 	int status = 0;
 
 	for (unsigned i = 0; !status && i < ask->ranks_count; i++) {
-		const struct sim_net_options o = {.ranks = ask->ranks[i],
-						  .placement = ask->placement,
-						  .seed = ask->seed,
-						  .fault = ask->fault,
-						  .faults = ask->faults};
+		struct sim_net_options o = {.ranks = ask->ranks[i],
+					    .placement = ask->placement,
+					    .seed = ask->seed,
+					    .fault = ask->fault,
+					    .faults = ask->faults};
 		struct fabric_error error;
 		struct sim_net *net;
 
+		memcpy(o.shape, ask->shape, sizeof(o.shape));
 		if (sim_net_open(run->map, &o, &net, &error))
 			return file_wrong(ask->fabric, &error);
 		status = ask->layers ? step_do(run, net) : ranks_do(run, net);

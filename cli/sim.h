@@ -49,6 +49,7 @@ struct sim_ask {
 	unsigned faults;
 	struct sim_late late[SIM_LATE_MAX];
 	unsigned lates;
+	uint32_t shape[FABRIC_TORUS_DIMS]; /* 0: the map's */
 	struct sim_some on;
 	int32_t groups; /* 0: none */
 	bool strided;	/* groups are every so many ranks, else ranks beside each other */

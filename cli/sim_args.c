@@ -31,6 +31,7 @@ enum {
 	OPT_STRIDED,
 	OPT_ALSO,
 	OPT_JSON,
+	OPT_SHAPE,
 	OPT_LAYERS,
 	OPT_BUCKET,
 	OPT_SHARDED,
@@ -80,6 +81,8 @@ static const char help_text[] =
 	"hosts "
 	"have\n"
 	"                             no ranks\n"
+	"      --shape AxB[xC]        of the job's hosts, where a tier is an optical "
+	"torus\n"
 	"      --late RANK=US         the rank begins that much later\n"
 	"      --lag RANK=FACTOR      its --gap and --work take so many times as long; "
 	"16 "
@@ -220,6 +223,13 @@ static int more_parse(struct sim_ask *ask, int opt, char *text)
 		return sim_also_parse(ask, text);
 	case OPT_ON:
 		return sim_some_parse(&ask->on, "--on", text);
+	case OPT_SHAPE:
+		return fabric_torus_take(text, strlen(text), ask->shape)
+			       ? 0
+			       : wrong("--shape must be like 4x4x2, each 2 or more, up "
+				       "to 65536 in all and 32 links of the longest "
+				       "way, not",
+				       text);
 	case OPT_LAYERS:
 		ask->layers = text;
 		return 0;
@@ -397,6 +407,7 @@ int sim_args(struct sim_ask *ask, int argc, char **argv)
 		{"strided", required_argument, NULL, OPT_STRIDED},
 		{"also", required_argument, NULL, OPT_ALSO},
 		{"json", no_argument, NULL, OPT_JSON},
+		{"shape", required_argument, NULL, OPT_SHAPE},
 		{"layers", required_argument, NULL, OPT_LAYERS},
 		{"bucket", required_argument, NULL, OPT_BUCKET},
 		{"sharded", no_argument, NULL, OPT_SHARDED},

@@ -131,6 +131,8 @@ void sim_json_row(struct json *j, const struct sim_net *net, const struct sim_ro
 	json_real(j, "busiest_port", r->port);
 	json_int(j, "period", row->period);
 	json_real(j, "wall_s", row->wall);
+	if (sim_net_setup(net) > 0)
+		json_real(j, "setup_s", sim_net_setup(net));
 	json_array_begin(j, "tiers");
 	for (unsigned i = 0; i < net->levels; i++) {
 		if (!net->level[i].said)
@@ -164,7 +166,9 @@ static void explain(const struct sim_net *net, const struct sim_row *row)
 		       l->latency * 1e6, row->r.level_bytes[i] / 1e9);
 		if (i > 0)
 			printf("; links below %.4g GB/s%s", l->width / 1e9,
-			       l->mesh ? ", pair by pair" : "");
+			       l->mesh	  ? ", pair by pair"
+			       : l->torus ? ", each to its neighbours in a torus"
+					  : "");
 		if (l->deads)
 			printf(", %u of them dead", l->deads);
 		printf("\n");
@@ -239,6 +243,9 @@ void sim_row_show(const struct sim_ask *ask, const struct sim_net *net,
 	printf("%-15s %-16s %9d %9s %14.3f %14.3f %10" PRIu64 " %8.2f\n", algo->coll,
 	       algo->name, row->ranks, bytes, row->r.time * 1e6, row->r.first * 1e6,
 	       row->r.messages, row->wall);
+	if (sim_net_setup(net) > 0)
+		printf("  before it, once: %.3f us until circuits are switched\n",
+		       sim_net_setup(net) * 1e6);
 	if (row->set->jobs > 1)
 		jobs_show(row->set);
 	if (ask->explain) {

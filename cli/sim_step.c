@@ -126,7 +126,7 @@ static void text_show(const struct step_result *r, int32_t ranks, const char *us
 }
 
 static void json_row(struct json *j, const struct step_result *r, int32_t ranks,
-		     const char *used)
+		     const char *used, double setup)
 {
 	json_object_begin(j, NULL);
 	json_int(j, "ranks", ranks);
@@ -137,6 +137,8 @@ static void json_row(struct json *j, const struct step_result *r, int32_t ranks,
 	json_uint(j, "collectives", r->collectives);
 	json_real(j, "efficiency", r->efficiency);
 	json_text(j, "by", used);
+	if (setup > 0)
+		json_real(j, "setup_s", setup);
 	json_object_end(j);
 }
 
@@ -180,7 +182,7 @@ int sim_step(const struct sim_ask *ask, const struct sim_net *net,
 	}
 	used_print(&c, used, sizeof(used));
 	if (ask->json)
-		json_row(out->json, &r, net->ranks, used);
+		json_row(out->json, &r, net->ranks, used, sim_net_setup(net));
 	else
 		text_show(&r, net->ranks, used, out->first);
 	if (out->csv)

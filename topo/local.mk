@@ -27,14 +27,14 @@ TESTS += %D%/fabric/tests/test_tier
 noinst_LTLIBRARIES += topo/libsim.la
 topo_libsim_la_SOURCES = \
 	%D%/sim/net.h %D%/sim/net_in.h %D%/sim/net.c %D%/sim/net_links.c \
-	%D%/sim/net_fault.c \
+	%D%/sim/net_fault.c %D%/sim/net_torus.c \
 	%D%/sim/share.h %D%/sim/share_in.h %D%/sim/share.c %D%/sim/share_fill.c \
 	%D%/sim/shape.h %D%/sim/shape.c %D%/sim/engine.h %D%/sim/engine_in.h \
 	%D%/sim/engine.c %D%/sim/actor.c %D%/sim/track.c \
 	%D%/sim/ring.h %D%/sim/ring.c %D%/sim/model.h %D%/sim/model.c \
 	%D%/sim/layers.h %D%/sim/layers.c %D%/sim/step.h %D%/sim/step.c
 topo_libsim_la_LIBADD = topo/libtopo.la -lm
-EXTRA_DIST += %D%/examples/model.layers %D%/examples/published.map %D%/examples/ideal.map
+EXTRA_DIST += %D%/examples/model.layers %D%/examples/torus.map %D%/examples/published.map %D%/examples/ideal.map
 
 noinst_PROGRAMS += %D%/sim/validate
 %C%_sim_validate_SOURCES = %D%/sim/validate.c %D%/sim/validate.h \

@@ -112,6 +112,34 @@ ok "many: the first and the last" test "$(grep -c '^  job ' "$tmp/out")" = 2
 ok "JSON of several sizes, with what is wrong" "$build/cli/tests/json_schema" \
 	"$top/cli/schema/sim.schema.json" "$tmp/json"
 
+# A torus; one that is switched to the job's hosts.
+cat >"$tmp/torus" <<'END'
+weft-fabric 1
+rail r0 80G
+grid n[01-16] 1/1/1
+tier rack latency=2us rate=80G torus=4x4
+END
+plain=$(time_of --ranks 16 --fabric "$tmp/torus")
+ok "a torus: in full the same" test "$plain" = "$(time_of --full --ranks 16 --fabric "$tmp/torus")"
+for dead in "" "--dead n02 --dead n07"; do
+	# shellcheck disable=SC2086 # words
+	"$weft" sim alltoall --algorithm direct --ranks 14 --bytes 1M --fabric "$tmp/torus" $dead \
+		--csv "$tmp/around${dead:+.dead}" >/dev/null
+done
+ok "around dead hosts it takes longer" longer 1.2 "$(sed -n 2p "$tmp/around" | cut -d, -f6)" \
+	"$(sed -n 2p "$tmp/around.dead" | cut -d, -f6)"
+sed 's/^tier rack.*/& optical=10ms/' "$tmp/torus" >"$tmp/optical"
+"$weft" sim allgather --algorithm ring --ranks 12 --shape 4x3 --bytes 1M --dead n02 --explain \
+	--fabric "$tmp/optical" >"$tmp/out"
+ok "switched for a job of any shape" grep -q 'once: 10000.000 us until circuits' "$tmp/out"
+ok "whose links are told" grep -q 'to its neighbours in a torus' "$tmp/out"
+ok "without the dead as with all" test \
+	"$(time_of --ranks 12 --shape 4x3 --fabric "$tmp/optical" --dead n02)" = \
+	"$(time_of --ranks 12 --shape 4x3 --fabric "$tmp/optical")"
+"$weft" sim allgather --ranks 12 --shape 4x3 --bytes 1M --json --fabric "$tmp/optical" >"$tmp/json"
+ok "JSON of that" "$build/cli/tests/json_schema" "$top/cli/schema/sim.schema.json" "$tmp/json"
+ok "and says the time of switching" grep -q '"setup_s": 0.01' "$tmp/json"
+
 # A step over layers: 4 of 1 ms and 2 ms.
 cat >"$tmp/layers" <<'END'
 weft-layers 1
@@ -122,6 +150,7 @@ step=(step --layers "$tmp/layers" --fabric "$tmp/map")
 ok "a step over layers" test "$(grep -c ' %  allreduce ' "$tmp/out")" = 3
 ok "a line of CSV for each, of as much computing" test \
 	"$(awk -F, 'NR > 1 && $3 == 0.012' "$tmp/step.csv" | wc -l)" = 3
+# shellcheck disable=SC2016 # awk
 ok "efficiency is computing by the step's time" awk -F, \
 	'NR > 1 { d = $7 - $3 / $2; if (d > 1e-5 || d < -1e-5) exit 1 }' "$tmp/step.csv"
 ok "a picture of it" grep -q '<polyline' "$tmp/step.svg"
@@ -129,6 +158,7 @@ ok "a picture of it" grep -q '<polyline' "$tmp/step.svg"
 "$weft" sim "${step[@]}" --ranks 16 --bucket 32M --algorithm ring --csv "$tmp/step.csv" >/dev/null
 "$weft" sim allreduce --algorithm ring --ranks 16 --bytes 32M --fabric "$tmp/map" \
 	--csv "$tmp/one" >/dev/null
+# shellcheck disable=SC2016 # awk
 ok "one bucket is the collective behind computing" awk -F, \
 	'FNR != 2 { next } NR == FNR { t = $6; next } { d = $2 - 0.012 - t; exit !(d < 1e-8 && d > -1e-8) }' \
 	"$tmp/one" "$tmp/step.csv"
@@ -141,6 +171,7 @@ ok "prefetching hides what was waited for" longer 1.1 "$(exposed --sharded --pre
 	"$(exposed --sharded --prefetch 0)"
 ok "buckets hide more than one for all" longer 1.1 "$(exposed --bucket 8M)" \
 	"$(exposed --bucket 32M)"
+# shellcheck disable=SC2016 # awk
 ok "a slow rank: computing takes all longer" test "$(awk -F, 'NR == 2 { print ($2 >= 0.024) }' \
 	<("$weft" sim "${step[@]}" --ranks 16 --lag 3=2 --csv /dev/stdout | grep '^16,\|^ranks,'))" = 1
 for mode in --bucket=1M "--sharded --prefetch=2 --dead n02 --slow n03=0.5"; do
@@ -176,7 +207,7 @@ for bad in '--ranks 0' '--ranks x' '--bytes -1' '--placement here' '--seed 0' '-
 	'--on 3' '--on 5-3' '--on 0-7/0' '--on 1-2-3' '--also gossip' '--also allgather' \
 	'--also allgather,bytes=x' '--also allgather,bytes=1,ranks=9' '--also barrier,more' \
 	'--also barrier,begin=-1' '--also barrier,algorithm=nosuch' '--also barrier,chunk=0' \
-	'--json=1' '--late x=1' '--chunk 0' \
+	'--json=1' '--shape 4x' '--shape 1x4' '--late x=1' '--chunk 0' \
 	'--eager x' '--nonsense' 'more'; do
 	# shellcheck disable=SC2086 # two words
 	ok "refused: $bad" says 2 "weft sim: " "${all[@]}" $bad
@@ -192,6 +223,9 @@ ok "a dead rack with ranks" says 1 'no other way to the 4 ranks' allgather --ran
 	--bytes 1M --fabric "$tmp/map" --dead b1/z1/k1
 ok "a link that a tier does not have" says 1 'has a switch, and no links pair by pair' \
 	"${all[@]}" --dead b1/z1/-:b1/z2/-
+ok "a shape without such a torus" says 1 'is for an optical torus' "${all[@]}" --shape 4x2
+ok "a shape of other ranks" says 1 "$tmp/optical:4: the job's torus has 12 places" \
+	allgather --ranks 8 --bytes 1M --shape 4x3 --fabric "$tmp/optical"
 ok "ranks that there are not" says 1 'ranks that there are not' "${all[@]}" --on 0-8
 ok "nor beside it" says 1 'ranks that there are not' "${all[@]}" --also barrier,ranks=0-8
 ok "groups that are not equal" says 1 'groups that are equal' "${all[@]}" --groups 3
@@ -233,9 +267,11 @@ ok "hosts out of reach" map_says 4 "a host of this line is out of reach of rank 
 broken 's/^tier zone.*/host x -\/-\/-/'
 ok "a host of no building" map_says 7 "host x is out of reach"
 
-for map in "$top"/topo/examples/*.map; do
+for map in "$top"/topo/examples/{ideal,published}.map; do
 	ok "${map##*/} can be used" "$weft" sim allreduce --ranks 64 --bytes 1M --fabric "$map"
 done
+ok "torus.map can be used" "$weft" sim allreduce --ranks 64 --shape 4x4x4 --bytes 1M \
+	--fabric "$top/topo/examples/torus.map"
 if [ -c /dev/full ]; then
 	ok "output that cannot be written: status 1" bash -c \
 		"'$weft' sim ${all[*]} >/dev/full 2>&1; test \$? -eq 1"

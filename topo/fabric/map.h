@@ -33,6 +33,10 @@
 #define FABRIC_RAILS_MAX  16u
 #define FABRIC_DEVICE_MAX 31
 #define FABRIC_RANKS_MAX  1024u /* of a host */
+#define FABRIC_TORUS_DIMS 3u
+/* Places of a torus; links from one to another at most. */
+#define FABRIC_TORUS_PLACES 65536u
+#define FABRIC_TORUS_HOPS   32u
 /* Lines that name hosts; bytes of a file. */
 #define FABRIC_ROWS_MAX 131072u
 #define FABRIC_FILE_MAX ((size_t)64 << 20)
@@ -61,8 +65,11 @@ struct fabric_tier {
 	uint64_t bits_per_s;	     /* each way, of what it joins each: 0: by `over` */
 	uint32_t over; /* oversubscription, in thousandths: so much more can come from
 			* below than goes through */
-	bool mesh;     /* what it joins is linked pair by pair, and not by a switch */
-	bool by_rail;  /* each rail has a network of its own here */
+	uint32_t torus[FABRIC_TORUS_DIMS]; /* places along each way; 0: no torus.
+					    * bits_per_s is of each link then */
+	uint64_t optical_ps; /* torus: switched to a job's hosts in that time; 0: fixed */
+	bool mesh;    /* what it joins is linked pair by pair, and not by a switch */
+	bool by_rail; /* each rail has a network of its own here */
 };
 
 /* What was found, where, what to do about it. */
@@ -90,6 +97,8 @@ const struct fabric_rail *fabric_map_rail(const struct fabric_map *map, unsigned
 /* What is said of a tier; NULL: nothing. */
 const struct fabric_tier *fabric_map_tier(const struct fabric_map *map,
 					  enum fabric_distance d);
+/* Reads "4x4x2" of `len` bytes. False: it is no torus within the limits. */
+bool fabric_torus_take(const char *text, size_t len, uint32_t torus[FABRIC_TORUS_DIMS]);
 /* Ranks of a host; 1 where the map doesn't say. */
 uint32_t fabric_map_ranks(const struct fabric_map *map);
 

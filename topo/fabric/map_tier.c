@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #define OVER_ONE    1000u
 #define OVER_MOST   1000000u		    /* a thousand to one */
@@ -65,6 +66,24 @@ static int tier_unknown(struct reader *r, struct span name)
 			SPAN_SHOWN(name));
 }
 
+bool fabric_torus_take(const char *text, size_t len, uint32_t torus[FABRIC_TORUS_DIMS])
+{
+	struct span left = {text, len};
+	uint64_t places = 1, hops = 0;
+	unsigned n = 0;
+
+	memset(torus, 0, FABRIC_TORUS_DIMS * sizeof(*torus));
+	for (; left.len && n < FABRIC_TORUS_DIMS; n++) {
+		if (!span_number(span_cut(&left, 'x'), &torus[n]) || torus[n] < 2 ||
+		    torus[n] > FABRIC_TORUS_PLACES)
+			return false;
+		places *= torus[n];
+		hops += torus[n] / 2;
+	}
+	return n > 0 && !left.len && len && text[len - 1] != 'x' &&
+	       places <= FABRIC_TORUS_PLACES && hops <= FABRIC_TORUS_HOPS;
+}
+
 static int option_read(struct reader *r, struct fabric_tier *tier, struct span name,
 		       struct span w)
 {
@@ -80,6 +99,11 @@ static int option_read(struct reader *r, struct fabric_tier *tier, struct span n
 	}
 	if (span_is(key, "latency") && latency_take(w, &tier->latency_ps))
 		return 0;
+	if (span_is(key, "torus") && fabric_torus_take(w.at, w.len, tier->torus))
+		return 0;
+	if (span_is(key, "optical") && latency_take(w, &tier->optical_ps) &&
+	    tier->optical_ps)
+		return 0;
 	if (span_is(key, "rate") && map_speed(w, &tier->bits_per_s))
 		return 0;
 	if (span_is(key, "over") && thousandths(w, &tier->over) && tier->over > 0 &&
@@ -91,7 +115,9 @@ static int option_read(struct reader *r, struct fabric_tier *tier, struct span n
 		r,
 		"tier %.*s: \"%.*s\" is none of latency=1.5us (ns, us or ms, up to a "
 		"second), rate=400G (above 0), over=2.8 (0.001 to 1000), "
-		"within=TIER, mesh, rails",
+		"within=TIER, mesh, rails, torus=4x4x4 (2 and more along each way, up to "
+		"65536 "
+		"places and 32 links of the longest way), optical=10ms",
 		SPAN_SHOWN(name), SPAN_SHOWN(all));
 }
 
@@ -124,7 +150,18 @@ int map_tier_read(struct reader *r)
 				"tier %.*s has both over= and rate=, which say the same; "
 				"leave one out",
 				SPAN_SHOWN(name));
-	if (d == FABRIC_SAME_HOST && (tier.over || tier.mesh || tier.by_rail))
+	if (tier.torus[0] && (!tier.bits_per_s || tier.mesh || tier.by_rail))
+		return map_fail(r,
+				"tier %.*s is a torus: it needs rate=, of each link, and "
+				"cannot be mesh or rails",
+				SPAN_SHOWN(name));
+	if (tier.optical_ps && !tier.torus[0])
+		return map_fail(r,
+				"tier %.*s: optical= is for a torus; write one, as in "
+				"torus=4x4x4",
+				SPAN_SHOWN(name));
+	if (d == FABRIC_SAME_HOST &&
+	    (tier.torus[0] || tier.over || tier.mesh || tier.by_rail))
 		return map_fail(
 			r, "tier host: it may have latency=, rate= and within= only: "
 			   "the ranks of a host are joined by one switch");

@@ -49,6 +49,35 @@ static double row_least(const struct sim_net *net, const struct sim_level *l, ui
 	return least;
 }
 
+/* The narrowest of a place's links. */
+static double torus_least(const struct sim_net *net, const struct sim_level *l, int32_t r)
+{
+	const struct sim_torus *t = l->torus;
+	const uint32_t first =
+		t->first[l->group[r]] + l->index[l->child[r]] * 2 * t->dims;
+	double least = INFINITY;
+
+	for (uint32_t i = 0; i < 2 * t->dims; i++)
+		if (net->capacity[first + i] < least)
+			least = net->capacity[first + i];
+	return least;
+}
+
+/* So many links' worth a place has when all send to all: its two along the longest way by
+ * the mean number of links that a message takes there. */
+static double torus_spread(const struct sim_torus *t)
+{
+	double least = INFINITY;
+
+	for (unsigned i = 0; i < t->dims; i++) {
+		const double n = t->dim[i],
+			     mean = (double)(t->dim[i] * t->dim[i] / 4) / n;
+
+		least = 2 / mean < least ? 2 / mean : least;
+	}
+	return least;
+}
+
 /* The links from the children of a level into it. A mesh has one to each other child,
  * which counts only where ranks meet there: what passes on its way up is not held by it.
  */
@@ -74,6 +103,11 @@ static bool level_lower(const struct sim_net *net, const struct sim_level *l, bo
 			const double one = row_least(net, l, c, first, size);
 
 			lower(t, one, one * (size - 1) / count[c], l->tier);
+		} else if (meet && l->torus &&
+			   l->torus->first[l->group[r]] != SHARE_NONE) {
+			const double one = torus_least(net, l, r);
+
+			lower(t, one, one * torus_spread(l->torus) / count[c], l->tier);
 		}
 	}
 	free(count);

@@ -35,8 +35,15 @@ void *net_alloc(struct net_build *b, size_t count, size_t size)
 	struct sim_net_store *s = b->net->store;
 	void *p;
 
-	if (s->count == sizeof(s->piece) / sizeof(s->piece[0]))
-		return NULL;
+	if (s->count == s->room) {
+		const size_t room = s->room ? 2 * s->room : 64;
+		void **more = realloc(s->piece, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		s->piece = more;
+		s->room = room;
+	}
 	p = calloc(count ? count : 1, size);
 	if (p)
 		s->piece[s->count++] = p;
@@ -377,7 +384,9 @@ void sim_net_path(const struct sim_net *net, int32_t from, int32_t to, struct si
 	for (unsigned i = 1; i <= at; i++) {
 		if (i == at && l[i].child[from] == l[i].child[to])
 			break; /* ranks of a host, which has no network of its own */
-		if (i == at && l[i].mesh)
+		if (i == at && l[i].torus)
+			net_torus_way(&l[i], from, to, p);
+		else if (i == at && l[i].mesh)
 			way_across(&l[i], from, to, p);
 		else if (l[i].up)
 			way_up_and_down(&l[i], from, to, p);
@@ -391,6 +400,16 @@ void sim_net_path(const struct sim_net *net, int32_t from, int32_t to, struct si
 	p->most = net->capacity[net->links + p->out];
 	if (net->capacity[net->links + p->in] < p->most)
 		p->most = net->capacity[net->links + p->in];
+}
+
+double sim_net_setup(const struct sim_net *net)
+{
+	double setup = 0;
+
+	for (unsigned i = 1; i < net->levels; i++)
+		if (net->level[i].torus && net->level[i].torus->setup > setup)
+			setup = net->level[i].torus->setup;
+	return setup;
 }
 
 /* ---- all together --------------------------------------------------------------------
@@ -425,6 +444,11 @@ int sim_net_open(const struct fabric_map *map, const struct sim_net_options *opt
 		rc = ranks_place(&b);
 	if (!rc)
 		rc = net_links_make(&b);
+	if (!rc && options->shape[0] && sim_net_setup(b.net) <= 0)
+		rc = net_fail(
+			&b, 0,
+			"a shape is for an optical torus, and the map has none; add "
+			"torus= and optical= to a tier, or leave the shape out");
 	if (rc) {
 		sim_net_close(b.net);
 		return rc;
@@ -438,8 +462,10 @@ void sim_net_close(struct sim_net *net)
 {
 	if (!net)
 		return;
-	for (unsigned i = 0; net->store && i < net->store->count; i++)
+	for (size_t i = 0; net->store && i < net->store->count; i++)
 		free(net->store->piece[i]);
+	if (net->store)
+		free(net->store->piece);
 	free(net->store);
 	free(net);
 }

@@ -55,6 +55,20 @@ struct sim_net_options {
 	uint64_t seed; /* of SIM_SCATTERED */
 	const struct sim_fault *fault;
 	unsigned faults; /* at most SIM_FAULTS_MAX */
+	/* Of an optical torus, the job's; 0: the map's. */
+	uint32_t shape[FABRIC_TORUS_DIMS];
+};
+
+/* Places in a circle along each way, each with a link to both neighbours. A message goes
+ * the shorter way round, along one way after the other; where places are dead, along
+ * shortest ways around those. */
+struct sim_torus {
+	uint32_t dim[FABRIC_TORUS_DIMS];
+	unsigned dims;
+	uint32_t places;
+	double setup;	       /* s until it is switched to the job's hosts; 0: fixed */
+	const uint32_t *first; /* by group: its first link; SHARE_NONE: none */
+	const uint8_t **hops;  /* by group: from each place to each; NULL: none is dead */
 };
 
 /* One tier of the way up, or the ranks' hosts (the first). */
@@ -62,14 +76,15 @@ struct sim_level {
 	enum fabric_distance tier;
 	bool said; /* ranks can meet here */
 	bool mesh;
-	double latency;		      /* s */
-	const uint32_t *group;	      /* by rank: those of one group meet here */
-	const uint32_t *child;	      /* by rank: what of it is joined here */
-	const uint32_t *up, *down;    /* by child: links; SHARE_NONE: wide enough */
-	const uint32_t *pair;	      /* mesh, by group: the first of its links... */
-	const uint32_t *index, *size; /* ...child's place in it, by group how many */
-	double width;		      /* bytes/s of all its links together, one way */
-	const uint32_t *dead;	      /* mesh: links that are; NULL: none is */
+	double latency;		       /* s */
+	const uint32_t *group;	       /* by rank: those of one group meet here */
+	const uint32_t *child;	       /* by rank: what of it is joined here */
+	const uint32_t *up, *down;     /* by child: links; SHARE_NONE: wide enough */
+	const uint32_t *pair;	       /* mesh, by group: the first of its links... */
+	const uint32_t *index, *size;  /* ...child's place in it, by group how many */
+	const struct sim_torus *torus; /* by child: index is its place */
+	double width;		       /* bytes/s of all its links together, one way */
+	const uint32_t *dead;	       /* mesh: links that are; NULL: none is */
 	unsigned deads;
 };
 
@@ -90,6 +105,9 @@ struct sim_net {
 int sim_net_open(const struct fabric_map *map, const struct sim_net_options *options,
 		 struct sim_net **net, struct fabric_error *error);
 void sim_net_close(struct sim_net *net);
+
+/* Seconds until circuits are switched for the job, before it begins; 0: none are. */
+double sim_net_setup(const struct sim_net *net);
 
 struct sim_path {
 	uint32_t link[SHARE_ROUTE_MAX];

@@ -292,11 +292,14 @@ static int unused_fail(struct net_build *b, const char *name, const struct net_f
 				l ? fabric_distance_name(l->tier) : "",
 				l ? " joins " : "", l ? joined[what] : "");
 	if (pair)
-		return net_fail(b, 0, "\"%.100s\": tier %s has %s", name,
-				fabric_distance_name(l->tier),
-				l->mesh ? "no link between those two"
-					: "a switch, and no links pair by pair; name one "
-					  "of the two places");
+		return net_fail(
+			b, 0, "\"%.100s\": tier %s has %s", name,
+			fabric_distance_name(l->tier),
+			l->mesh	   ? "no link between those two"
+			: l->torus ? "a torus, whose links have no names; name one of "
+				     "the two places"
+				   : "a switch, and no links pair by pair; name one "
+				     "of the two places");
 	return net_fail(b, 0, "\"%.100s\": tier %s has one link for all rails", name,
 			fabric_distance_name(l->tier));
 }

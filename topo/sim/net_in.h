@@ -5,9 +5,11 @@
 
 #include "topo/sim/net.h"
 
+#define NET_LINKS_MAX (UINT32_C(1) << 24)
+
 struct sim_net_store {
-	void *piece[64];
-	unsigned count;
+	void **piece;
+	size_t count, room;
 };
 
 struct net_host {
@@ -63,7 +65,30 @@ __attribute__((format(printf, 3, 4))) int net_fail(struct net_build *b, unsigned
 /* Zeroed; lives as long as the network. */
 void *net_alloc(struct net_build *b, size_t count, size_t size);
 
+/* Groups of one level, as they are made. */
+struct tier_build {
+	const struct fabric_tier *tier;
+	enum fabric_distance below;
+	bool by_rail, below_by_rail;
+	uint32_t rails;
+	uint32_t groups, children;
+	uint32_t *group_of_child;
+	double *brings; /* by child: what ports of ranks below it can bring */
+	double *wide;	/* by child: what its link carries, where all is well */
+	double *part;	/* by child: of that, what is there */
+};
+
 int net_links_make(struct net_build *b);
+
+/* ---- net_torus.c ---- */
+/* Places and links of a level that is a torus. */
+int net_torus_make(struct net_build *b, struct sim_level *l, const struct tier_build *t);
+int net_torus_capacities(struct net_build *b, unsigned at, const struct tier_build *t,
+			 double *capacity, uint8_t *tier_of);
+void net_torus_way(const struct sim_level *l, int32_t from, int32_t to,
+		   struct sim_path *p);
+/* What is left of a link, a byte a second at least. */
+double net_left(double wide, double part);
 
 /* ---- net_fault.c ---- */
 /* What the options name, before hosts are read. */

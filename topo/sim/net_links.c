@@ -11,20 +11,6 @@
 
 #include "topo/sim/net_in.h"
 
-#define LINKS_MAX (UINT32_C(1) << 24)
-
-/* Groups of one level, as they are made. */
-struct tier_build {
-	const struct fabric_tier *tier;
-	bool by_rail, below_by_rail;
-	uint32_t rails;
-	uint32_t groups, children;
-	uint32_t *group_of_child;
-	double *brings; /* by child: what ports of ranks below it can bring */
-	double *wide;	/* by child: what its link carries, where all is well */
-	double *part;	/* by child: of that, what is there */
-};
-
 /* What of the level below a slot belongs to, as it is joined here. */
 static uint32_t child_of(const struct tier_build *t, enum fabric_distance below,
 			 const struct net_host *h, uint32_t rail)
@@ -72,8 +58,7 @@ static void wide_set(struct net_build *b, struct tier_build *t, enum fabric_dist
 	}
 }
 
-/* What is left of a link, a byte a second at least. */
-static double left(double wide, double part)
+double net_left(double wide, double part)
 {
 	wide *= part;
 	return part == 1 ? wide : wide < 1 ? 1 : (double)(uint64_t)wide;
@@ -81,10 +66,10 @@ static double left(double wide, double part)
 
 static int link_room(struct net_build *b, uint64_t more)
 {
-	if (b->net->links + more <= LINKS_MAX)
+	if (b->net->links + more <= NET_LINKS_MAX)
 		return 0;
 	return net_fail(b, 0, "more than %u links; leave out mesh, or join fewer groups",
-			LINKS_MAX);
+			NET_LINKS_MAX);
 }
 
 /* A link up and one down for each child that could bring more than they carry. */
@@ -97,14 +82,14 @@ static int tree_links(struct net_build *b, struct sim_level *l, struct tier_buil
 	if (!up || !down)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < t->children; c++) {
-		const double wide = left(t->wide[c], t->part[c]);
+		const double wide = net_left(t->wide[c], t->part[c]);
 		const bool narrow = t->brings[c] > wide;
 
 		l->width += wide;
 		up[c] = narrow ? b->net->links++ : SHARE_NONE;
 		down[c] = narrow ? b->net->links++ : SHARE_NONE;
 		brings_above[c] = narrow ? wide : t->brings[c];
-		if (b->net->links > LINKS_MAX)
+		if (b->net->links > NET_LINKS_MAX)
 			return link_room(b, 0);
 	}
 	l->up = up;
@@ -123,7 +108,7 @@ static int mesh_links(struct net_build *b, struct sim_level *l, struct tier_buil
 	if (!pair || !size || !index)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < t->children; c++) {
-		l->width += left(t->wide[c], t->part[c]);
+		l->width += net_left(t->wide[c], t->part[c]);
 		if (t->wide[c] > 0)
 			index[c] = size[t->group_of_child[c]]++;
 		brings_above[c] = t->brings[c];
@@ -142,6 +127,17 @@ static int mesh_links(struct net_build *b, struct sim_level *l, struct tier_buil
 	l->size = size;
 	l->index = index;
 	return 0;
+}
+
+/* Links to neighbours hold nobody on his way up. */
+static int torus_links(struct net_build *b, struct sim_level *l, struct tier_build *t,
+		       double *brings_above)
+{
+	for (uint32_t c = 0; c < t->children; c++) {
+		l->width += net_left(t->wide[c], t->part[c]);
+		brings_above[c] = t->brings[c];
+	}
+	return net_torus_make(b, l, t);
 }
 
 /* Who meets where, and what each could bring. */
@@ -194,6 +190,7 @@ static int level_make(struct net_build *b, unsigned at, enum fabric_distance bel
 	struct sim_level *l = &b->net->level[at];
 	struct tier_build t = {.tier = fabric_map_tier(b->map, l->tier),
 			       .rails = fabric_map_rails(b->map),
+			       .below = below,
 			       .below_by_rail = under->by_rail};
 	double *port = NULL, *above;
 	int rc;
@@ -224,7 +221,11 @@ static int level_make(struct net_build *b, unsigned at, enum fabric_distance bel
 		return rc;
 	if (at > 1)
 		brings_pass(b, &t, under, *sends);
-	rc = t.tier->mesh ? mesh_links(b, l, &t, above) : tree_links(b, l, &t, above);
+	if (t.tier->torus[0])
+		rc = torus_links(b, l, &t, above);
+	else
+		rc = t.tier->mesh ? mesh_links(b, l, &t, above)
+				  : tree_links(b, l, &t, above);
 	*under = t;
 	*sends = above;
 	return rc;
@@ -301,7 +302,8 @@ static void tree_capacities(const struct sim_net *net, unsigned at,
 	for (uint32_t c = 0; c < t->children; c++) {
 		if (l->up[c] == SHARE_NONE)
 			continue;
-		capacity[l->up[c]] = capacity[l->down[c]] = left(t->wide[c], t->part[c]);
+		capacity[l->up[c]] = capacity[l->down[c]] =
+			net_left(t->wide[c], t->part[c]);
 		tier_of[l->up[c]] = tier_of[l->down[c]] = (uint8_t)at;
 	}
 }
@@ -337,7 +339,7 @@ static int mesh_link(struct net_build *b, struct sim_level *l, const struct tier
 
 	if (c != d)
 		part *= t->part[d];
-	capacity[at] = left((double)(uint64_t)(t->wide[c] / (size - 1)), part);
+	capacity[at] = net_left((double)(uint64_t)(t->wide[c] / (size - 1)), part);
 	if (pair > 0)
 		return 0;
 	if (!(l->deads & (l->deads + 1))) { /* 0, 1, 3, 7: full */
@@ -396,6 +398,8 @@ static int capacities_set(struct net_build *b, struct tier_build *made)
 		else if (net->level[i].mesh)
 			rc = mesh_capacities(b, i, &made[i], net->level[i - 1].tier,
 					     capacity, tier_of);
+		else if (net->level[i].torus)
+			rc = net_torus_capacities(b, i, &made[i], capacity, tier_of);
 	}
 	for (int32_t r = 0; !rc && r < net->ranks; r++) {
 		double *p = &capacity[net->links + (size_t)r * SIM_PORTS];

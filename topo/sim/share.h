@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHARE_ROUTE_MAX 10 /* links of a route */
+#define SHARE_ROUTE_MAX 40 /* links of a route */
 #define SHARE_NONE	UINT32_MAX
 
 struct share;

@@ -46,6 +46,16 @@ static void test_tiers(void)
 	tap_ok(t && t->mesh && t->latency_ps == 0 && t->within == FABRIC_UNKNOWN,
 	       "the highest, without latency");
 	fabric_map_free(map);
+	map = map_of(HEAD "tier rack latency=1us rate=100G torus=4x3x2 optical=10ms\n"
+			  "tier far latency=1us rate=1G torus=64\n");
+	t = fabric_map_tier(map, FABRIC_SAME_RACK);
+	tap_ok(t && t->torus[0] == 4 && t->torus[1] == 3 && t->torus[2] == 2 &&
+		       t->optical_ps == 10000000000,
+	       "a torus that is switched");
+	t = fabric_map_tier(map, FABRIC_OTHER_BUILDING);
+	tap_ok(t && t->torus[0] == 64 && !t->torus[1] && !t->optical_ps,
+	       "one of one way");
+	fabric_map_free(map);
 	map = map_of(HEAD "host a b/z/k\n");
 	tap_ok(fabric_map_ranks(map) == 1 && !fabric_map_tier(map, FABRIC_SAME_RACK),
 	       "a map that says nothing of it");
@@ -131,6 +141,24 @@ static void test_refused(void)
 		"tier rack latency=1us within=far\ntier zone latency=1us within=host\n"
 		"tier far latency=1us\ntier host latency=1us within=far\n",
 		4, "which is smaller");
+	refused(HEAD "tier rack latency=1us torus=4x4\n", 3, "it needs rate=");
+	refused(HEAD "tier rack latency=1us torus=4x4 rate=1G mesh\n", 3,
+		"cannot be mesh");
+	refused(HEAD "tier rack latency=1us torus=4x4 rate=1G rails\n", 3, "or rails");
+	refused(HEAD "tier rack latency=1us optical=1ms\n", 3, "optical= is for a torus");
+	refused(HEAD "tier rack latency=1us torus=4 rate=1G optical=0ms\n", 3,
+		"is none of");
+	refused(HEAD "tier host latency=1us torus=2 rate=1G\n", 3,
+		"tier host: it may have");
+	for (size_t i = 0; i < 9; i++) {
+		static const char *const none[9] = {
+			"", "1", "x", "4x", "4x1", "x4", "2x2x2x2", "66", "40x40x41"};
+		char line[96];
+
+		snprintf(line, sizeof(line),
+			 HEAD "tier rack latency=1us rate=1G torus=%s\n", none[i]);
+		refused(line, 3, "is none of");
+	}
 	refused(HEAD "rail r1 0G\n", 3, "is no speed");
 	refused(HEAD "ranks 0\n", 3, "a host has 1 to 1024");
 	refused(HEAD "ranks 1025\n", 3, "a host has 1 to 1024");

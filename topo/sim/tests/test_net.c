@@ -242,6 +242,112 @@ static void refused(const char *text, struct sim_net_options o, unsigned line,
 	fabric_map_free(map);
 }
 
+/* ---- torus ---------------------------------------------------------------------------
+ */
+
+#define TORUS                        \
+	HEAD "grid n[01-60] 1/1/1\n" \
+	     "tier rack latency=1us rate=100G torus=5x4x3\n"
+
+/* Where the links of a way lead to; UINT32_MAX: they do not follow each other. */
+static uint32_t walk(const struct sim_path *p, uint32_t at, const bool *dead)
+{
+	static const uint32_t dim[] = {5, 4, 3}, stride[] = {1, 5, 20};
+
+	for (unsigned i = 0; i < p->links; i++) {
+		const uint32_t way = p->link[i] / 2 % 3, down = p->link[i] % 2;
+		uint32_t k = at / stride[way] % dim[way];
+
+		if (p->link[i] / 6 != at)
+			return UINT32_MAX;
+		at -= k * stride[way];
+		k = (k + (down ? dim[way] - 1 : 1)) % dim[way];
+		at += k * stride[way];
+		if (dead[at])
+			return UINT32_MAX;
+	}
+	return at;
+}
+
+static uint32_t around(uint32_t a, uint32_t z, uint32_t n)
+{
+	const uint32_t up = (z + n - a) % n;
+
+	return up < n - up ? up : n - up;
+}
+
+static uint32_t apart(uint32_t a, uint32_t z)
+{
+	return around(a % 5, z % 5, 5) + around(a / 5 % 4, z / 5 % 4, 4) +
+	       around(a / 20, z / 20, 3);
+}
+
+/* Every two of a network whose ranks are on hosts by number. */
+static void pairs_look(const struct sim_net *net, const bool *dead, bool shortest,
+		       const char *what)
+{
+	unsigned wrong = 0, longer = 0;
+
+	for (int32_t a = 0; a < net->ranks; a++) {
+		for (int32_t z = 0; z < net->ranks; z++) {
+			const struct sim_path p = a == z ? (struct sim_path){.links = 0}
+							 : path_of(net, a, z);
+			const uint32_t far = apart(net->host[a], net->host[z]);
+
+			wrong += walk(&p, net->host[a], dead) != net->host[z] ||
+				 p.links < far ||
+				 (a != z && ps_of(p) != (int64_t)p.links * 1000000);
+			longer += p.links > far;
+		}
+	}
+	tap_ok(!wrong && (longer > 0) == !shortest, "%s: %u wrong, %u longer", what,
+	       wrong, longer);
+}
+
+static void test_torus(void)
+{
+	const struct sim_fault holes[] = {{"n01", 0}, {"n02", 0}, {"n07", 0}, {"n33", 0}};
+	bool dead[60] = {false};
+	struct sim_net *net = net_of(TORUS, &(struct sim_net_options){.ranks = 60});
+	struct sim_path p = path_of(net, 0, 1);
+
+	pairs_look(net, dead, true, "the shortest ways");
+	tap_ok(net->capacity[p.link[0]] == 12.5e9, "links have the rate that is said");
+	tap_ok(path_of(net, 0, 10).link[0] % 6 == 2 &&
+		       path_of(net, 5, 15).link[0] % 6 == 3,
+	       "half way round, places differ in which way");
+	sim_net_close(net);
+	net = net_of(TORUS,
+		     &(struct sim_net_options){.ranks = 56, .fault = holes, .faults = 4});
+	dead[0] = dead[1] = dead[6] = dead[32] = true;
+	pairs_look(net, dead, false, "around dead hosts");
+	sim_net_close(net);
+	net = faulty(TORUS, 60, "n03", 0.5);
+	tap_ok(path_of(net, 2, 3).most == 10e9, "slow ports are no slow links");
+	sim_net_close(net);
+}
+
+/* Switched: the torus is that of the job, whoever is dead. */
+static void test_optical(void)
+{
+	static const char map[] = HEAD "grid n[01-60] 1/1/1\ntier rack latency=1us "
+				       "rate=100G torus=5x4x3 optical=10ms\n";
+	const struct sim_fault holes[] = {{"n01", 0}, {"n07", 0}};
+	struct sim_net *net = net_of(map, &(struct sim_net_options){.ranks = 60});
+
+	tap_ok(sim_net_setup(net) == 0.01, "it takes its time");
+	tap_is_int(path_of(net, 0, 59).links, 3, "the map's shape");
+	sim_net_close(net);
+	net = net_of(map,
+		     &(struct sim_net_options){
+			     .ranks = 32, .fault = holes, .faults = 2, .shape = {4, 8}});
+	tap_is_int(net->host[0], 1, "dead hosts are left out");
+	tap_ok(path_of(net, 0, 3).links == 1 && path_of(net, 0, 28).links == 1 &&
+		       path_of(net, 0, 18).links == 6,
+	       "the job's own shape, round both ways");
+	sim_net_close(net);
+}
+
 static void fault_refused(const char *text, int32_t ranks, const char *name, double part,
 			  unsigned line, const char *words)
 {
@@ -289,6 +395,31 @@ static void test_faults_refused(void)
 	fault_refused(HEAD "ranks 1\nhost a b1/z1/k1 r0=x r1=y\nhost b b1/z1/k1 r0=x "
 			   "r1=y\ntier rack latency=1us rails\n",
 		      2, "a:r0", 0, 6, "the highest tier is by rails");
+}
+
+static void test_torus_refused(void)
+{
+	static const char optical[] = HEAD "grid n[01-60] 1/2/1\ntier rack latency=1us "
+					   "rate=100G torus=5x3x2 optical=10ms\n"
+					   "tier zone latency=2us\n";
+	const struct sim_fault holes[] = {{"n02", 0}, {"n04", 0}, {"n05", 0}, {"n07", 0}};
+	const struct sim_net_options parted = {.ranks = 4, .fault = holes, .faults = 4};
+
+	refused(HEAD "grid n[01-30] 1/1/1\ntier rack latency=1us rate=1G torus=4x4\n",
+		(struct sim_net_options){.ranks = 2}, 5,
+		"has 16 places, but it joins 30");
+	refused(TORUS, (struct sim_net_options){.ranks = 2, .shape = {2}}, 0,
+		"a shape is for an optical torus");
+	refused(optical, (struct sim_net_options){.ranks = 20, .shape = {4, 4}}, 5,
+		"has 16 places, but tier rack joins 20");
+	refused(optical, (struct sim_net_options){.ranks = 40, .shape = {4, 10}}, 5,
+		"ranks 0 and 30 are in two places");
+	refused(HEAD "grid n[01-16] 1/1/1\ntier rack latency=1us rate=1G torus=16\n",
+		parted, 5, "dead hosts part the torus");
+	fault_refused(HEAD "grid n[01-16] 1/1/4\ntier rack latency=1us\n"
+			   "tier zone latency=1us rate=1G torus=4\n",
+		      16, "b1/z1/k1:b1/z1/k2", 0.5, 0,
+		      "a torus, whose links have no names");
 }
 
 /* Hosts that name their rails are on those. */
@@ -342,8 +473,11 @@ int main(void)
 	test_slow_links();
 	test_dead_mesh();
 	test_dead();
+	test_torus();
+	test_optical();
 	test_named_rails();
 	test_refused();
 	test_faults_refused();
+	test_torus_refused();
 	return tap_done();
 }

@@ -17,6 +17,9 @@ static const char *const maps[] = {
 	/* buildings so far apart that READY and the window can count */
 	("weft-fabric 1\nrail r0 100G\ngrid n[01-96] 2/1/1\ntier rack latency=1us\n"
 	 "tier far latency=900us\n"),
+	/* a torus, whose links are wide enough for neighbours */
+	("weft-fabric 1\nrail r0 100G\ngrid n[01-96] 1/1/1\n"
+	 "tier rack latency=1us rate=200G torus=4x4x6\n"),
 };
 
 static bool near(double a, double b)
@@ -121,6 +124,8 @@ static void test_faults(void)
 	static const char mesh[] =
 		"weft-fabric 1\nrail r0 100G\ngrid n[001-120] 4/1/1\n"
 		"tier rack latency=1us\ntier far latency=9us rate=2T mesh\n";
+	static const char torus[] = "weft-fabric 1\nrail r0 100G\ngrid n[001-100] 1/1/1\n"
+				    "tier rack latency=1us rate=200G torus=5x20\n";
 	static const struct sim_fault fault[] = {{"b1/z1/k1:b2/z1/k1", 0},
 						 {"b2/z1/k1:b3/z1/k1", 0.5},
 						 {"n007", 0.25},
@@ -129,6 +134,7 @@ static void test_faults(void)
 
 	map_compare(&t, mesh, SIM_PACKED, fault, 4);
 	map_compare(&t, mesh, SIM_RAILS, fault, 4);
+	map_compare(&t, torus, SIM_PACKED, fault + 2, 2);
 	tap_ok(!t.wrong && t.done, "with things slow and dead: %u as in full", t.done);
 	tap_diag("%u are left to the engine", t.not_here);
 }
