@@ -14,6 +14,7 @@
 #include "cli/info_vars.h"
 #include "cli/json.h"
 #include "cli/parse.h"
+#include "cli/place.h"
 #include "cli/usage.h"
 #include "coll/boot/boot_env.h"
 #include "coll/exec/net.h"
@@ -53,10 +54,26 @@ static const char help_text[] =
 
 /* ---- libfabric and variables ------------------------------------------------------- */
 
+/* Where the provider is, or that it is nowhere. */
+static const char *provider_cure(char *text, size_t size)
+{
+	char dir[512];
+
+	if (place_find(dir, sizeof(dir)))
+		snprintf(text, size, "FI_PROVIDER_PATH=%s", dir);
+	else
+		snprintf(text, size,
+			 "make install (or the package libfabric-weft), or "
+			 "FI_PROVIDER_PATH "
+			 "naming the folder of libweft-fi.so: it is not "
+			 "in " WEFT_PROVIDERDIR);
+	return text;
+}
+
 static void provider_found(struct findings *f)
 {
 	const char *filter = getenv("FI_PROVIDER");
-	char list[512];
+	char list[512], cure[768];
 
 	net_provider_list(list, sizeof(list));
 	if (strcmp(list, "none") == 0)
@@ -73,7 +90,7 @@ static void provider_found(struct findings *f)
 		findings_add(f, LEVEL_WARN, "provider",
 			     filter && !strstr(filter, "weft")
 				     ? "FI_PROVIDER=weft, or unset it"
-				     : "FI_PROVIDER_PATH=" WEFT_PROVIDERDIR,
+				     : provider_cure(cure, sizeof(cure)),
 			     "weft is not among those that libfabric finds: %.200s",
 			     list);
 }

@@ -379,7 +379,8 @@ int doctor_job(const struct doctor_opts *opts, struct findings *own,
 
 	*count = 0;
 	job.opts = opts;
-	job.perf_opts = (struct perf_opts){.operation = "allreduce",
+	job.perf_opts = (struct perf_opts){.who = "doctor",
+					   .operation = "allreduce",
 					   .first = sizes[0],
 					   .last = sizes[SIZES - 1],
 					   .budget_us = opts->budget_us,

@@ -94,6 +94,9 @@ uninstall-local:
 TESTS += %D%/tests/completion.t
 EXTRA_DIST += %D%/tests/completion.t %D%/completion/weft.bash
 
+TESTS += %D%/tests/misconfigured.t
+EXTRA_DIST += %D%/tests/misconfigured.t
+
 TESTS += %D%/tests/doctor.t
 EXTRA_DIST += %D%/tests/doctor.t
 

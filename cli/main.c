@@ -48,7 +48,7 @@ static const struct cmd *cmd_find(const char *name)
 	for (const struct cmd *c = cmd_table; c->name; c++)
 		if (strcmp(name, c->name) == 0)
 			return c;
-	fprintf(stderr, "weft: there is no command \"%s\"\n", name);
+	fprintf(stderr, "weft: there is no command \"%s\"; those there are:\n", name);
 	usage(stderr);
 	return NULL;
 }

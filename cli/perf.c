@@ -314,6 +314,7 @@ static int parse_args(int argc, char **argv, struct perf_opts *o)
 
 	*o = (struct perf_opts){.first = 8,
 				.last = 16 << 20,
+				.who = "perf",
 				.budget_us = BUDGET_US,
 				.type = WEFT_FP32,
 				.op = WEFT_SUM,
@@ -487,7 +488,7 @@ static enum outcome measure_all(struct perf *p)
 		    op_possible(p, &perf_op_table[i], &why))
 			total += size_counts(p, &perf_op_table[i], counts);
 	if (total == 0) {
-		fprintf(stderr, "weft perf: %s\n", why);
+		fprintf(stderr, "weft %s: %s\n", p->opts->who, why);
 		return NOT_GOOD;
 	}
 	p->begin_us = exec_now();
@@ -533,10 +534,10 @@ static bool perf_alloc(struct perf *p)
 	    p->even && p->got)
 		return perf_memory_open(p, len * src, len * dst);
 	fprintf(stderr,
-		"weft perf: rank %" PRId32
+		"weft %s: rank %" PRId32
 		": no memory for %zu blocks of %zu bytes: choose "
 		"smaller --sizes\n",
-		p->rank, src + dst, len);
+		p->opts->who, p->rank, src + dst, len);
 	return false;
 }
 
@@ -554,7 +555,7 @@ bool perf_open(struct perf *p, const struct perf_opts *o)
 	if (!result)
 		result = weft_comm_create(p->ctx, NULL, &p->comm);
 	if (result) {
-		fprintf(stderr, "weft perf: %s: %s\n", weft_strerror(result),
+		fprintf(stderr, "weft %s: %s: %s\n", p->opts->who, weft_strerror(result),
 			weft_error_detail());
 		return false;
 	}

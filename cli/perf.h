@@ -19,6 +19,7 @@
 
 /* From the command line. */
 struct perf_opts {
+	const char *who;       /* the command that speaks */
 	const char *operation; /* or "all" */
 	const char *sizes;     /* as given, or NULL */
 	uint64_t first, last;  /* bytes */

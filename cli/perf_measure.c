@@ -32,8 +32,8 @@ static int64_t now_ns(void)
 
 void perf_say_error(const struct perf *p, const char *what, enum weft_result result)
 {
-	fprintf(stderr, "weft perf: rank %" PRId32 ": %s: %s: %s\n", p->rank, what,
-		weft_strerror(result), weft_error_detail());
+	fprintf(stderr, "weft %s: rank %" PRId32 ": %s: %s: %s\n", p->opts->who, p->rank,
+		what, weft_strerror(result), weft_error_detail());
 }
 
 /* Adds what one call moved. */
@@ -302,7 +302,7 @@ bool perf_measure(struct perf *p, const struct perf_op *op, uint64_t count,
 	*row = (struct perf_row){.op = op, .count = count, .bytes = count * p->elem};
 	row->algorithm = perf_algorithm(p, op, count);
 	if (!row->algorithm) {
-		fprintf(stderr, "weft perf: %s\n", weft_error_detail());
+		fprintf(stderr, "weft %s: %s\n", p->opts->who, weft_error_detail());
 		return false;
 	}
 	if (p->opts->explain)

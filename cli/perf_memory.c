@@ -16,17 +16,17 @@
 
 static bool fault(const struct perf *p, const char *what)
 {
-	fprintf(stderr, "weft perf: rank %" PRId32 ": %s GPU %" PRId32 ": %s\n", p->rank,
-		what, p->memory.device, gpu_error(p->memory.gpu));
+	fprintf(stderr, "weft %s: rank %" PRId32 ": %s GPU %" PRId32 ": %s\n",
+		p->opts->who, p->rank, what, p->memory.device, gpu_error(p->memory.gpu));
 	return false;
 }
 
 static void no_memory(const struct perf *p, size_t src, size_t dst)
 {
 	fprintf(stderr,
-		"weft perf: rank %" PRId32 ": no memory for %zu and %zu bytes: choose "
+		"weft %s: rank %" PRId32 ": no memory for %zu and %zu bytes: choose "
 		"smaller --sizes\n",
-		p->rank, src, dst);
+		p->opts->who, p->rank, src, dst);
 }
 
 /* The GPU of this rank, of those of its host. */
@@ -38,14 +38,16 @@ static bool device_open(struct perf *p)
 
 	if (gpu_open(NULL, &m->gpu)) {
 		m->gpu = NULL;
-		fprintf(stderr, "weft perf: no memory\n");
+		fprintf(stderr, "weft %s: no memory\n", p->opts->who);
 		return false;
 	}
 	if (!m->gpu->devices) {
 		fprintf(stderr,
-			"weft perf: rank %" PRId32
-			": --memory cuda, but this process has no GPU: %s\n",
-			p->rank, m->gpu->why);
+			"weft %s: rank %" PRId32
+			": --memory cuda, but this process has no GPU: %s; use --memory "
+			"host, or see the "
+			"GPUs of weft info\n",
+			p->opts->who, p->rank, m->gpu->why);
 		return false;
 	}
 	if (text && !parse_int(text, 0, INT32_MAX, &local))

@@ -164,9 +164,9 @@ static bool found_in(struct perf *p, const struct data_view *v, enum data_kind k
 		return true;
 	data_explain(&p->data, v, kind, rank, round, at, text, sizeof(text));
 	fprintf(stderr,
-		"weft perf: rank %" PRId32 ": %s of %" PRIu64 " %s: element %" PRIu64
+		"weft %s: rank %" PRId32 ": %s of %" PRIu64 " %s: element %" PRIu64
 		" of %s %" PRId32 " is %s\n",
-		p->rank, what, v->count, weft_type_name(p->opts->type), at,
+		p->opts->who, p->rank, what, v->count, weft_type_name(p->opts->type), at,
 		kind == DATA_RESULT ? "the result at" : "the block of", rank, text);
 	return false;
 }
@@ -385,10 +385,10 @@ static bool dynamic_check(struct perf *p, uint64_t count, bool sampled)
 		if (p->got[r] == count)
 			continue;
 		fprintf(stderr,
-			"weft perf: rank %" PRId32 ": alltoallv_dynamic: %" PRIu64
+			"weft %s: rank %" PRId32 ": alltoallv_dynamic: %" PRIu64
 			" elements of rank %" PRId32 " are counted, it sent %" PRIu64
 			"\n",
-			p->rank, p->got[r], r, count);
+			p->opts->who, p->rank, p->got[r], r, count);
 		return false;
 	}
 	return alltoall_check(p, count, sampled);

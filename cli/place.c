@@ -62,6 +62,31 @@ void place_provider(void)
 	was_set = setenv("FI_PROVIDER_PATH", path, 0) == 0;
 }
 
+static bool has_module(const char *dir)
+{
+	char path[PATH_MAX + sizeof(MODULE) + 1];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, MODULE);
+	return access(path, R_OK) == 0;
+}
+
+bool place_find(char *text, size_t size)
+{
+	char exe[PATH_MAX];
+	const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	int len;
+
+	exe[n > 0 ? n : 0] = '\0';
+	if (place_relative(exe, WEFT_BINDIR, WEFT_PROVIDERDIR, text, size) &&
+	    has_module(text))
+		return true;
+	len = strrchr(exe, '/') ? (int)(strrchr(exe, '/') - exe) : 0;
+	if (snprintf(text, size, "%.*s/prov", len, exe) < (int)size && has_module(text))
+		return true;
+	return snprintf(text, size, "%s", WEFT_PROVIDERDIR) < (int)size &&
+	       has_module(text);
+}
+
 bool place_was_set(void)
 {
 	return was_set;

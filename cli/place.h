@@ -26,6 +26,11 @@ bool place_relative(const char *exe, const char *bindir, const char *providerdir
  */
 void place_provider(void);
 
+/* The folder that the provider lies in, as this program sees it: beside it as installed,
+ * below it in a build tree, or where it was configured to be installed. False: in none of
+ * them. */
+bool place_find(char *text, size_t size);
+
 /* Whether place_provider() has set it. */
 bool place_was_set(void);
 

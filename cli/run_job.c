@@ -430,6 +430,18 @@ static bool job_signals(struct job *job)
 	return job->signal_fd >= 0;
 }
 
+/* What is to be done where a program cannot be run. */
+static const char *cure(int why)
+{
+	return why == ENOENT ? "; give its path, or a name that PATH finds"
+	       : why == EACCES
+		       ? "; make it executable (chmod +x), or name its interpreter"
+	       : why == ENOEXEC
+		       ? "; it is no program of this machine, or has no line #! that "
+			 "names its interpreter"
+		       : "";
+}
+
 /* One rank, with its pipes. False: said why, status set. */
 static bool start_rank(struct job *job, const struct run_child_attr *attr, int32_t r)
 {
@@ -443,8 +455,8 @@ static bool start_rank(struct job *job, const struct run_child_attr *attr, int32
 		pid = run_child_start(attr, r, out[1], err[1], &what);
 	if (pid < 0) {
 		job->status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
-		job_say(job, "cannot start rank %" PRId32 " of %s: %s: %s", r,
-			attr->argv[0], what, strerror(errno));
+		job_say(job, "cannot start rank %" PRId32 " of %s: %s: %s%s", r,
+			attr->argv[0], what, strerror(errno), cure(errno));
 	}
 	if (out[1] >= 0)
 		close(out[1]);

@@ -91,6 +91,7 @@ static int parse_args(int argc, char **argv, struct tune_opts *o)
 	*o = (struct tune_opts){.perf = {.first = 8,
 					 .last = 4 << 20,
 					 .sizes = "8:4M",
+					 .who = "tune",
 					 .budget_us = BUDGET_US,
 					 .type = WEFT_FP32,
 					 .op = WEFT_SUM}};
@@ -298,7 +299,10 @@ static int out_open(struct tuning *t)
 	t->out = t->opts->out ? fopen(t->opts->out, "we") : stdout;
 	if (t->out)
 		return 0;
-	fprintf(stderr, "weft tune: --out %s: %s\n", t->opts->out, strerror(errno));
+	fprintf(stderr,
+		"weft tune: --out %s: %s; name a file in a folder that can be written "
+		"to\n",
+		t->opts->out, strerror(errno));
 	return 1;
 }
 

@@ -7,9 +7,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include "gpu/null/null.h"
 
@@ -37,6 +41,43 @@ static void *load_beside(const char *up)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* Whether this code is in the program itself, not in a library of it. */
+static bool in_program(void)
+{
+	const uintptr_t headers = getauxval(AT_PHDR);
+	Dl_info info;
+
+	return dladdr((const void *)&ENTRY_NAME, &info) && headers &&
+	       (uintptr_t)info.dli_fbase == (headers & ~(uintptr_t)4095);
+}
+
+/* For the command, which was installed with the library and may have been moved with it:
+ * as far from it as when it was configured. */
+static void *load_moved(void)
+{
+	static const char bin[] = WEFT_BINDIR, lib[] = WEFT_LIBDIR;
+	char exe[PATH_MAX], path[2 * PATH_MAX];
+	size_t common = 0, end;
+	ssize_t n = in_program() ? readlink("/proc/self/exe", exe, sizeof(exe) - 1) : -1;
+	const char *slash;
+
+	if (n <= 0)
+		return NULL;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	/* What both begin with, up to a slash. */
+	for (size_t i = 0; bin[i] && bin[i] == lib[i]; i++)
+		common = bin[i] == '/' ? i : common;
+	end = slash ? (size_t)(slash - exe) : 0;
+	if (end < strlen(bin + common) ||
+	    strncmp(exe + end - strlen(bin + common), bin + common,
+		    strlen(bin + common)) != 0)
+		return NULL;
+	snprintf(path, sizeof(path), "%.*s%s/" LIBRARY_NAME,
+		 (int)(end - strlen(bin + common)), exe, lib + common);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 /* NULL, with the reason in why. */
 static void *load(const char *named, char *why)
 {
@@ -48,6 +89,8 @@ static void *load(const char *named, char *why)
 		library = load_beside("");
 		if (!library)
 			library = load_beside("../");
+		if (!library)
+			library = load_moved();
 		if (!library)
 			library = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
 	}

@@ -242,6 +242,10 @@ weft_bin=`test "x$prefix" != xNONE || prefix=$ac_default_prefix
   test "x$exec_prefix" != xNONE || exec_prefix=$prefix
   eval "weft_e=$bindir"; eval "echo $weft_e"`
 AC_DEFINE_UNQUOTED([WEFT_BINDIR], ["$weft_bin"], [Where the command is installed.])
+weft_lib=`test "x$prefix" != xNONE || prefix=$ac_default_prefix
+  test "x$exec_prefix" != xNONE || exec_prefix=$prefix
+  eval "weft_e=$libdir"; eval "weft_e=$weft_e"; eval "echo $weft_e"`
+AC_DEFINE_UNQUOTED([WEFT_LIBDIR], ["$weft_lib"], [Where libraries are installed.])
 AS_IF([test "x$weft_expanded" = "x$weft_looks"],
   [WEFT_ROW([provider], [found], [libfabric looks in $weft_expanded by itself])],
   [WEFT_ROW([provider], [by path], [goes to $weft_expanded, where libfabric does not look by itself:])

@@ -76,9 +76,9 @@ fi
 # All of it can be moved: nothing but the folder of the command says where the rest is.
 moved=$tmp/else/where
 if is_sanitized "$dest$providerdir/libweft-fi.so"; then
-	skip 3 "libfabric cannot load a module that was built with sanitizers"
+	skip 4 "libfabric cannot load a module that was built with sanitizers"
 elif [ "$(pkg-config --variable=libdir libfabric)/libfabric" = "$providerdir" ]; then
-	skip 3 "configured for the folder that libfabric looks in by itself"
+	skip 4 "configured for the folder that libfabric looks in by itself"
 else
 	mkdir -p "${moved%/*}"
 	cp -a "$dest$prefix" "$moved"
@@ -91,6 +91,12 @@ else
 	ok "moved elsewhere, the command finds the provider beside it" uses_moved
 	ok "and so do the ranks that it starts" env -u FI_PROVIDER_PATH FI_PROVIDER=weft timeout 60 \
 		"$moved/bin/weft" run -n 2 "$moved/bin/weft" perf barrier --iters 5
+	gpu_beside() {
+		env -u WEFT_GPU_LIB -u LD_LIBRARY_PATH "$moved/bin/weft" info >"$tmp/moved"
+		cat "$tmp/moved"
+		! grep -q 'no GPU library' "$tmp/moved"
+	}
+	ok "and the library for GPUs" gpu_beside
 	keeps() {
 		FI_PROVIDER_PATH=$tmp "$moved/bin/weft" info | grep -qxF "  FI_PROVIDER_PATH=$tmp"
 	}

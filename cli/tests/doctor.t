@@ -177,6 +177,18 @@ attach_insisted() {
 }
 ok "what a variable insists on and is not there is FAIL" attach_insisted
 
+# Where the provider is, and not where it would be if it had been installed.
+advises() {
+	FI_PROVIDER_PATH=$tmp "$weft" doctor >"$tmp/out" 2>&1
+	cat "$tmp/out"
+	grep -A1 '^WARN  provider  *weft is not among' "$tmp/out" | grep -qxE " *-> FI_PROVIDER_PATH=$(readlink -f "$build")/prov"
+}
+if [ -e "$build/prov/libweft-fi.so" ] && [ "$(readlink -f "$weft")" = "$(readlink -f "$build")/weft" ]; then
+	ok "a provider that is not found: the folder that it is in" advises
+else
+	skip 1 "the provider is not beside the command"
+fi
+
 ranks() {
 	FI_PROVIDER=tcp timeout 120 "$weft" run -n 2 --no-prefix "$weft" doctor --budget 1 \
 		>"$tmp/out" 2>"$tmp/err"

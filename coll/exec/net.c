@@ -16,9 +16,15 @@
 
 static enum weft_result net_failed(const struct net *net, const char *what, int rc)
 {
-	return error_set(WEFT_ERR_PROVIDER, "provider %s: %s failed: %s",
+	const char *cure =
+		rc == -FI_EMFILE || rc == -ENFILE ? "raise the limit: ulimit -n 65536"
+		: rc == -FI_ENOMEM
+			? "see weft doctor, which looks at the limits of memory"
+			: "FI_LOG_LEVEL=warn has the provider say why";
+
+	return error_set(WEFT_ERR_PROVIDER, "provider %s: %s failed: %s; %s",
 			 net->info ? net->info->fabric_attr->prov_name : "?", what,
-			 fi_strerror(-rc));
+			 fi_strerror(-rc), cure);
 }
 
 static enum weft_result net_open_objects(struct net *net)

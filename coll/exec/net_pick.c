@@ -165,7 +165,9 @@ static enum weft_result pick_none(const struct net_attr *attr, int rc)
 	net_provider_list_all(list, sizeof(list));
 	return error_set(WEFT_ERR_PROVIDER,
 			 "no libfabric provider for %s%s%s with tagged messages over "
-			 "FI_EP_RDM and FI_DIRECTED_RECV (%s); those there are: %s",
+			 "FI_EP_RDM and FI_DIRECTED_RECV (%s); those there are: %s. Set "
+			 "FI_PROVIDER to one "
+			 "of them or unset it; why another is missing: weft info",
 			 asked ? asked : "any name", attr->domain ? " on domain " : "",
 			 attr->domain ? attr->domain : "", fi_strerror(-rc), list);
 }

@@ -206,7 +206,10 @@ static int take_lock(struct ft_keep *k)
 {
 	k->lock_fd = open(k->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (k->lock_fd < 0)
-		return failed(k, "can't make", k->lock);
+		return failed(k,
+			      "name a state file in a folder that can be written to: "
+			      "can't make",
+			      k->lock);
 	if (flock(k->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno != EWOULDBLOCK)

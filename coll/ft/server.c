@@ -446,7 +446,10 @@ static int open_listener(struct ft_server *s, char *why)
 	if (s->listen_fd < 0) {
 		int rc = -errno;
 
-		snprintf(why, FT_SERVER_WHY, "can't listen at %.200s: %s: %s",
+		snprintf(why, FT_SERVER_WHY,
+			 "can't listen at %.200s: %s: %s: it must be an address of this "
+			 "host "
+			 "and a free port; port 0 takes one that is free",
 			 s->attr.listen, what, strerror(-rc));
 		return rc;
 	}

@@ -152,13 +152,16 @@ static bool head_counts_fit(const struct trace_head *h)
 const char *trace_head_fault(const struct trace_head *h)
 {
 	if (memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)) != 0)
-		return "it is no dump of a flight recorder, or one of another version";
+		return "it is no dump of a flight recorder, or one of another version: "
+		       "read it "
+		       "with the weft command of the version that wrote it";
 	if (h->order != TRACE_ORDER)
 		return "it was written by a host of the other byte order";
 	if (h->head_len != TRACE_HEAD_LEN || h->event_len != TRACE_EVENT_LEN ||
 	    h->comm_len != TRACE_COMM_LEN || h->call_len != TRACE_CALL_LEN ||
 	    h->peer_len != TRACE_PEER_LEN)
-		return "it is of another version";
+		return "it is of another version: read it with the weft command of the "
+		       "version that wrote it";
 	if (h->reason == 0 || h->reason >= TRACE_REASON_END || h->size < 1 ||
 	    h->rank < 0 || h->rank >= h->size || !head_times_fit(h) ||
 	    !head_counts_fit(h) || h->provider[TRACE_NAME - 1] ||

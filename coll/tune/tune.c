@@ -277,8 +277,10 @@ enum weft_result tune_open(const char *path, struct tune **tune)
 		return tune_measured(tune);
 	f = fopen(path, "re");
 	if (!f)
-		return error_set(WEFT_ERR_ARG, "WEFT_TUNE: %.200s: %s", path,
-				 strerror(errno));
+		return error_set(WEFT_ERR_ARG,
+				 "WEFT_TUNE: %.200s: %s; name a file that weft tune "
+				 "wrote, or measure, or unset it",
+				 path, strerror(errno));
 	text = malloc(TUNE_FILE_MAX + 1);
 	if (!text) {
 		fclose(f);
@@ -286,8 +288,11 @@ enum weft_result tune_open(const char *path, struct tune **tune)
 	}
 	len = fread(text, 1, TUNE_FILE_MAX + 1, f);
 	if (ferror(f))
-		result = error_set(WEFT_ERR_ARG, "WEFT_TUNE: %.200s: it can't be read",
-				   path);
+		result =
+			error_set(WEFT_ERR_ARG,
+				  "WEFT_TUNE: %.200s: it can't be read; name a file that "
+				  "weft tune wrote, or measure, or unset it",
+				  path);
 	else if (len > TUNE_FILE_MAX)
 		result = error_set(WEFT_ERR_ARG,
 				   "WEFT_TUNE: %.200s: it is longer than %d bytes", path,

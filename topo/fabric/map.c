@@ -451,7 +451,8 @@ int fabric_map_parse(const char *text, size_t len, struct fabric_map **map,
 
 static int file_fail(struct fabric_error *error, const char *path, int rc)
 {
-	snprintf(error->text, sizeof(error->text), "%.150s: %s", path, strerror(-rc));
+	snprintf(error->text, sizeof(error->text),
+		 "%.150s: %s; name a fabric map that can be read", path, strerror(-rc));
 	return rc;
 }
 
