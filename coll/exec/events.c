@@ -332,7 +332,8 @@ static void event_over(struct exec *x, const struct ctl_msg *msg)
 		answer.sig = past->sig;
 		answer.status.call = past->id;
 		answer.status.waits_for = -1;
-	} else if (!past && msg->kind == CTL_PROBE) {
+	} else if (!past && msg->kind == CTL_PROBE &&
+		   (int32_t)(msg->call - comm->next_call) < 0) {
 		answer.kind = CTL_FORGOTTEN;
 		answer.forgotten.since = comm->next_call - 1 - msg->call;
 	} else {

@@ -63,7 +63,7 @@ static int world_close(struct ranks *r, struct world *w)
 	if (weft_barrier(w->other, NULL) != WEFT_SUCCESS)
 		return ranks_say(r, "barrier: %s", weft_error_detail());
 	do
-		result = weft_comm_destroy(w->comm);
+		result = w->comm ? weft_comm_destroy(w->comm) : WEFT_SUCCESS;
 	while (result == WEFT_ERR_BUSY);
 	if (result != WEFT_SUCCESS || weft_comm_destroy(w->other) != WEFT_SUCCESS ||
 	    weft_ctx_close(w->ctx) != WEFT_SUCCESS)
@@ -136,7 +136,33 @@ static int messages_body(struct ranks *r)
 	return bad ? bad : world_close(r, &w);
 }
 
-/* The same, but both meet in lines: those of rank 0 are of a later call. */
+/* Rank 0 closes the communicator without the call that rank 1 waits in: that it has not
+ * forgotten. */
+static int closed_body(struct ranks *r)
+{
+	static const char *const words[] = {"call 0 of communicator 0",
+					    "no answer from rank 0", NULL};
+	struct weft_opts opts = WEFT_OPTS_INIT;
+	uint8_t x[8] = {0};
+	struct world w;
+	int bad = world_open(r, &w);
+
+	if (bad)
+		return bad;
+	opts.timeout_us = 1000000;
+	if (r->rank == 0 && weft_comm_destroy(w.comm) != WEFT_SUCCESS)
+		return ranks_say(r, "destroy: %s", weft_error_detail());
+	if (r->rank == 0)
+		w.comm = NULL;
+	if (!ranks_barrier(r))
+		return RANKS_BAD;
+	if (r->rank == 1)
+		bad = says(r, weft_broadcast(w.comm, x, 8, WEFT_UINT8, 0, &opts),
+			   WEFT_ERR_TIMEOUT, words);
+	return bad ? bad : world_close(r, &w);
+}
+
+/* As the first, but both meet in lines: those of rank 0 are of a later call. */
 static int lines_body(struct ranks *r)
 {
 	static const char *const words[] = {
@@ -233,6 +259,7 @@ static const struct {
 	const char *what;
 } cases[] = {
 	{3, messages_body, "a rank that waits in a forgotten call hears it"},
+	{2, closed_body, "what was never called is not forgotten"},
 	{2, lines_body, "lines of a call and of one far behind it"},
 	{2, pair_body, "a message that was sent long ago"},
 	{2, hash_body, "a call before, which is forgotten"},
