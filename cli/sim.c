@@ -198,13 +198,13 @@ static bool late_set(const struct sim_ask *ask, const struct sim_net *net, doubl
 {
 	const size_t n = (size_t)net->ranks;
 
-	*delay = ask->lates ? calloc(n, sizeof(**delay)) : NULL;
-	*lag = ask->lates ? calloc(n, sizeof(**lag)) : NULL;
-	if (ask->lates && (!*delay || !*lag))
+	*delay = ask->late_count ? calloc(n, sizeof(**delay)) : NULL;
+	*lag = ask->late_count ? calloc(n, sizeof(**lag)) : NULL;
+	if (ask->late_count && (!*delay || !*lag))
 		return false;
-	for (size_t r = 0; ask->lates && r < n; r++)
+	for (size_t r = 0; ask->late_count && r < n; r++)
 		(*lag)[r] = 1;
-	for (unsigned i = 0; i < ask->lates; i++) {
+	for (unsigned i = 0; i < ask->late_count; i++) {
 		(*delay)[ask->late[i].rank] += ask->late[i].by;
 		(*lag)[ask->late[i].rank] *= ask->late[i].factor;
 	}

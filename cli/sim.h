@@ -48,7 +48,7 @@ struct sim_ask {
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	unsigned faults;
 	struct sim_late late[SIM_LATE_MAX];
-	unsigned lates;
+	unsigned late_count;
 	uint32_t shape[FABRIC_TORUS_DIMS]; /* 0: the map's */
 	struct sim_some on;
 	int32_t groups; /* 0: none */

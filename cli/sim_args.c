@@ -371,7 +371,7 @@ static int complete(struct sim_ask *ask)
 	if (ask->on.step && ask->groups)
 		return wrong("--on and --groups or --strided cannot be given together",
 			     NULL);
-	for (unsigned i = 0; i < ask->lates; i++) {
+	for (unsigned i = 0; i < ask->late_count; i++) {
 		if (!step && ask->late[i].factor > 1 && ask->gap <= 0 && ask->work <= 0)
 			return wrong("--lag needs --gap or --work: without those, ranks "
 				     "take no time of their own",

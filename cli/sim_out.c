@@ -65,7 +65,7 @@ void sim_json_begin(struct json *j, const struct sim_ask *ask)
 	}
 	json_array_end(j);
 	json_array_begin(j, "stragglers");
-	for (unsigned i = 0; i < ask->lates; i++) {
+	for (unsigned i = 0; i < ask->late_count; i++) {
 		json_object_begin(j, NULL);
 		json_int(j, "rank", ask->late[i].rank);
 		json_real(j, "late_s", ask->late[i].by);

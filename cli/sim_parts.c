@@ -61,12 +61,12 @@ int sim_fault_parse(struct sim_ask *ask, char *text, bool dead)
 
 int sim_late_parse(struct sim_ask *ask, char *text, bool factor)
 {
-	struct sim_late *late = &ask->late[ask->lates];
+	struct sim_late *late = &ask->late[ask->late_count];
 	char *equals = strchr(text, '=');
 	double value = 0;
 	int64_t rank;
 
-	if (ask->lates == SIM_LATE_MAX)
+	if (ask->late_count == SIM_LATE_MAX)
 		return wrong("--late and --lag can be given 16 times; one too many is",
 			     text);
 	if (equals)
@@ -84,7 +84,7 @@ int sim_late_parse(struct sim_ask *ask, char *text, bool factor)
 	*late = (struct sim_late){.rank = (int32_t)rank,
 				  .by = factor ? 0 : value * 1e-6,
 				  .factor = factor ? value : 1};
-	ask->lates++;
+	ask->late_count++;
 	return 0;
 }
 
@@ -197,7 +197,7 @@ int sim_step_check(const struct sim_ask *ask)
 		return wrong("step does not know --bytes, --on, --groups, --strided, "
 			     "--also and --explain",
 			     NULL);
-	for (unsigned i = 0; i < ask->lates; i++)
+	for (unsigned i = 0; i < ask->late_count; i++)
 		if (ask->late[i].by > 0)
 			return wrong("step does not know --late; --lag is a rank that "
 				     "takes longer for all",

@@ -171,7 +171,7 @@ int sim_step(const struct sim_ask *ask, const struct sim_net *net,
 	bool good;
 
 	/* The slowest of all decides when things are handed over. */
-	for (unsigned i = 0; i < ask->lates; i++)
+	for (unsigned i = 0; i < ask->late_count; i++)
 		if (ask->late[i].factor > step.lag)
 			step.lag = ask->late[i].factor;
 	good = step_run(layers, &step, &r);
