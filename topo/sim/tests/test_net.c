@@ -290,10 +290,11 @@ static void pairs_look(const struct sim_net *net, const bool *dead, bool shortes
 
 	for (int32_t a = 0; a < net->ranks; a++) {
 		for (int32_t z = 0; z < net->ranks; z++) {
-			const struct sim_path p = a == z ? (struct sim_path){.links = 0}
-							 : path_of(net, a, z);
+			struct sim_path p = {.links = 0};
 			const uint32_t far = apart(net->host[a], net->host[z]);
 
+			if (a != z)
+				p = path_of(net, a, z);
 			wrong += walk(&p, net->host[a], dead) != net->host[z] ||
 				 p.links < far ||
 				 (a != z && ps_of(p) != (int64_t)p.links * 1000000);
