@@ -3,7 +3,7 @@
 # troubleshooting.md is keyed by messages that are in the code, as they are; variables of Weft that
 # the pages here name are in the manual pages, and files that they name are there.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../tests/tap.sh"
+. "$(dirname "$0")/../tests/tap.sh" || exit 99
 
 here=$top/docs
 

@@ -3,7 +3,7 @@
 # The programs of the tutorial compile without a warning, are right on 2, 3 and 4 ranks, and
 # print what README.md here says.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../tests/tap.sh"
+. "$(dirname "$0")/../tests/tap.sh" || exit 99
 
 here=$top/examples
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Files stay under 800 lines and functions under 100: what is longer does two things.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 file_limit=800
 function_limit=100

@@ -4,7 +4,7 @@
 # check takes the state before it does anything (WEFT_TEST_TREE_BEFORE) and compares with
 # that; without it, changes of a developer cannot be told from those of the build.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 [ -e "$top/.git" ] || skip_all "not a git checkout"
 command -v git >/dev/null || skip_all "git is not installed"

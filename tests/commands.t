@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # make compile_commands.json names every file of the tree, with a command that compiles it.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 commands=$build/compile_commands.json
 ok "make compile_commands.json" env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \

@@ -3,7 +3,7 @@
 # What configure refuses, with a sentence that says what to do; and its table. Each run
 # ends early or takes about two seconds.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 [ -x "$top/configure" ] || bail "configure was not generated"
 cc=${CC:-cc}

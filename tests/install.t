@@ -3,7 +3,7 @@
 # make install puts everything where users and libfabric look for it, below DESTDIR, and
 # the pkg-config file is enough to build a program against what was installed.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 dest=$tmp/dest
 var() {

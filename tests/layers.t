@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The #include lines of the tree obey tests/layers.txt.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 violations() {
 	(

@@ -5,7 +5,7 @@
 # have, and a lock that stays taken. (That the libraries are free of these is make lint's
 # part.)
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 command -v clang >/dev/null || skip_all "clang is not installed"
 

@@ -3,7 +3,7 @@
 # The manual pages describe what is there: every function, every command with its
 # options, every variable; and nothing that isn't.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 # Names that a pattern finds in a file, sorted.
 names() {

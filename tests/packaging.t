@@ -4,7 +4,7 @@
 # library, options of configure, and every file that make install puts somewhere belongs to
 # exactly one package. Building and using them is tests/packages, by hand.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 [ -d "$top/debian" ] || skip_all "a tarball has no debian/"
 version=$(sed -n 's/^AC_INIT(\[weft\], \[\(.*\)\])$/\1/p' "$top/configure.ac")

@@ -3,7 +3,7 @@
 # No file of the tree names places of the machine that it was written on, servers that
 # packages come from, or work that was left over.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 # Written so that this file does not find itself.
 leftover="(^|[^A-Za-z0-9_])(TO""DO|FIX""ME|XX""X|HA""CK)([^A-Za-z0-9_]|$)"

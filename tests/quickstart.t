@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # quickstart on a small tree of fakes: what it counts, when it fails, what it installs.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 tree=$tmp/tree
 bin=$tmp/bin

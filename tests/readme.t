@@ -3,7 +3,7 @@
 # The program in README.md compiles as it is shown and prints what README.md says; the
 # algorithms that it names are those there are.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 # block LANGUAGE: the first block of that language.
 block() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The libraries export what they must and nothing else, and need nothing that isn't there.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/tap.sh" || exit 99
 
 lib=$build/.libs/libweft.so
 module=$build/prov/libweft-fi.so

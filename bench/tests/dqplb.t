@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # bench/dqplb runs, its last line can be read, and wrong options are said.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh" || exit 99
 
 ok "it runs" "$build/bench/dqplb" --ops 100000 --rounds 1
 "$build/bench/dqplb" --ops 100000 --rounds 1 >"$tmp/out" 2>&1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # bench/instructions runs, and its last line can be read.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh" || exit 99
 
 command -v callgrind_annotate >/dev/null 2>&1 || skip_all "valgrind is not installed"
 is_sanitized "$build/prov/libweft-fi.so" && skip_all "valgrind cannot run a sanitized build"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # bench/moe runs, every token comes back, and its last line can be read.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh" || exit 99
 
 for copies in rank expert; do
 	timeout 120 "$top/bench/moe" --quick --copies "$copies" >"$tmp/out" 2>"$tmp/err"

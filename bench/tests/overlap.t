@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # bench/overlap runs, and its last line can be read.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh" || exit 99
 
 timeout 170 "$top/bench/overlap" --quick >"$tmp/out" 2>"$tmp/err"
 ok "it runs" test $? = 0 || diag "$(tail -n 5 "$tmp/err")"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # bench/p2p runs against every peer that is here, and its last line can be read.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh" || exit 99
 
 "$build/bench/linelat" choose >"$tmp/cpus" 2>&1 || skip_all "$(cat "$tmp/cpus")"
 read -r cpu_a cpu_b why <"$tmp/cpus"

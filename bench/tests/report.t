@@ -3,7 +3,7 @@
 # The parts of the benchmarks that measure nothing: which rounds compare, medians, ratios,
 # the last lines, and what is said of wrong options and of what is missing.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh" || exit 99
 
 bench=$top/bench
 export P2P_HEAD=machine P2P_LANDS_WEFT=alone P2P_LANDS_PEER=alone COLL_HEAD=machine

@@ -3,7 +3,7 @@
 # bench/trace runs, and refuses what it does not know.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 export WEFT_TOP_BUILDDIR=$build
 "$top/bench/trace" --quick >"$tmp/out" 2>"$tmp/err"

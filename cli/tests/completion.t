@@ -3,7 +3,7 @@
 # Completion for bash proposes what the command has: every subcommand, every option that its
 # help lists, operations, values, and files where a file is wanted.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 # shellcheck source=cli/completion/weft.bash
 . "$top/cli/completion/weft.bash"
 

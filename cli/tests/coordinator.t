@@ -4,7 +4,7 @@
 # killed, what it says of itself, and wrong usage.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 weft=$build/weft
 member=$build/cli/tests/ft_member

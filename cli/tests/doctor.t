@@ -3,7 +3,7 @@
 # weft doctor: each misconfiguration that a host can have is seen in copies of /proc and /sys,
 # and its first line names what was found and what mends it; ranks put their findings together.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 
 weft=$build/weft
 unset FI_PROVIDER

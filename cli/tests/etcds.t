@@ -4,7 +4,7 @@
 # everything that may be wrong with certificates, which is said.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=cli/tests/etcd.sh
 . "$WEFT_TOP_SRCDIR/cli/tests/etcd.sh"
 

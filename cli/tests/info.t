@@ -3,7 +3,7 @@
 # weft info's parts: every variable with its value and where that is from, which algorithm is
 # chosen when, how the provider moves messages, and why a wire is not there.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 
 weft=$build/weft
 unset FI_PROVIDER

@@ -3,7 +3,7 @@
 # What people set wrong: the first line that the command prints names the cause and the cure.
 # (What a host has wrong is in doctor.t.)
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 
 weft=$build/weft
 unset FI_PROVIDER WEFT_RANK WEFT_SIZE WEFT_ROOT WEFT_JOB WEFT_TUNE WEFT_ALGO WEFT_LINES WEFT_GPU_LIB

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # weft perf and weft info from outside: tables, JSON, options, statuses.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 weft=$build/weft
 export FI_PROVIDER=tcp
 unset WEFT_RANK WEFT_SIZE WEFT_ROOT WEFT_JOB WEFT_TTY WEFT_SEED

@@ -3,7 +3,7 @@
 # weft plot draws what weft perf --json wrote: as many points as rows, bands where there are any,
 # two files beside each other; and says what it cannot read.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 
 weft=$build/weft
 export FI_PROVIDER=tcp

@@ -3,7 +3,7 @@
 # The documents of --json are as cli/schema/ says, with every option that adds members; and
 # what is not as a schema says is seen.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 
 weft=$build/weft
 schemas=$top/cli/schema

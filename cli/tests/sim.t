@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # weft sim: what it prints and writes, and how it refuses maps and arguments.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh" || exit 99
 
 weft=$build/weft
 cat >"$tmp/map" <<'EOF'

@@ -3,7 +3,7 @@
 # weft stat sees what running ranks do, whatever they do meanwhile, and stat hang names who holds
 # them and who is missing.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../tests/tap.sh"
+. "$(dirname "$0")/../../tests/tap.sh" || exit 99
 
 weft=$build/weft
 export FI_PROVIDER=tcp

@@ -3,7 +3,7 @@
 # weft topo: this host, and hosts that aren't here (topo/host/tests/machine), by /sys and
 # by hwloc; pictures; how it refuses.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh" || exit 99
 
 weft=$build/weft
 for kind in server laptop container; do

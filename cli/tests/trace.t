@@ -3,7 +3,7 @@
 # weft trace: dumps of two ranks as text and as JSON, files that are none, wrong usage.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 weft=$build/weft
 export FI_PROVIDER_PATH=${FI_PROVIDER_PATH:-$build/prov}

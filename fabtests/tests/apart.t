@@ -3,7 +3,7 @@
 # Own tests whose sides are started one by one, as on two hosts (own/apart.h).
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 program=$build/fabtests/own/stream
 [ -x "$program" ] || bail "fabtests/own/stream is not built"

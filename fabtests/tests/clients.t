@@ -3,7 +3,7 @@
 # fabtests/clients/run on a machine of fakes: what passes, what fails, whose fault it is,
 # and that a job which another provider carried is not taken for a good one.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/tap.sh" || exit 99
 
 bin=$tmp/bin
 mkdir -p "$bin" "$tmp/prov"

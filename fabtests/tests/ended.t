@@ -4,7 +4,7 @@
 # says that it is there, and holds a lock as long as it or a child of it lives.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 command -v flock >/dev/null || skip_all "no flock here"
 mkdir -p "$tmp"/fabtests/{lib,uet,netns,emuverbs/setups} "$tmp/build/prov/wire/uet/tests"

@@ -7,7 +7,7 @@ set -u
 top=${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../../.." && pwd)}
 WEFT_TOP_SRCDIR=$top
 # shellcheck source=tests/tap.sh
-. "$top/tests/tap.sh"
+. "$top/tests/tap.sh" || exit 99
 
 scale=$build/coll/boot/tests/scale
 

@@ -9,7 +9,7 @@ set -u
 top=${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../../.." && pwd)}
 WEFT_TOP_SRCDIR=$top
 # shellcheck source=tests/tap.sh
-. "$top/tests/tap.sh"
+. "$top/tests/tap.sh" || exit 99
 
 root=${WEFT_TEST_SLURM-}
 plugins=

@@ -6,7 +6,7 @@
 # nothing without.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=tests/mutate.sh
 . "$WEFT_TOP_SRCDIR/tests/mutate.sh"
 

@@ -5,7 +5,7 @@
 # at a time, and the schedules of fixed seeds must find every change, and nothing without.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=tests/mutate.sh
 . "$WEFT_TOP_SRCDIR/tests/mutate.sh"
 

@@ -3,7 +3,7 @@
 # The script: what it refuses, that a seed repeats a run, and its last line.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 export WEFT_TOP_BUILDDIR=$build
 model=$top/fabtests/chaos/model

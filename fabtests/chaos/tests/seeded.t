@@ -3,7 +3,7 @@
 # fabtests/chaos/analyze-seeded with a few of its faults, and what it refuses.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 export WEFT_TOP_BUILDDIR=$build
 seeded=$top/fabtests/chaos/analyze-seeded

@@ -4,7 +4,7 @@
 # seen, many at the same words, and peers that don't agree about it.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=fabtests/emuverbs/tests/over.sh
 . "$top/fabtests/emuverbs/tests/over.sh"
 

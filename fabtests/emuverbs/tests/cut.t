@@ -4,7 +4,7 @@
 # names the peer and the cause, and meanwhile the log says what the link waits for.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=fabtests/emuverbs/tests/over.sh
 . "$top/fabtests/emuverbs/tests/over.sh"
 

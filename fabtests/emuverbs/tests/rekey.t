@@ -4,7 +4,7 @@
 # of order, while queue pairs die and ports go and come back.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=fabtests/emuverbs/tests/over.sh
 . "$top/fabtests/emuverbs/tests/over.sh"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # fabtests/emuverbs/run: what it sets, what it refuses, and unmodified programs over it.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../../.." && pwd)}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../../.." && pwd)}/tests/tap.sh" || exit 99
 
 emu=$top/fabtests/emuverbs
 run=$emu/run

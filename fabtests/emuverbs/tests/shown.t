@@ -3,7 +3,7 @@
 # What users see of rails and profiles that are in use: fi_info -v, weft info --profiles.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=fabtests/emuverbs/tests/over.sh
 . "$top/fabtests/emuverbs/tests/over.sh"
 

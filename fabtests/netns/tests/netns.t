@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # fabtests/netns/run: two namespaces and nothing left.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../../tests/tap.sh"
+. "$(dirname "$0")/../../../tests/tap.sh" || exit 99
 
 run=$top/fabtests/netns/run
 

@@ -4,7 +4,7 @@
 # missing, and that its lists are such as are run. tests/boot starts machines.
 WEFT_TOP_SRCDIR=${WEFT_TOP_SRCDIR:-$(cd "$(dirname "$0")/../../.." && pwd)}
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 softroce=$top/fabtests/softroce
 

@@ -3,7 +3,7 @@
 # fabtests/uet/suite: what fails is counted, what can't be run is skipped.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 suite=$top/fabtests/uet/suite
 

@@ -4,7 +4,7 @@
 # of its rules is taken away.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 command -v spin >/dev/null || skip_all "spin is not installed (Debian: spin)"
 cc=$(command -v gcc || command -v cc) || skip_all "no C compiler"

@@ -3,7 +3,7 @@
 # topo/sim/incast: the transmit machine's limits keep switches empty without costing time;
 # all packets arrive, also where queues are short.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh" || exit 99
 
 incast=$build/topo/sim/incast
 "$incast" --bytes 16M --link 256K --svg "$tmp/svg" >"$tmp/out"

@@ -3,7 +3,7 @@
 # topo/sim/validate: every formula and every rate is right, and what it does not know it
 # says.
 # shellcheck source=tests/tap.sh
-. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh"
+. "${WEFT_TOP_SRCDIR:-.}/tests/tap.sh" || exit 99
 
 validate=$build/topo/sim/validate
 for what in closed-forms max-min; do

@@ -4,7 +4,7 @@
 # counters hear of what others did, whose processes fork, and whose peers die.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 export FI_WEFT_SHM=0 FI_WEFT_WIRE=uet
 for program in counted levels forks; do

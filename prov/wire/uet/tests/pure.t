@@ -5,7 +5,7 @@
 # the delivery machine is opened, and nowhere else.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 command -v nm >/dev/null || skip_all "nm is not installed (Debian: binutils)"
 objects=$build/prov/wire/uet/.libs

@@ -4,7 +4,7 @@
 # that place out of order. Ports come back, with an event or without one, and it sleeps.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=prov/wire/verbs/tests/emulated.sh
 . "$top/prov/wire/verbs/tests/emulated.sh"
 

@@ -3,7 +3,7 @@
 # Which rails are opened, on devices that fabtests/emuverbs makes up, and what is said where
 # there are none.
 # shellcheck source=tests/tap.sh
-. "$(dirname "$0")/../../../../tests/tap.sh"
+. "$(dirname "$0")/../../../../tests/tap.sh" || exit 99
 
 run=$top/fabtests/emuverbs/run
 show=$build/prov/wire/verbs/tests/rails_show

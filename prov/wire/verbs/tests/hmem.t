@@ -4,7 +4,7 @@
 # prov/fi/tests/test_hmem, over one device and over two.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=prov/wire/verbs/tests/emulated.sh
 . "$top/prov/wire/verbs/tests/emulated.sh"
 if [ ! -e "$build/gpu/mock/.libs/libcuda.so.1" ]; then

@@ -3,7 +3,7 @@
 # FI_WEFT_AUTH_KEY as applications meet it, over emulated devices.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 run=$top/fabtests/emuverbs/run
 module=$build/prov/libweft-fi.so

@@ -4,7 +4,7 @@
 # device has them, one, few or many; else each its own. Rules A7, B3, C2.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=prov/wire/verbs/tests/emulated.sh
 . "$top/prov/wire/verbs/tests/emulated.sh"
 

@@ -3,7 +3,7 @@
 # Peers whose hardware address isn't known are asked for, and not waited for.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 
 command -v ip >/dev/null || skip_all "no ip (Debian: iproute2)"
 unshare -Urn ip link add own type veth peer name owned 2>/dev/null ||

@@ -4,7 +4,7 @@
 # out of order on two of them, and while queue pairs die. Rule E3.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=prov/wire/verbs/tests/emulated.sh
 . "$top/prov/wire/verbs/tests/emulated.sh"
 

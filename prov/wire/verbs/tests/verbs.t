@@ -4,7 +4,7 @@
 # devices that place out of order, IPv6, paths of InfiniBand. Rules A8, A9, B1, B3, C6, D1 to D3.
 : "${WEFT_TOP_SRCDIR:=$(cd "$(dirname "$0")/../../../.." && pwd)}"
 # shellcheck source=tests/tap.sh
-. "$WEFT_TOP_SRCDIR/tests/tap.sh"
+. "$WEFT_TOP_SRCDIR/tests/tap.sh" || exit 99
 # shellcheck source=prov/wire/verbs/tests/emulated.sh
 . "$top/prov/wire/verbs/tests/emulated.sh"
 
