@@ -108,6 +108,50 @@ static bool opens(uint8_t host, uint16_t id, uint64_t now)
 	return say(host, &h, now, &answer) && answer.probe;
 }
 
+/* Nothing comes from a peer that is sent to: it is told when the time is over, and how
+ * long after that is bounded by when it is asked again. */
+static void test_silence(uint64_t give_up)
+{
+	static const struct uet_ses_req req = {
+		.op = UET_OP_NOOP, .som = true, .eom = true, .message = 1};
+	struct uet_pds_config config = {.contexts = 3,
+					.mtu = MTU,
+					.give_up = give_up,
+					.random = on_random,
+					.events = &events};
+	struct uet_peer to = {.host = {7}, .fep = 1};
+	uint8_t ses[UET_SES_MAX];
+	struct uet_send send = {.ses = ses, .next = UET_NEXT_REQ_STD};
+	struct uet_pdc *pdc;
+	struct uet_out out;
+	uint64_t now = S, before = S, asked = 0;
+
+	if (uet_pds_open(&config, &pds))
+		tap_bail("out of memory");
+	closed_err = closed_host = 0;
+	send.ses_len = (uint32_t)uet_req_put(ses, &req);
+	if (uet_pdc_dial(pds, &to, false, NULL, now, &pdc) ||
+	    uet_pdc_send(pdc, &send, now))
+		tap_bail("nothing can be sent");
+	while (!closed_err && now <= S + 2 * give_up + 2 * S) {
+		while (uet_pds_next(pds, now, &out))
+			asked++;
+		before = now;
+		now = uet_pds_due(pds);
+		uet_pds_tick(pds, now);
+	}
+	tap_diag("%.1f s: over after %.3f s, sent %lu times", (double)give_up / 1e9,
+		 (double)(now - S) / 1e9, (unsigned long)asked);
+	tap_ok(closed_err == -ETIMEDOUT && closed_host == 7,
+	       "a peer that says nothing is over, and it is said which");
+	tap_ok(now >= S + give_up && before < S + give_up,
+	       "when it has been silent for so long, not before, and not once more");
+	tap_ok(now <= S + give_up + uet_pds_config(pds)->rto_max,
+	       "and no later than its next question");
+	tap_ok(asked > 2, "it was asked again until then");
+	uet_pds_close(pds);
+}
+
 int main(void)
 {
 	struct uet_pds_config config = {.contexts = 3,
@@ -133,5 +177,7 @@ int main(void)
 	       "one that spoke less than 20 s ago keeps its own");
 	tap_is_int((int64_t)uet_pds_stats(pds)->reaped, 2, "two were taken back");
 	uet_pds_close(pds);
+	test_silence(S);
+	test_silence(20 * S);
 	return tap_done();
 }
