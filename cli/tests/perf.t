@@ -145,6 +145,13 @@ if [ -e "$build/gpu/mock/.libs/libcuda.so.1" ]; then
 		WEFT_MOCK=devices=3,cc=87 status 0 "weft info with GPUs" "$weft" info
 	says out '^  0000:a2:00.0 .*Weft stand-in 2 .*compute 8.7, 16.0 GiB; DMA buffers' \
 		"has each of them"
+	says out '^    nics +dma-buf$' "how NICs reach its memory"
+	says out '^    processes +ipc$' "and other processes"
+	says out '^    collectives +mirrors: ' "and collectives"
+	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so \
+		WEFT_MOCK=devices=1,dmabuf=0,vmm=0 status 0 "with less" "$weft" info
+	says out '^    nics +staged: the driver makes no DMA buffers' "why not better"
+	says out '^    processes +ipc: .*pieces.* are staged' "for processes as well"
 	LD_LIBRARY_PATH=$build/gpu/mock/.libs WEFT_GPU_LIB=$build/.libs/libweft-gpu.so \
 		WEFT_MOCK=driver=11000 status 0 "and with a driver that is too old" "$weft" info
 	says out '^  none: .*Install a newer driver' "what to do"
@@ -159,7 +166,7 @@ if [ -e "$build/gpu/mock/.libs/libcuda.so.1" ]; then
 		"in place" "$weft" run -n 2 "$weft" perf all --memory cuda --in-place --overlap \
 		--breakdown --sizes 4:5000 --iters 3
 else
-	skip 9 "the stand-in for the GPU driver was not built"
+	skip 15 "the stand-in for the GPU driver was not built"
 fi
 WEFT_GPU_LIB=none status 1 "memory of GPUs that are not there" "$weft" perf allreduce --memory cuda
 says err '--memory cuda, but this process has no GPU: .*turned off' "says why there is none"

@@ -26,6 +26,13 @@ ok "weft info --json" fits info "$weft" info --json
 ok "with variables, wrong ones too" fits info env WEFT_ALGO=broadcast=chain FI_WEFT_EAGER_SIZE=x \
 	WEFT_PROGRESS=magic WEFT_JOB=secret "$weft" info --json
 ok "which does not tell secrets" test "$(grep -c '"secret"' "$tmp/info.json")" = 0
+if [ -e "$build/gpu/mock/.libs/libcuda.so.1" ]; then
+	ok "with GPUs" fits info env LD_LIBRARY_PATH="$build/gpu/mock/.libs" WEFT_MOCK=devices=2,pcie=0 \
+		WEFT_GPU_LIB="$build/.libs/libweft-gpu.so" "$weft" info --json
+	ok "of which it says the paths" grep -q '"path": "dma-buf"\|"path": "staged"' "$tmp/info.json"
+else
+	skip 2 "the stand-in for the GPU driver was not built"
+fi
 ok "with nothing to run on" fits info env FI_PROVIDER=none "$weft" info --json
 ok "weft doctor --json" fits doctor "$weft" doctor --json
 ok "weft doctor --json of ranks" fits doctor "$weft" run -n 2 --no-prefix \
