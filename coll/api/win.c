@@ -124,14 +124,36 @@ static enum weft_result win_opts_check(const struct weft_win_opts *opts)
 	return WEFT_SUCCESS;
 }
 
+/* Providers write and read it at any time, and as the host's memory. Where no GPU is used
+ * nobody is asked. */
+LOCK_HELD(lock_context)
+static enum weft_result win_memory(const struct weft_comm *comm, void *base, size_t len)
+{
+	const struct weft_buf buf = {
+		.addr = base, .count = len, .type = WEFT_UINT8, .kind = WEFT_MEM_AUTO};
+	int32_t device = -1;
+	enum weft_result result = WEFT_SUCCESS;
+
+	if (len && exec_has_gpus(comm->ctx->exec))
+		result = exec_find_memory(comm->ctx->exec, "base", &buf, &device);
+	if (result != WEFT_SUCCESS || device < 0)
+		return result;
+	return error_set(WEFT_ERR_UNSUPPORTED,
+			 "base is memory of GPU %d: windows take host memory only; copy "
+			 "to and from one there",
+			 device);
+}
+
 /* Opens the own part; the card says how that went. */
 LOCK_HELD(lock_context)
 static void win_open(struct weft_win *win, void *base, size_t len, struct win_card *card)
 {
 	struct weft_comm *comm = win->comm;
-	enum weft_result result =
-		exec_win_open(comm->ctx->exec, comm->number, win->number, base, len,
-			      win->signals, win->contexts, &win->exec);
+	enum weft_result result = win_memory(comm, base, len);
+
+	if (result == WEFT_SUCCESS)
+		result = exec_win_open(comm->ctx->exec, comm->number, win->number, base,
+				       len, win->signals, win->contexts, &win->exec);
 
 	if (result == WEFT_SUCCESS) {
 		exec_win_card(win->exec, card);

@@ -232,6 +232,8 @@ LOCK_HELD(lock_context) void exec_kept_close(struct exec *x, struct exec_kept *k
 LOCK_HELD(lock_context)
 enum weft_result exec_gpu_prepare(struct exec *x, int32_t device, size_t size,
 				  uint32_t count);
+/* Whether calls, or the process, have used any until now. */
+LOCK_HELD(lock_context) bool exec_has_gpus(const struct exec *x);
 /* Prepares the devices that the process uses already, if it uses any. */
 LOCK_HELD(lock_context) void exec_gpus_warm(struct exec *x);
 

@@ -435,6 +435,11 @@ static bool somebody_has_gpus(void)
 	return driver != NULL;
 }
 
+bool exec_has_gpus(const struct exec *x)
+{
+	return x->gpus && x->gpus->gpu->devices > 0;
+}
+
 void exec_gpus_warm(struct exec *x)
 {
 	struct gpus *gpus;

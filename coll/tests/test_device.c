@@ -207,6 +207,27 @@ static int pairs_do(struct ranks *r, struct device_case_gpu *g, struct weft_comm
 	return bad;
 }
 
+/* A window of one rank that lies on the device is refused by all, who go on. */
+static int window_do(struct ranks *r, struct device_case_gpu *g, struct weft_comm *comm)
+{
+	const int32_t odd = r->size - 1;
+	struct weft_win *win;
+	uint64_t host[16];
+	void *there;
+
+	if (gpu_alloc(g->gpu, 0, sizeof(host), &there))
+		return ranks_say(r, "no memory");
+	if (weft_win_create(comm, r->rank == odd ? there : host, sizeof(host), NULL,
+			    &win) != WEFT_ERR_UNSUPPORTED ||
+	    !strstr(weft_error_detail(), "base is memory of GPU 0"))
+		return ranks_say(r, "window: %s", weft_error_detail());
+	gpu_free(g->gpu, there);
+	return weft_win_create(comm, host, sizeof(host), NULL, &win) == WEFT_SUCCESS &&
+			       weft_win_destroy(win) == WEFT_SUCCESS
+		       ? RANKS_GOOD
+		       : ranks_say(r, "window of the host: %s", weft_error_detail());
+}
+
 enum part { SHORT_4, LONG_4, SHORT_3, SHORT_2, LONG_2, SHORT_1, PARTS };
 
 static const struct ranks_part parts[PARTS] = {
@@ -239,6 +260,8 @@ static int job_body(struct ranks *r)
 		bad = plain_do(r, &g, comm);
 	if (!bad)
 		bad = pairs_do(r, &g, comm);
+	if (!bad)
+		bad = window_do(r, &g, comm);
 	if (!bad && (weft_comm_destroy(comm) != WEFT_SUCCESS ||
 		     weft_ctx_close(ctx) != WEFT_SUCCESS))
 		bad = ranks_say(r, "close: %s", weft_error_detail());

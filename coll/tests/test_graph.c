@@ -257,6 +257,16 @@ static void *tables_capture(struct ranks *r, struct job *job, struct tables *t)
 	return app_capture_end(job->app, s);
 }
 
+/* What a launch that was wrong may have failed of. */
+static const char *why(struct job *job)
+{
+	struct weft_opts opts = WEFT_OPTS_INIT;
+
+	opts.timeout_us = 1000000;
+	return weft_barrier(job->comm, &opts) == WEFT_SUCCESS ? "nothing has failed"
+							      : weft_error_detail();
+}
+
 static int dynamic_body(struct ranks *r, struct job *job)
 {
 	const size_t n = (size_t)r->size;
@@ -284,6 +294,8 @@ static int dynamic_body(struct ranks *r, struct job *job)
 		memcpy(t.host.got, t.pinned + n, n * 8);
 		memcpy(t.host.dst, t.data + len, len);
 		bad = dynamic_job_check(r, &t.host);
+		if (bad)
+			ranks_say(r, "launch %u: %s", round, why(job));
 	}
 	app_graph_free(job->app, graph);
 	tables_close(job, &t);

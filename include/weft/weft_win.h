@@ -25,8 +25,10 @@ struct weft_win_opts {
  * A window of the communicator: `len` bytes at `base` of every rank, which may differ
  * from rank to rank and be 0. Collective; ranks create the windows of a communicator in
  * the same order as its collectives. The memory stays the caller's to read and write; it
- * must stay where it is until the window is destroyed. Errors: ARG, UNSUPPORTED, NOMEM,
- * PROVIDER, MISMATCH (of `signals`), those of a collective.
+ * must stay where it is until the window is destroyed. It is the host's: memory of a GPU
+ * is refused on all ranks (UNSUPPORTED) where the process has used GPUs before it made
+ * the communicator, or calls have. Errors: ARG, UNSUPPORTED, NOMEM, PROVIDER, MISMATCH
+ * (of `signals`), those of a collective.
  */
 WEFT_API enum weft_result weft_win_create(struct weft_comm *comm, void *base, size_t len,
 					  const struct weft_win_opts *opts,
