@@ -18,7 +18,7 @@
 #include "util/tap.h"
 
 #define DEADLINE_US INT64_C(120000000)
-#define KINDS	    CTL_AGREE /* the last of the control messages */
+#define KINDS	    CTL_FORGOTTEN /* the last of the control messages */
 #define CALLS	    8	      /* of which they are, one after the other from 0 */
 #define TAGGED	    8	      /* messages to each rank */
 #define WORDS	    32	      /* places of a call */
@@ -153,6 +153,9 @@ static struct ctl_msg stranger_says(int kind, uint32_t call)
 	case CTL_AGREE:
 		msg.agree = (struct agree_msg){.phase = AGREE_DECIDED,
 					       .value = {.number = 7, .list = {1}}};
+		break;
+	case CTL_FORGOTTEN:
+		msg.forgotten.since = 20;
 		break;
 	case CTL_REVOKED:
 	case CTL_ELSEWHERE:

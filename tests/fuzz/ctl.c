@@ -62,6 +62,7 @@ static void msg_require(const struct ctl_msg *msg)
 		fuzz_require(msg->past.entries <= CTL_PAST_MAX);
 		return;
 	case CTL_REVOKED:
+	case CTL_FORGOTTEN: /* any number of calls */
 		return;
 	case CTL_AGREE:
 		fuzz_require(msg->agree.phase >= AGREE_JOIN &&
@@ -171,6 +172,10 @@ size_t fuzz_seed(unsigned number, uint8_t room[FUZZ_ROOM])
 		msg.kind = CTL_REVOKE;
 		msg.fail = (struct ctl_fail){.result = WEFT_ERR_REVOKED, .culprit = 2};
 		strcpy(msg.fail.text, "rank 2 revoked communicator 3: enough");
+		break;
+	case 14:
+		msg.kind = CTL_FORGOTTEN;
+		msg.forgotten.since = 17;
 		break;
 	default:
 		return 0;
