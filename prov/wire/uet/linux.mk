@@ -59,6 +59,13 @@ TESTS += %D%/tests/test_uet_sums
 	%D%/tests/test_uet_sums.c %D%/tests/uet_side.c %D%/tests/uet_side.h
 %C%_tests_test_uet_sums_LDADD = prov/libprov.la
 
+check_PROGRAMS += %D%/tests/test_uet_duplex
+TESTS += %D%/tests/test_uet_duplex
+%C%_tests_test_uet_duplex_SOURCES = \
+	%D%/tests/test_uet_duplex.c %D%/tests/uet_peek.c %D%/tests/uet_peek.h \
+	%D%/tests/uet_side.c %D%/tests/uet_side.h
+%C%_tests_test_uet_duplex_LDADD = prov/libprov.la
+
 check_PROGRAMS += %D%/tests/test_uet_link
 TESTS += %D%/tests/test_uet_link
 %C%_tests_test_uet_link_SOURCES = %D%/tests/test_uet_link.c

@@ -207,7 +207,8 @@ static bool give_cut(struct wire_link *link, struct uet_give *give, uint64_t now
 	struct uet_send send = {.ses = ses, .next = UET_NEXT_RESP_DATA, .cookie = give};
 
 	/* One is always under way, also where all places are taken by requests. */
-	if (uet_pdc_room(link->pdc) <= UET_PLACES_KEPT &&
+	if ((uet_pdc_room(link->pdc) <= UET_PLACES_KEPT ||
+	     uet_pdc_backlogged(link->pdc)) &&
 	    (give->left > 0 || uet_pdc_room_back(link->pdc) <= 1))
 		return false;
 	part = part < most ? part : most;

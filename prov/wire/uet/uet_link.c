@@ -37,6 +37,7 @@ struct wire_link *uet_link_new(struct wire_ep *ep, const struct wire_addr *peer)
 		.ops = &uet_wire_ops, .ep = ep, .peer = *peer, .slot = &wire_slot_none};
 	list_init(&link->news);
 	list_init(&link->pump);
+	list_init(&link->asking);
 	list_init(&link->pending);
 	list_init(&link->giving);
 	for (unsigned i = 0; i < UET_OPS; i++)
@@ -352,7 +353,12 @@ void uet_link_pump(struct wire_link *link, uint64_t now)
 	}
 	if (link->in - link->told >= UET_MSGS_TELL && uet_link_ping(link, now))
 		uet_link_has_work(link);
-	if (!uet_rma_pump(link, now) || !uet_give_pump(link, now))
+	link->gives_first = !link->gives_first;
+	if (link->gives_first && !uet_give_pump(link, now))
+		uet_link_has_work(link);
+	if (!uet_rma_pump(link, now))
+		uet_link_has_work(link);
+	if (!link->gives_first && !uet_give_pump(link, now))
 		uet_link_has_work(link);
 }
 

@@ -70,7 +70,7 @@ struct uet_move {
 	size_t came;	/* get: bytes that arrived */
 	uint32_t asked; /* get: packets whose bytes haven't */
 	void *user;
-	struct list node; /* of the link's pending */
+	struct list node; /* of the link's asking or pending */
 };
 
 /* What a get of the peer asked for. */
@@ -136,9 +136,11 @@ struct wire_link {
 	uint32_t spares;
 	struct uet_move op[UET_OPS];
 	struct uet_answer answer[UET_ANSWERS];
-	struct list pending; /* ops that are not all cut */
+	struct list asking;  /* gets that are not all asked for */
+	struct list pending; /* puts that are not all cut */
 	struct uet_give give[UET_GIVES];
 	struct list giving;
+	bool gives_first; /* puts and gives take turns when there is little room */
 	uint32_t over;	  /* ops to be reported */
 	uint32_t answers; /* that are used */
 	uint32_t asked;	  /* of all gets: at most UET_ASKED */

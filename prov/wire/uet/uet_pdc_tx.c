@@ -12,8 +12,9 @@
 #define PROBE_TIMEOUTS 3u /* in a row */
 #define PROBE_LEAST    UINT64_C(500000)
 #define BACKOFF_MAX    10u
-#define KEPT_FOR_BACK  8u /* part of the ring */
-#define STUCK_FACTOR   4u /* a packet that never arrives though its peer answers */
+#define KEPT_FOR_BACK  8u  /* part of the ring */
+#define BACKLOG_LEAST  32u /* packets: what may leave between two turns */
+#define STUCK_FACTOR   4u  /* a packet that never arrives though its peer answers */
 
 void uet_tx_init(struct uet_pdc *pdc, uint32_t start, uint64_t now)
 {
@@ -99,6 +100,13 @@ uint32_t uet_pdc_room(const struct uet_pdc *pdc)
 	uint32_t kept = pdc->pds->config.window / KEPT_FOR_BACK;
 
 	return room > kept ? room - kept : 0;
+}
+
+bool uet_pdc_backlogged(const struct uet_pdc *pdc)
+{
+	uint32_t waits = pdc->tx.end - pdc->tx.next;
+
+	return waits >= BACKLOG_LEAST && (uint64_t)waits * pdc->cc.packet >= pdc->cc.cwnd;
 }
 
 static struct uet_slot *slot_add(struct uet_pdc *pdc)

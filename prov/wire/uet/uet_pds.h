@@ -204,6 +204,9 @@ int uet_pdc_dial(struct uet_pds *pds, const struct uet_peer *peer, bool ordered,
  * which some of the ring is kept. */
 uint32_t uet_pdc_room(const struct uet_pdc *pdc);
 uint32_t uet_pdc_room_back(const struct uet_pdc *pdc);
+/* As many packets wait to leave as the window takes: what is long waits with its owner
+ * meanwhile, or something short that comes after it would leave behind all of it. */
+bool uet_pdc_backlogged(const struct uet_pdc *pdc);
 /* Nothing that its peer sent before this one is missing. Whoever needs something of his
  * own for each of a kind of request must keep the last of it for such a one: the others
  * may wait until it is answered, at both ends. */

@@ -46,7 +46,7 @@ static int op_start(struct wire_link *link, const struct wire_segment *seg, bool
 				.part = uet_link_part(link, seg->len),
 				.user = seg->cookie};
 	memcpy(op->local, seg->local, seg->local_count * sizeof(op->local[0]));
-	list_push_back(&link->pending, &op->node);
+	list_push_back(get ? &link->asking : &link->pending, &op->node);
 	uet_link_work(link);
 	return 0;
 }
@@ -155,6 +155,8 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 		return -FI_EAGAIN;
 	if (op->remote.raw)
 		return op_borrow(link, op, now);
+	if (!op->get && uet_pdc_backlogged(link->pdc))
+		return -FI_EAGAIN;
 	/* More than the peer can answer at once would only be refused. */
 	if (op->get && link->asked >= UET_ASKED)
 		return -FI_EAGAIN;
@@ -184,11 +186,10 @@ static int op_cut(struct wire_link *link, struct uet_move *op, uint64_t now)
 	return 0;
 }
 
-bool uet_rma_pump(struct wire_link *link, uint64_t now)
+static bool pump_list(struct wire_link *link, struct list *list, uint64_t now)
 {
-	while (!list_empty(&link->pending)) {
-		struct uet_move *op =
-			container_of(link->pending.next, struct uet_move, node);
+	while (!list_empty(list)) {
+		struct uet_move *op = container_of(list->next, struct uet_move, node);
 
 		while (!op->err && op->cut < op->len) {
 			if (op_cut(link, op, now))
@@ -197,6 +198,14 @@ bool uet_rma_pump(struct wire_link *link, uint64_t now)
 		list_remove(&op->node);
 	}
 	return true;
+}
+
+bool uet_rma_pump(struct wire_link *link, uint64_t now)
+{
+	/* A get is a short word; what it brings takes nothing of our way. */
+	bool asked = pump_list(link, &link->asking, now);
+
+	return pump_list(link, &link->pending, now) && asked;
 }
 
 static int err_of(uint8_t rc)

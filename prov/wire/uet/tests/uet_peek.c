@@ -21,3 +21,8 @@ unsigned uet_peek_flying(const struct uet_pdc *pdc, uint64_t moment, unsigned *a
 	}
 	return n;
 }
+
+uint32_t uet_peek_wide(const struct uet_pdc *pdc)
+{
+	return (uint32_t)((pdc->cc.cwnd + pdc->cc.packet - 1) / pdc->cc.packet);
+}

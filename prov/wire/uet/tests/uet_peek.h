@@ -11,4 +11,7 @@ struct uet_pdc;
  * that they left after that moment. */
 unsigned uet_peek_flying(const struct uet_pdc *pdc, uint64_t moment, unsigned *after);
 
+/* Packets that its window takes. */
+uint32_t uet_peek_wide(const struct uet_pdc *pdc);
+
 #endif
