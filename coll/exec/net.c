@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "coll/api/error.h"
 #include "coll/exec/net.h"
@@ -14,12 +15,30 @@
 #define NET_CQ_SIZE    4096
 #define NET_RENAMES    8 /* names tried when one is taken */
 
+/* Libraries below a provider may have a word of their own for what has no room. */
+#define NET_FILES_FEW 1024
+
+static bool net_files_few(char *text, size_t len)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= NET_FILES_FEW)
+		return false;
+	snprintf(text, len,
+		 "%llu files may be open, which may be why: ulimit -n 65536, and "
+		 "FI_LOG_LEVEL=warn has the provider say more",
+		 (unsigned long long)limit.rlim_cur);
+	return true;
+}
+
 static enum weft_result net_failed(const struct net *net, const char *what, int rc)
 {
+	char files[128];
 	const char *cure =
-		rc == -FI_EMFILE || rc == -ENFILE ? "raise the limit: ulimit -n 65536"
-		: rc == -FI_ENOMEM
-			? "see weft doctor, which looks at the limits of memory"
+		rc == -FI_ENOMEM ? "see weft doctor, which looks at the limits of memory"
+		: net_files_few(files, sizeof(files)) ? files
+		: rc == -FI_EMFILE || rc == -ENFILE
+			? "raise the limit: ulimit -n 65536"
 			: "FI_LOG_LEVEL=warn has the provider say why";
 
 	return error_set(WEFT_ERR_PROVIDER, "provider %s: %s failed: %s; %s",
