@@ -19,10 +19,10 @@
 
 #define DEADLINE_US INT64_C(120000000)
 #define KINDS	    CTL_FORGOTTEN /* the last of the control messages */
-#define CALLS	    8	      /* of which they are, one after the other from 0 */
-#define TAGGED	    8	      /* messages to each rank */
-#define WORDS	    32	      /* places of a call */
-#define COUNT	    40000     /* elements: more than goes without READY over tcp */
+#define CALLS	    8		  /* of which they are, one after the other from 0 */
+#define TAGGED	    8		  /* messages to each rank */
+#define WORDS	    32		  /* places of a call */
+#define COUNT	    40000	  /* elements: more than goes without READY over tcp */
 
 /* Both pairs make the same calls, so that all four take part in each all-gather. */
 static int pair_gather(void *arg, const void *in, void *out, size_t len,
